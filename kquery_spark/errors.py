@@ -53,7 +53,8 @@ class SqlError(PlanError):
             start = before.rfind("\n") + 1
             self.column = position - start + 1
             source_line = sql[start:].split("\n", 1)[0]
-            text = f"{message} (line {self.line}, column {self.column})\n{source_line}\n{' ' * (self.column - 1)}^"
+            caret = " " * (self.column - 1) + "^"
+            text = f"{message} (line {self.line}, column {self.column})\n{source_line}\n{caret}"
         super().__init__(text)
 
 

@@ -1,0 +1,49 @@
+# Two commands need nothing but Python 3.11+: `make demo` and `make test`. The rest is for people who work here.
+SHELL := /bin/bash
+VENV ?= .venv
+PY := $(VENV)/bin/python
+ARGS ?=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Spark's JVM and its Python workers: a Java 17+, and the interpreter of this environment in every worker.
+SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
+	PYSPARK_PYTHON="$$(pwd)/$(PY)"; export PYSPARK_PYTHON; \
+	PYSPARK_DRIVER_PYTHON="$$PYSPARK_PYTHON"; export PYSPARK_DRIVER_PYTHON; \
+	unset SPARK_HOME;
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check lint bench clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+venv: $(VENV)/.installed ## make .venv with the package and everything below needs
+
+$(VENV)/.installed: pyproject.toml
+	@set -e; python="$$(.ci/find-python)"; test -x $(PY) || "$$python" -m venv $(VENV)
+	@echo "installing kquery-spark and its dependencies into $(VENV) (PySpark is large: a few minutes the first time)"
+	@$(PY) -m pip install --quiet --upgrade pip
+	@$(PY) -m pip install --quiet --editable '.[dev,bench]'
+	@touch $@
+
+demo: venv ## Spark and kquery_spark side by side on taxi and TPC-H data (about three minutes)
+	@$(SPARK_ENV) $(PY) -m benchmarks.demo $(ARGS)
+
+test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
+	@$(SPARK_ENV) $(PY) -m pytest $(ARGS)
+
+lint: venv ## style, format, types and layers, without the tests
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+check: lint test ## everything a change must pass: lint, then the tests
+
+bench: venv ## the 22 TPC-H-derived queries on both engines; ARGS="--scale 10 --queries 1,6"
+	@$(SPARK_ENV) $(PY) -m benchmarks.tpch $(ARGS)
+
+clean: ## remove the environment, caches, and generated data
+	rm -rf $(VENV) .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
