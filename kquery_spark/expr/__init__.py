@@ -1,1 +1,23 @@
-"""."""
+"""Logical expressions: small frozen dataclasses, resolved and typed, compared by structure."""
+
+from kquery_spark.expr.aggregates import AggregateCall
+from kquery_spark.expr.nodes import Call, Case, Cast, Column, Expr, InList, Literal, Named, SortKey
+from kquery_spark.expr.traverse import columns_of, rename_columns, substitute, transform, walk
+
+__all__ = [
+    "AggregateCall",
+    "Call",
+    "Case",
+    "Cast",
+    "Column",
+    "Expr",
+    "InList",
+    "Literal",
+    "Named",
+    "SortKey",
+    "columns_of",
+    "rename_columns",
+    "substitute",
+    "transform",
+    "walk",
+]

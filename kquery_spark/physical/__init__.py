@@ -1,1 +1,1 @@
-"""."""
+"""What runs: compiled expressions, accumulators and operators over batches."""

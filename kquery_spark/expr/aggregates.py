@@ -1,0 +1,71 @@
+"""An aggregate function applied to arguments, inside an Aggregate or a Window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.expr.nodes import Expr
+from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_function
+from kquery_spark.functions.registry import EvalMode
+
+
+@dataclass(frozen=True)
+class AggregateCall(Expr):
+    """``function(DISTINCT args) FILTER (WHERE condition)``; build it with ``AggregateCall.of``."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: pa.DataType
+    distinct: bool = False
+    condition: Expr | None = None
+    mode: EvalMode = EvalMode.ANSI
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *args: Expr,
+        distinct: bool = False,
+        condition: Expr | None = None,
+        mode: EvalMode = EvalMode.ANSI,
+        dtype: pa.DataType | None = None,
+    ) -> AggregateCall:
+        """A call whose type the registry derives; PlanError for a wrong arity or argument type."""
+        entry = aggregate_function(name)
+        entry.check_arity(len(args))
+        derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
+        return cls(entry.name, args, derived, distinct, condition, mode)
+
+    @property
+    def entry(self) -> AggregateFunction:
+        """The registry entry."""
+        return aggregate_function(self.function)
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.entry.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return self.args if self.condition is None else (*self.args, self.condition)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        if self.condition is None:
+            return replace(self, args=tuple(children))
+        return replace(self, args=tuple(children[:-1]), condition=children[-1])
+
+    def __str__(self) -> str:
+        inner = ", ".join(map(str, self.args)) or "*"
+        text = f"{self.function.upper()}({'DISTINCT ' if self.distinct else ''}{inner})"
+        return text if self.condition is None else f"{text} FILTER (WHERE {self.condition})"

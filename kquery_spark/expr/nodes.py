@@ -1,0 +1,333 @@
+"""The expression nodes.
+
+Every node knows its Spark type and whether it can be NULL, so a plan can be read, printed and rewritten without a
+schema at hand. Columns are named; a plan node's output names are unique, so a name says which column is meant.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.functions.registry import EvalMode, Function, function
+from kquery_spark.types import names as t
+
+_EPOCH = dt.date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Expr:
+    """Base of all expressions."""
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """Spark type of the value, as an Arrow type."""
+        raise NotImplementedError
+
+    @property
+    def nullable(self) -> bool:
+        """Whether the value can be NULL."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """Direct sub-expressions."""
+        return ()
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """The same node over other children."""
+        if children:
+            raise ValueError(f"{type(self).__name__} has no children")
+        return self
+
+
+@dataclass(frozen=True)
+class Column(Expr):
+    """A reference to an input column by name."""
+
+    name: str
+    type: pa.DataType
+    null: bool = True
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.null
+
+    def __str__(self) -> str:
+        return f"#{self.name}"
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """One value: None, bool, int, float, str, bytes or Decimal.
+
+    Dates are days, timestamps and day-time intervals microseconds, both as int, so that a literal never depends on a
+    time zone or a Python calendar's range.
+    """
+
+    value: Any
+    type: pa.DataType
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.value is None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        if self.type == t.STRING:
+            return "'" + str(self.value).replace("'", "''") + "'"
+        if self.type == t.DATE:
+            return f"DATE '{_date_text(self.value)}'"
+        if pa.types.is_timestamp(self.type):
+            kind = "TIMESTAMP" if self.type.tz else "TIMESTAMP_NTZ"
+            return f"{kind} '{_timestamp_text(self.value, self.type.tz)}'"
+        if self.type == t.DAY_TIME:
+            return f"INTERVAL '{self.value / 1e6:g}' SECOND"
+        if isinstance(self.value, bytes):
+            return f"X'{self.value.hex().upper()}'"
+        return str(self.value).upper() if isinstance(self.value, bool) else str(self.value)
+
+
+def _date_text(days: int) -> str:
+    try:
+        return (_EPOCH + dt.timedelta(days=days)).isoformat()
+    except OverflowError:
+        return f"1970-01-01 {days:+d} days"
+
+
+def _timestamp_text(micros: int, tz: str | None) -> str:
+    try:
+        moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros)
+        return moment.replace(tzinfo=None).isoformat(" ") + ("Z" if tz else "")
+    except OverflowError:
+        return f"1970-01-01 {micros:+d} us"
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A registered scalar function applied to arguments; build it with ``Call.of``."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: pa.DataType
+    mode: EvalMode = EvalMode.ANSI
+    tz: str = "UTC"
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *args: Expr,
+        mode: EvalMode = EvalMode.ANSI,
+        tz: str = "UTC",
+        dtype: pa.DataType | None = None,
+    ) -> Call:
+        """A call whose type the registry derives; PlanError for a wrong arity or argument type."""
+        entry = function(name)
+        entry.check_arity(len(args))
+        derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
+        return cls(entry.name, args, derived, mode, tz)
+
+    @property
+    def entry(self) -> Function:
+        """The registry entry."""
+        return function(self.function)
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        rule = self.entry.nullable
+        if rule == "never":
+            return False
+        if rule == "always" or any(a.nullable for a in self.args):
+            return True
+        return self.mode is not EvalMode.ANSI and bool(self.entry.raises)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return self.args
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, args=tuple(children))
+
+    def __str__(self) -> str:
+        symbol = self.entry.symbol
+        if symbol and len(self.args) == 2:
+            return f"{_wrapped(self.args[0])} {symbol} {_wrapped(self.args[1])}"
+        if symbol == "NOT":
+            return f"NOT {_wrapped(self.args[0])}"
+        if symbol:
+            return f"{symbol}{_wrapped(self.args[0])}"
+        if self.function in ("isnull", "isnotnull"):
+            return f"{_wrapped(self.args[0])} IS {'NOT ' if self.function == 'isnotnull' else ''}NULL"
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+def _wrapped(expr: Expr) -> str:
+    """The text of an operand, in parentheses wherever it is itself an operator."""
+    bare = isinstance(expr, Column | Literal | Cast | Case) or (
+        isinstance(expr, Call) and not expr.entry.symbol
+    )
+    return str(expr) if bare else f"({expr})"
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """Convert to another type; ``mode`` says what a value that does not fit does."""
+
+    child: Expr
+    to: pa.DataType
+    mode: EvalMode = EvalMode.ANSI
+    tz: str = "UTC"
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.to
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.child.nullable or self.mode is not EvalMode.ANSI
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, child=children[0])
+
+    def __str__(self) -> str:
+        name = "TRY_CAST" if self.mode is EvalMode.TRY else "CAST"
+        return f"{name}({self.child} AS {t.spark_name(self.to)})"
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """CASE WHEN: conditions and values in turn, then an optional ELSE; IF and the simple form become this."""
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr | None = None
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.branches[0][1].dtype
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.otherwise is None or self.otherwise.nullable or any(v.nullable for _, v in self.branches)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        flat = tuple(e for pair in self.branches for e in pair)
+        return flat if self.otherwise is None else (*flat, self.otherwise)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        count = 2 * len(self.branches)
+        pairs = tuple((children[i], children[i + 1]) for i in range(0, count, 2))
+        return Case(pairs, children[count] if len(children) > count else None)
+
+    def __str__(self) -> str:
+        whens = " ".join(f"WHEN {c} THEN {v}" for c, v in self.branches)
+        other = "" if self.otherwise is None else f" ELSE {self.otherwise}"
+        return f"CASE {whens}{other} END"
+
+
+@dataclass(frozen=True)
+class InList(Expr):
+    """``child IN (literals)``; the literals have the child's type."""
+
+    child: Expr
+    values: tuple[Literal, ...]
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return t.BOOL
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.child.nullable or any(v.value is None for v in self.values)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, child=children[0])
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self.values[:20])) + (
+            f", ... {len(self.values)}" if len(self.values) > 20 else ""
+        )
+        return f"{_wrapped(self.child)} IN ({shown})"
+
+
+@dataclass(frozen=True)
+class Named:
+    """An expression and the name of the column it becomes."""
+
+    expr: Expr
+    name: str
+
+    def __str__(self) -> str:
+        plain = isinstance(self.expr, Column) and self.expr.name == self.name
+        return str(self.expr) if plain else f"{self.expr} AS {self.name}"
+
+    @property
+    def column(self) -> Column:
+        """A reference to the column this makes."""
+        return Column(self.name, self.expr.dtype, self.expr.nullable)
+
+    @property
+    def field(self) -> pa.Field:
+        """The field this makes."""
+        return pa.field(self.name, self.expr.dtype, self.expr.nullable)
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """One ORDER BY key; Spark's default is NULLs first ascending, last descending."""
+
+    expr: Expr
+    ascending: bool = True
+    nulls_first: bool = True
+
+    def __str__(self) -> str:
+        text = f"{self.expr} {'ASC' if self.ascending else 'DESC'}"
+        if self.nulls_first != self.ascending:
+            text += " NULLS FIRST" if self.nulls_first else " NULLS LAST"
+        return text

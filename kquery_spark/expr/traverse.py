@@ -1,0 +1,42 @@
+"""Walking and rewriting expressions; rewriting makes copies and shares what did not change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kquery_spark.expr.nodes import Column, Expr
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything below it, parents first."""
+    yield expr
+    for child in expr.children:
+        yield from walk(child)
+
+
+def transform(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """Rewrite bottom-up: children first, then ``rule`` on the node made of them."""
+    children = expr.children
+    if children:
+        changed = [transform(c, rule) for c in children]
+        if any(a is not b for a, b in zip(changed, children, strict=True)):
+            expr = expr.with_children(changed)
+    return rule(expr)
+
+
+def columns_of(*exprs: Expr) -> set[str]:
+    """Names of all columns the expressions read."""
+    return {e.name for expr in exprs for e in walk(expr) if isinstance(e, Column)}
+
+
+def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Replace columns by expressions, by name."""
+    return transform(expr, lambda e: values.get(e.name, e) if isinstance(e, Column) else e)
+
+
+def rename_columns(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """Point columns at other names, keeping type and nullability."""
+    return transform(
+        expr,
+        lambda e: Column(names[e.name], e.type, e.null) if isinstance(e, Column) and e.name in names else e,
+    )

@@ -1,0 +1,80 @@
+"""The registry of aggregate functions: names, Catalyst class, type rule and the accumulator that computes it.
+
+An accumulator's phases (update, merge, finish) and its state types are declared together in ``physical/aggregates``;
+here an entry only names it, so that frontends need nothing of the physical layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kquery_spark.errors import PlanError
+from kquery_spark.functions.registry import Coercion, TypeRule
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """One aggregate function.
+
+    nullable: whether the result can be NULL (count's cannot). ordered: its result depends on row order.
+    duplicate_free: DISTINCT changes nothing (min, max). accumulator: its name in ``physical/aggregates``.
+    """
+
+    name: str
+    result: TypeRule
+    accumulator: str
+    catalyst: tuple[str, ...] = ()
+    arity: tuple[int, int | None] = (1, 1)
+    nullable: bool = True
+    coerce: Coercion | None = None
+    aliases: tuple[str, ...] = ()
+    ordered: bool = False
+    duplicate_free: bool = False
+
+    def check_arity(self, count: int) -> None:
+        """Raise PlanError unless ``count`` arguments are allowed."""
+        low, high = self.arity
+        if count < low or (high is not None and count > high):
+            raise PlanError(f"{self.name} cannot take {count} argument(s)")
+
+
+_AGGREGATES: dict[str, AggregateFunction] = {}
+_NAMES: dict[str, str] = {}
+_CATALYST: dict[str, str] = {}
+
+
+def register_aggregate(*entries: AggregateFunction) -> None:
+    """Add entries; a name can be taken only once."""
+    for entry in entries:
+        for name in (entry.name, *entry.aliases):
+            if name in _NAMES:
+                raise ValueError(f"aggregate {name} is registered twice")
+            _NAMES[name] = entry.name
+        _CATALYST.update(dict.fromkeys(entry.catalyst, entry.name))
+        _AGGREGATES[entry.name] = entry
+
+
+def aggregate_function(name: str) -> AggregateFunction:
+    """The entry called ``name``; PlanError when there is none."""
+    key = _NAMES.get(name.lower())
+    if key is None:
+        raise PlanError(f"there is no aggregate function {name}")
+    return _AGGREGATES[key]
+
+
+def has_aggregate(name: str) -> bool:
+    """Whether an aggregate of that name exists."""
+    return name.lower() in _NAMES
+
+
+def aggregate_for_catalyst(cls: str) -> AggregateFunction | None:
+    """The entry for a Catalyst aggregate class, by its simple name."""
+    name = _CATALYST.get(cls)
+    return None if name is None else _AGGREGATES[name]
+
+
+def aggregate_functions() -> Mapping[str, AggregateFunction]:
+    """All entries by name."""
+    return MappingProxyType(_AGGREGATES)

@@ -1,0 +1,394 @@
+"""Arithmetic: ``+ - * / % div pmod``, unary minus and abs, with Spark's ANSI, try and legacy behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register, same
+from kquery_spark.types import decimals
+from kquery_spark.types import names as t
+from kquery_spark.types.coercion import common_type
+from kquery_spark.types.vector import Data, Vector
+
+_BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
+
+
+def overflow(dtype: pa.DataType) -> ExecutionError:
+    """Spark's error for integer arithmetic past the type's range."""
+    name = {t.BYTE: "byte", t.SHORT: "short", t.INT: "integer", t.LONG: "long"}.get(
+        dtype, t.spark_name(dtype)
+    )
+    return ExecutionError(
+        "ARITHMETIC_OVERFLOW",
+        f'{name} overflow. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
+
+
+def divide_by_zero() -> ExecutionError:
+    """Spark's error for a zero divisor in ANSI mode."""
+    return ExecutionError(
+        "DIVIDE_BY_ZERO",
+        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. "
+        'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
+
+
+def remainder_by_zero() -> ExecutionError:
+    """Spark's error for a zero divisor of ``%`` in ANSI mode."""
+    return ExecutionError(
+        "REMAINDER_BY_ZERO",
+        "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead. "
+        'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
+
+
+def _result(op: str) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
+    def rule(types: Sequence[pa.DataType]) -> pa.DataType:
+        left, right = types
+        if t.is_decimal(left) and t.is_decimal(right):
+            return decimals.result_type(op, left, right)
+        if left != right:
+            raise PlanError(f"cannot {op} {t.spark_name(left)} and {t.spark_name(right)}")
+        if left == t.DAY_TIME and op in ("add", "subtract"):
+            return left
+        if not t.is_numeric(left):
+            raise PlanError(f"cannot {op} values of type {t.spark_name(left)}")
+        return left
+
+    return rule
+
+
+def coerce_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """Operands of arithmetic: decimals keep their own precision, everything else meets at a common type."""
+    left, right = types
+    if t.is_decimal(left) and t.is_decimal(right):
+        return types
+    for a, b, swap in ((left, right, False), (right, left, True)):
+        if t.is_decimal(a) and t.is_integral(b):
+            pair = [a, decimals.for_integral(b)]
+            return pair[::-1] if swap else pair
+    common = common_type(left, right)
+    if common == t.NULL:
+        common = t.DOUBLE
+    if common == t.STRING:
+        common = t.DOUBLE
+    return types if common is None else [common, common]
+
+
+def _coerce_divide(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    left, right = coerce_binary(types)
+    if t.is_decimal(left) and t.is_decimal(right):
+        return [left, right]
+    return [t.DOUBLE, t.DOUBLE] if t.is_numeric(left) and t.is_numeric(right) else [left, right]
+
+
+def _divide_result(types: Sequence[pa.DataType]) -> pa.DataType:
+    left, right = types
+    if t.is_decimal(left) and t.is_decimal(right):
+        return decimals.result_type("divide", left, right)
+    if left == right == t.DOUBLE:
+        return t.DOUBLE
+    raise PlanError(f"cannot divide {t.spark_name(left)} by {t.spark_name(right)}")
+
+
+def _int_op(
+    checked: Callable[[Any, Any], Any], wrapping: Callable[[Any, Any], Any]
+) -> Callable[[Vector, Vector, CallContext], Data]:
+    def run(left: Vector, right: Vector, context: CallContext) -> Data:
+        if not t.is_integral(context.dtype) and context.dtype != t.DAY_TIME:
+            return wrapping(left.data, right.data)
+        if context.mode is EvalMode.LEGACY:
+            return wrapping(left.data, right.data)
+        try:
+            return checked(left.data, right.data)
+        except pa.ArrowInvalid:
+            if context.mode is EvalMode.ANSI:
+                raise overflow(context.dtype) from None
+        return _try_int(checked, wrapping, left, right, context)
+
+    return run
+
+
+def _try_int(
+    checked: Callable[[Any, Any], Any],
+    wrapping: Callable[[Any, Any], Any],
+    left: Vector,
+    right: Vector,
+    context: CallContext,
+) -> Data:
+    """Rows that overflow become NULL: the wrapped result is right exactly where the float64 one is near it."""
+    a, b = left.array(context.num_rows), right.array(context.num_rows)
+    wrapped = wrapping(a, b)
+    wide = wrapping(
+        a.cast(pa.decimal128(19, 0)).cast(pa.decimal256(38, 0)),
+        b.cast(pa.decimal128(19, 0)).cast(pa.decimal256(38, 0)),
+    )
+    same_value = pc.equal(wrapped.cast(pa.decimal128(19, 0)).cast(wide.type), wide)
+    return pc.if_else(same_value, wrapped, pa.scalar(None, wrapped.type))
+
+
+_ADD = _int_op(pc.add_checked, pc.add)
+_SUBTRACT = _int_op(pc.subtract_checked, pc.subtract)
+_MULTIPLY = _int_op(pc.multiply_checked, pc.multiply)
+
+
+def _add(args: Sequence[Vector], context: CallContext) -> Data:
+    if t.is_decimal(context.dtype):
+        return dk.add(args[0], args[1], context)
+    return _ADD(args[0], args[1], context)
+
+
+def _subtract(args: Sequence[Vector], context: CallContext) -> Data:
+    if t.is_decimal(context.dtype):
+        return dk.add(args[0], args[1], context, -1)
+    return _SUBTRACT(args[0], args[1], context)
+
+
+def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
+    if t.is_decimal(context.dtype):
+        return dk.multiply(args[0], args[1], context)
+    return _MULTIPLY(args[0], args[1], context)
+
+
+def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: ExecutionError) -> Vector:
+    """The divisor with zeros made NULL, after raising in ANSI mode when one meets a present dividend."""
+    data = right.data
+    zero = pc.equal(
+        data, pa.scalar(0, data.type) if not t.is_decimal(data.type) else pa.scalar(0).cast(data.type)
+    )
+    found = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()
+    if not found:
+        return right
+    if context.mode is EvalMode.ANSI:
+        hit = pc.and_(zero, pc.is_valid(left.data))
+        if hit.as_py() if isinstance(hit, pa.Scalar) else pc.any(hit).as_py():
+            raise error
+    null = pa.scalar(None, data.type)
+    if right.is_scalar:
+        return Vector(right.dtype, null)
+    return Vector(right.dtype, pc.if_else(zero, null, data))
+
+
+def _divide(args: Sequence[Vector], context: CallContext) -> Data:
+    left, right = args
+    right = zeros_to_null(left, right, context, divide_by_zero())
+    if t.is_decimal(context.dtype):
+        return dk.divide(left, right, context)
+    return pc.divide(left.data, right.data)
+
+
+def _truncated(left: Vector, right: Vector, context: CallContext) -> tuple[Any, Any, Any]:
+    """Dividend, divisor (never 0) and NULL mask as numpy arrays of a common integer form."""
+    n = context.num_rows
+    mask = dk.either_null(left.data, right.data, n)
+    a, b = left.physical(n), right.physical(n)
+    fill_a, fill_b = pa.scalar(0, a.type), pa.scalar(1, b.type)
+    an = (a.fill_null(fill_a) if a.null_count else a).to_numpy(zero_copy_only=False)
+    bn = (b.fill_null(fill_b) if b.null_count else b).to_numpy(zero_copy_only=False)
+    return an, bn, None if mask is None else mask.to_numpy(zero_copy_only=False)
+
+
+def _same_scale(left: Vector, right: Vector, context: CallContext) -> tuple[Vector, Vector]:
+    """Two decimals at their larger scale, both narrow when they can be."""
+    scale = max(left.dtype.scale, right.dtype.scale)
+    dtype = pa.decimal128(38, scale)
+    inner = CallContext(dtype, EvalMode.ANSI, context.tz, context.num_rows)
+    sides = []
+    for side in (left, right):
+        if side.is_narrow:
+            data = dk.rescale(side.data, side.dtype.scale, inner)
+        else:
+            data = dk.to_wide(side, inner)
+        sides.append(Vector(dtype, data))
+    return sides[0], sides[1]
+
+
+def _remainder(args: Sequence[Vector], context: CallContext) -> Data:
+    return _modulo(args, context, positive=False)
+
+
+def _pmod(args: Sequence[Vector], context: CallContext) -> Data:
+    return _modulo(args, context, positive=True)
+
+
+def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Data:
+    left, right = args
+    right = zeros_to_null(left, right, context, remainder_by_zero())
+    out = context.dtype
+    if t.is_decimal(out):
+        left, right = _same_scale(left, right, context)
+        if not (left.is_narrow and right.is_narrow):
+            return _modulo_wide(left, right, context, positive)
+    a, b, mask = _truncated(left, right, context)
+    with np.errstate(all="ignore"):
+        rest = np.fmod(a, np.where(b == -1, 1, b)) if a.dtype.kind == "i" else np.fmod(a, b)
+        if positive:
+            rest = np.where(rest < 0, np.fmod(rest + b, b), rest)
+    result = pa.array(rest.astype(a.dtype), mask=mask)
+    if t.is_decimal(out):
+        return dk.rescale(result, left.dtype.scale, context)
+    return result
+
+
+def _modulo_wide(left: Vector, right: Vector, context: CallContext, positive: bool) -> Data:
+    """Past 18 digits: exact Python integers in object arrays (rare)."""
+    n = context.num_rows
+    a, b = dk._unscaled(left, n), dk._unscaled(right, n)
+    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
+    a, b = a[present], b[present]
+    size = np.abs(a) % np.abs(b) if len(a) else a
+    rest = np.where(a < 0, -size, size) if len(a) else a
+    if positive and len(a):
+        size2 = np.abs(rest + b) % np.abs(b)
+        rest = np.where(rest < 0, np.where(rest + b < 0, -size2, size2), rest)
+    inner = CallContext(pa.decimal128(38, left.dtype.scale), context.mode, context.tz, n)
+    packed = Vector(inner.dtype, dk._pack(rest, present, inner))
+    return (
+        dk.rescale(packed.data, left.dtype.scale, context)
+        if packed.is_narrow
+        else dk.to_wide(packed, context)
+    )
+
+
+def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
+    left, right = args
+    right = zeros_to_null(left, right, context, divide_by_zero())
+    if t.is_decimal(left.dtype):
+        left, right = _same_scale(left, right, context)
+        if not (left.is_narrow and right.is_narrow):
+            quotient = CallContext(pa.decimal128(38, 0), context.mode, context.tz, context.num_rows)
+            n = context.num_rows
+            a, b = dk._unscaled(left, n), dk._unscaled(right, n)
+            present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
+            a, b = a[present], b[present]
+            size = np.abs(a) // np.abs(b) if len(a) else a
+            values = np.where((a < 0) != (b < 0), -size, size) if len(a) else a
+            packed = Vector(quotient.dtype, dk._pack(values, present, quotient))
+            if not packed.is_narrow:
+                raise overflow(t.LONG)
+            return packed.data
+    a, b, mask = _truncated(left, right, context)
+    lowest = np.iinfo(np.int64).min
+    wraps = (a == lowest) & (b == -1)
+    if mask is not None:
+        wraps &= ~mask
+    if context.mode is EvalMode.ANSI and wraps.any():
+        raise overflow(t.LONG)
+    safe = np.where(b == -1, 1, b)
+    quotient_values = (a - np.fmod(a, safe)) // safe
+    with np.errstate(all="ignore"):
+        quotient_values = np.where(b == -1, -a, quotient_values)
+    if context.mode is EvalMode.TRY and wraps.any():
+        mask = wraps if mask is None else mask | wraps
+    return pa.array(np.asarray(quotient_values, np.int64), mask=mask)
+
+
+def _integral_result(types: Sequence[pa.DataType]) -> pa.DataType:
+    left, right = types
+    if (left == right == t.LONG) or (t.is_decimal(left) and t.is_decimal(right)):
+        return t.LONG
+    raise PlanError(f"cannot div {t.spark_name(left)} by {t.spark_name(right)}")
+
+
+def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    left, right = coerce_binary(types)
+    return [left, right] if t.is_decimal(left) else [t.LONG, t.LONG]
+
+
+def _negative(args: Sequence[Vector], context: CallContext) -> Data:
+    (child,) = args
+    if t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY:
+        try:
+            return pc.negate_checked(child.data)
+        except pa.ArrowInvalid:
+            raise overflow(context.dtype) from None
+    if context.dtype == t.DAY_TIME:
+        return pc.negate(child.data.cast(t.LONG)).cast(t.DAY_TIME)
+    return pc.negate(child.data)
+
+
+def _abs(args: Sequence[Vector], context: CallContext) -> Data:
+    (child,) = args
+    if t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY:
+        try:
+            return pc.abs_checked(child.data)
+        except pa.ArrowInvalid:
+            raise overflow(context.dtype) from None
+    return pc.abs(child.data)
+
+
+def _numeric_only(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not t.is_numeric(types[0]) and types[0] != t.DAY_TIME:
+        raise PlanError(f"argument 1 cannot be {t.spark_name(types[0])}")
+    return same(types)
+
+
+def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [t.DOUBLE] if types[0] in (t.STRING, t.NULL) else types
+
+
+def _never_overflows(types: Sequence[pa.DataType]) -> bool:
+    """Float arithmetic never raises; decimal arithmetic only where the result type had to be capped."""
+    if t.is_decimal(types[0]):
+        return all(dtype.precision <= 16 for dtype in types)
+    return t.is_fractional(types[0])
+
+
+def _never(types: Sequence[pa.DataType]) -> bool:
+    return not t.is_integral(types[0]) and types[0] != t.DAY_TIME
+
+
+def _entry(
+    name: str, symbol: str, catalyst: str, kernel: Any, result: Any, coerce: Any = coerce_binary
+) -> Function:
+    return Function(
+        name,
+        kernel,
+        result,
+        catalyst=(catalyst,),
+        arity=(2, 2),
+        raises=ANSI_RAISES,
+        safe_for=_never_overflows if name in ("add", "subtract", "multiply") else None,
+        encoded=True,
+        coerce=coerce,
+        symbol=symbol,
+    )
+
+
+register(
+    _entry("add", "+", "Add", _add, _result("add")),
+    _entry("subtract", "-", "Subtract", _subtract, _result("subtract")),
+    _entry("multiply", "*", "Multiply", _multiply, _result("multiply")),
+    _entry("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
+    _entry("div", "div", "IntegralDivide", _integral_divide, _integral_result, _coerce_integral),
+    _entry("mod", "%", "Remainder", _remainder, _result("remainder")),
+    _entry("pmod", "", "Pmod", _pmod, _result("pmod")),
+    Function(
+        "negative",
+        _negative,
+        _numeric_only,
+        catalyst=("UnaryMinus",),
+        raises=ANSI_RAISES,
+        safe_for=_never,
+        encoded=True,
+        coerce=_coerce_unary,
+        symbol="-",
+    ),
+    Function(
+        "abs",
+        _abs,
+        _numeric_only,
+        catalyst=("Abs",),
+        raises=ANSI_RAISES,
+        safe_for=_never,
+        encoded=True,
+        coerce=_coerce_unary,
+    ),
+)

@@ -1,0 +1,7 @@
+"""CAST and TRY_CAST: a table of (source family, target family) -> kernel, filled by the modules beside this one."""
+
+from kquery_spark.functions.casts import numeric as _numeric
+from kquery_spark.functions.casts.table import can_raise, cast, check_cast
+
+__all__ = ["can_raise", "cast", "check_cast"]
+del _numeric

@@ -1,0 +1,266 @@
+"""Exact decimal arithmetic by Spark's rules, in int64 where the values fit and in decimal256 where they do not.
+
+Arrow grows precision past 38 and truncates quotients; Spark caps the precision and rounds HALF_UP. So every
+operation here is told its result type and computes: exact integer result, then rounding, then the range check.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.types.vector import Data, Int64s, Vector, narrow, widen
+
+INT64_MAX = 2**63 - 1
+_EXACT = decimal.Context(prec=200)
+
+
+def magnitude(data: Data) -> int:
+    """Largest absolute value of an int64 array or scalar (0 when there is none)."""
+    if isinstance(data, pa.Scalar):
+        return abs(data.as_py()) if data.is_valid else 0
+    if len(data) == data.null_count:
+        return 0
+    ends = pc.min_max(data)
+    return max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
+
+
+def as_int64(data: Data) -> Int64s | np.int64:
+    """An int64 array or scalar for numpy, NULL slots holding whatever they hold (0 for a scalar)."""
+    if isinstance(data, pa.Scalar):
+        return np.int64(data.as_py() if data.is_valid else 0)
+    if len(data) == 0:
+        return np.empty(0, np.int64)
+    return np.frombuffer(data.buffers()[1], np.int64, len(data), 8 * data.offset)
+
+
+def either_null(left: Data, right: Data, length: int) -> pa.Array | None:
+    """Mask of rows where an operand is NULL, or None when there are none."""
+    mask = None
+    for side in (left, right):
+        if isinstance(side, pa.Scalar):
+            if not side.is_valid:
+                return pa.array(np.ones(length, np.bool_))
+        elif side.null_count:
+            nulls = pc.is_null(side)
+            mask = nulls if mask is None else pc.or_(mask, nulls)
+    return mask
+
+
+def with_nulls(values: Int64s, mask: pa.Array | None) -> pa.Array:
+    """An int64 array that is NULL where ``mask`` is true."""
+    if mask is None:
+        return pa.array(values)
+    return pa.array(values, mask=mask.to_numpy(zero_copy_only=False))
+
+
+def div_half_up(values: Int64s, divisor: Int64s | int | np.int64) -> Int64s:
+    """Integer quotient rounded half away from zero; ``values`` must leave room for the rounding."""
+    quotient = np.abs(values) // np.abs(divisor)
+    rest = np.abs(values) - quotient * np.abs(divisor)
+    quotient += rest >= np.abs(divisor) - rest
+    return np.asarray(np.where((values < 0) != (np.asarray(divisor) < 0), -quotient, quotient), np.int64)
+
+
+def add(left: Vector, right: Vector, context: CallContext, sign: int = 1) -> Data:
+    """``left + sign * right`` with the result type of the context."""
+    scale = max(left.dtype.scale, right.dtype.scale)
+    if left.is_narrow and right.is_narrow:
+        up_l, up_r = 10 ** (scale - left.dtype.scale), 10 ** (scale - right.dtype.scale)
+        if magnitude(left.data) * up_l + magnitude(right.data) * up_r <= INT64_MAX:
+            a, b = _scaled(left.data, up_l), _scaled(right.data, up_r)
+            exact = (pc.add if sign > 0 else pc.subtract)(a, b)
+            return _narrow_result(exact, scale, context)
+    op = pc.add if sign > 0 else pc.subtract
+    return _wide(left, right, op, context, lambda a, b: a + sign * b)
+
+
+def _scaled(data: Data, factor: int) -> Data:
+    return data if factor == 1 else pc.multiply(data, pa.scalar(factor, pa.int64()))
+
+
+def multiply(left: Vector, right: Vector, context: CallContext) -> Data:
+    """``left * right`` with the result type of the context."""
+    if left.is_narrow and right.is_narrow:
+        bound = magnitude(left.data) * magnitude(right.data)
+        if bound <= INT64_MAX:
+            exact = pc.multiply(left.data, right.data)
+            return _narrow_result(exact, left.dtype.scale + right.dtype.scale, context)
+    return _wide(left, right, pc.multiply, context, lambda a, b: a * b)
+
+
+def divide(left: Vector, right: Vector, context: CallContext) -> Data:
+    """``left / right``; the divisor must have no zeros (the caller raised or made them NULL)."""
+    out = context.dtype
+    up = 10 ** max(out.scale - left.dtype.scale + right.dtype.scale, 0)
+    down = 10 ** max(left.dtype.scale - right.dtype.scale - out.scale, 0)
+    if left.is_narrow and right.is_narrow:
+        room = magnitude(right.data) * down <= INT64_MAX // 4
+        if room and magnitude(left.data) * up <= INT64_MAX // 4:
+            length = context.num_rows
+            mask = either_null(left.data, right.data, length)
+            divisor = as_int64(right.data) * down
+            divisor = np.where(divisor == 0, 1, divisor)
+            quotient = div_half_up(np.broadcast_to(as_int64(left.data) * up, (length,)), divisor)
+            return check_range(with_nulls(quotient, mask), context)
+    return _wide(left, right, None, context, None)
+
+
+def rescale(data: Data, from_scale: int, context: CallContext) -> Data:
+    """Narrow values at another scale, rounded HALF_UP, range-checked against the context's type."""
+    return _narrow_result(data, from_scale, context, check=True)
+
+
+def _narrow_result(exact: Data, scale: int, context: CallContext, check: bool = False) -> Data:
+    out = context.dtype
+    if out.scale < scale:
+        if isinstance(exact, pa.Scalar):
+            exact = pa.array([exact.as_py()], pa.int64())
+            return _narrow_result(exact, scale, context, check)[0]
+        mask = pc.is_null(exact) if exact.null_count else None
+        exact = with_nulls(div_half_up(np.asarray(as_int64(exact)), 10 ** (scale - out.scale)), mask)
+    elif out.scale > scale:
+        factor = 10 ** (out.scale - scale)
+        if magnitude(exact) * factor > INT64_MAX:
+            return to_wide(Vector(pa.decimal128(38, scale), exact), context)
+        exact = pc.multiply(exact, pa.scalar(factor, pa.int64()))
+    return check_range(exact, context) if check else exact
+
+
+def check_range(data: Data, context: CallContext) -> Data:
+    """Raise or give NULL where a narrow value has more digits than the context's type."""
+    limit = 10**context.dtype.precision
+    if magnitude(data) < limit:
+        return data
+    if context.mode is EvalMode.ANSI:
+        raise out_of_range(context)
+    return pc.if_else(pc.less(pc.abs(data), limit), data, pa.scalar(None, pa.int64()))
+
+
+def out_of_range(context: CallContext) -> ExecutionError:
+    """Spark's error for a decimal that does not fit its type."""
+    out = context.dtype
+    return ExecutionError(
+        "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+        f"The value cannot be represented as Decimal({out.precision}, {out.scale}). If necessary set "
+        '"spark.sql.ansi.enabled" to "false" to bypass this error, and return NULL instead.',
+    )
+
+
+def to_wide(vector: Vector, context: CallContext) -> Data:
+    """Any decimal vector as the context's type through decimal256, rounded HALF_UP and range-checked."""
+    length = 1 if vector.is_scalar else context.num_rows
+    values = vector.array(length).cast(
+        pa.decimal256(76 - max(0, 38 - vector.dtype.scale) * 0, vector.dtype.scale)
+    )
+    result = fit(values, context)
+    return result[0] if vector.is_scalar else result
+
+
+def fit(values: pa.Array, context: CallContext) -> pa.Array:
+    """decimal256 values as the context's decimal128: round HALF_UP, then range check."""
+    out = context.dtype
+    if values.type.scale > out.scale:
+        values = pc.round(values, out.scale, round_mode="half_towards_infinity")
+    if values.type.scale != out.scale:
+        digits = 76
+        limit = pa.scalar(
+            decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, values.type.scale)
+        )
+        values = _null_out(values, limit, context).cast(pa.decimal256(digits, out.scale), safe=False)
+    limit = pa.scalar(decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, out.scale))
+    kept = _null_out(values, limit, context)
+    return _slim(kept.cast(out))
+
+
+def _null_out(values: pa.Array, limit: pa.Scalar, context: CallContext) -> pa.Array:
+    inside = pc.and_(pc.less(values, limit), pc.greater(values, pc.negate(limit)))
+    if pc.all(inside).as_py() is not False:
+        return values
+    if context.mode is EvalMode.ANSI:
+        raise out_of_range(context)
+    return pc.if_else(inside, values, pa.scalar(None, values.type))
+
+
+def _slim(array: pa.Array) -> pa.Array:
+    slim = narrow(array)
+    return array if slim is None else slim
+
+
+def _wide(
+    left: Vector,
+    right: Vector,
+    op: Callable[[Any, Any], Any] | None,
+    context: CallContext,
+    exact: Callable[[int, int], int] | None,
+) -> Data:
+    """The slow exact way: unscaled Python integers in numpy object arrays.
+
+    Only values past 18 digits come here, typically few finished aggregates.
+    """
+    length = 1 if left.is_scalar and right.is_scalar else context.num_rows
+    a, b = _unscaled(left, length), _unscaled(right, length)
+    out = context.dtype
+    ls, rs = left.dtype.scale, right.dtype.scale
+    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
+    a, b = a[present], b[present]
+    if exact is None:
+        up, down = out.scale - ls + rs, 1
+        if up < 0:
+            up, down = 0, 10**-up
+        values, scale = _int_div(a * 10**up, b * down), out.scale
+    else:
+        scale = ls + rs if op is pc.multiply else max(ls, rs)
+        if op is not pc.multiply:
+            a, b = a * 10 ** (scale - ls), b * 10 ** (scale - rs)
+        values = exact(a, b) if len(a) else a
+    if scale > out.scale and len(values):
+        values = _int_div(values, np.full(len(values), 10 ** (scale - out.scale), object))
+    return _pack(values, present, context)
+
+
+def _int_div(values: Any, divisor: Any) -> Any:
+    if not len(values):
+        return values
+    size, by = np.abs(values), np.abs(divisor)
+    quotient = (2 * size + by) // (2 * by)
+    return np.where((values < 0) != (divisor < 0), -quotient, quotient)
+
+
+def _unscaled(vector: Vector, length: int) -> Any:
+    array = vector.physical(length)
+    if vector.is_narrow:
+        return np.array(array.to_pylist(), object)
+    scale = vector.dtype.scale
+    digits = [None if v is None else int(v.scaleb(scale, _EXACT)) for v in array.to_pylist()]
+    return np.array(digits, object)
+
+
+def _pack(values: Any, present: Any, context: CallContext) -> pa.Array:
+    out = context.dtype
+    limit = 10**out.precision
+    result: list[decimal.Decimal | None] = [None] * len(present)
+    for place, value in zip(np.flatnonzero(present), values, strict=True):
+        if -limit < value < limit:
+            result[place] = decimal.Decimal(int(value)).scaleb(-out.scale, _EXACT)
+        elif context.mode is EvalMode.ANSI:
+            raise out_of_range(context)
+    return _slim(pa.array(result, out))
+
+
+def scalar_narrow(value: decimal.Decimal, dtype: pa.DataType) -> Data:
+    """A decimal literal: narrow where its digits fit int64."""
+    unscaled = int(value.scaleb(dtype.scale, _EXACT))
+    if abs(unscaled) <= INT64_MAX:
+        return pa.scalar(unscaled, pa.int64())
+    return pa.scalar(value, dtype)
+
+
+__all__ = ["add", "divide", "multiply", "rescale", "to_wide", "widen"]

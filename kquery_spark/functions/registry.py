@@ -1,0 +1,209 @@
+"""The registry: a function is one entry with its names, type rule, NULL rule and kernel.
+
+An entry is read by the SQL analyzer, the DataFrame API, the Catalyst importer, type derivation, the expression
+compiler and the documentation, so adding a function is adding one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.types.names import spark_name
+from kquery_spark.types.vector import Data, Vector, decode
+
+
+class EvalMode(StrEnum):
+    """What overflow, division by zero and bad casts do: raise, give NULL, or follow Java's arithmetic."""
+
+    ANSI = "ansi"
+    TRY = "try"
+    LEGACY = "legacy"
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a kernel may know besides its arguments."""
+
+    dtype: pa.DataType
+    mode: EvalMode = EvalMode.ANSI
+    tz: str = "UTC"
+    num_rows: int = 0
+
+
+Kernel = Callable[[Sequence[Vector], CallContext], Data]
+TypeRule = Callable[[Sequence[pa.DataType]], pa.DataType]
+Coercion = Callable[[Sequence[pa.DataType]], Sequence[pa.DataType]]
+
+
+@dataclass(frozen=True)
+class Function:
+    """One scalar function.
+
+    name: Spark SQL's name, lower case. catalyst: simple names of the Catalyst classes it stands for.
+    arity: least and most arguments (None: any number). result: argument types -> type, raising PlanError.
+    kernel: vectors -> pa.Array or pa.Scalar in a physical form of the result type.
+    nullable: "any" (NULL in, NULL out, and only then), "always" (may give NULL by itself), "never".
+    raises: modes in which a row can raise, so that the call must not see rows a branch or AND excludes.
+    safe_for: argument types for which no row can raise after all.
+    encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.
+    coerce: the types that frontends cast arguments to (Spark's implicit casts); identity by default.
+    """
+
+    name: str
+    kernel: Kernel
+    result: TypeRule
+    catalyst: tuple[str, ...] = ()
+    arity: tuple[int, int | None] = (1, 1)
+    nullable: str = "any"
+    raises: frozenset[EvalMode] = frozenset()
+    safe_for: Callable[[Sequence[pa.DataType]], bool] | None = None
+    encoded: bool = False
+    coerce: Coercion | None = None
+    aliases: tuple[str, ...] = ()
+    symbol: str = ""
+    deterministic: bool = True
+
+    def check_arity(self, count: int) -> None:
+        """Raise PlanError unless ``count`` arguments are allowed."""
+        low, high = self.arity
+        if count < low or (high is not None and count > high):
+            wanted = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
+            raise PlanError(f"{self.name} takes {wanted} argument(s), not {count}")
+
+
+_FUNCTIONS: dict[str, Function] = {}
+_NAMES: dict[str, str] = {}
+_CATALYST: dict[str, str] = {}
+
+
+def register(*entries: Function) -> None:
+    """Add entries; a name or a Catalyst class can be taken only once."""
+    for entry in entries:
+        for name in (entry.name, *entry.aliases):
+            if name in _NAMES:
+                raise ValueError(f"function {name} is registered twice")
+            _NAMES[name] = entry.name
+        for cls in entry.catalyst:
+            if cls in _CATALYST:
+                raise ValueError(f"Catalyst class {cls} is registered twice")
+            _CATALYST[cls] = entry.name
+        _FUNCTIONS[entry.name] = entry
+
+
+def function(name: str) -> Function:
+    """The entry called ``name`` (or an alias); PlanError when there is none."""
+    key = _NAMES.get(name.lower())
+    if key is None:
+        raise PlanError(f"there is no function {name}")
+    return _FUNCTIONS[key]
+
+
+def has_function(name: str) -> bool:
+    """Whether a scalar function of that name exists."""
+    return name.lower() in _NAMES
+
+
+def for_catalyst(cls: str) -> Function | None:
+    """The entry for a Catalyst expression class, by its simple name."""
+    name = _CATALYST.get(cls)
+    return None if name is None else _FUNCTIONS[name]
+
+
+def functions() -> Mapping[str, Function]:
+    """All entries by name."""
+    return MappingProxyType(_FUNCTIONS)
+
+
+def call(entry: Function, args: Sequence[Vector], context: CallContext) -> Vector:
+    """Run a function over vectors, choosing the cheapest correct way.
+
+    All-literal calls run on one row. A dictionary column as the only column of a NULL-propagating function runs
+    on the dictionary's values; should a value raise that no row refers to, it runs again on the rows.
+    """
+    if args and all(a.is_scalar for a in args):
+        rows = [Vector(a.dtype, pa.array([None], a.dtype) if not a.data.is_valid else _one(a)) for a in args]
+        data = _kernel(entry, rows, CallContext(context.dtype, context.mode, context.tz, 1))
+        return Vector(context.dtype, data if isinstance(data, pa.Scalar) else data[0])
+    if not entry.encoded and entry.nullable == "any":
+        lifted = _lift(entry, args, context)
+        if lifted is not None:
+            return Vector(context.dtype, lifted)
+    return Vector(context.dtype, _kernel(entry, args, context))
+
+
+def _one(vector: Vector) -> pa.Array:
+    return pa.repeat(vector.plain(), 1) if not pa.types.is_null(vector.dtype) else pa.nulls(1)
+
+
+def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
+    if not entry.encoded:
+        args = [Vector(a.dtype, a.plain()) for a in args]
+    return entry.kernel(args, context)
+
+
+def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data | None:
+    columns = [i for i, a in enumerate(args) if not a.is_scalar]
+    if len(columns) != 1 or not args[columns[0]].is_dictionary:
+        return None
+    column = args[columns[0]].data
+    if len(column.dictionary) > len(column) or column.dictionary.null_count:
+        return None
+    lifted = list(args)
+    lifted[columns[0]] = Vector(args[columns[0]].dtype, column.dictionary)
+    inner = CallContext(context.dtype, context.mode, context.tz, len(column.dictionary))
+    try:
+        data = _kernel(entry, lifted, inner)
+    except ExecutionError:
+        return None
+    if isinstance(data, pa.Scalar):
+        return None
+    if pa.types.is_dictionary(data.type):
+        data = decode(data)
+    if pa.types.is_string(data.type):
+        return (
+            pa.DictionaryArray.from_arrays(column.indices, data)
+            if not data.null_count
+            else data.take(column.indices)
+        )
+    return data.take(column.indices)
+
+
+# --- type rules that many entries share -----------------------------------------------------------------------
+
+
+def fixed(dtype: pa.DataType) -> TypeRule:
+    """Always ``dtype``."""
+    return lambda types: dtype
+
+
+def same(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The first argument's type."""
+    return types[0]
+
+
+def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], bool] | pa.DataType) -> TypeRule:
+    """``result``, after checking each argument (the last test repeats) against a type or a predicate."""
+
+    def rule(types: Sequence[pa.DataType]) -> pa.DataType:
+        for i, dtype in enumerate(types):
+            test = allowed[min(i, len(allowed) - 1)]
+            if not (dtype == test if isinstance(test, pa.DataType) else test(dtype)):
+                raise PlanError(f"argument {i + 1} cannot be {spark_name(dtype)}")
+        return result if isinstance(result, pa.DataType) else result(types)
+
+    return rule
+
+
+def cast_to(*targets: pa.DataType) -> Coercion:
+    """Frontends cast each argument to the target at its place (the last repeats)."""
+    return lambda types: [targets[min(i, len(targets) - 1)] for i in range(len(types))]
+
+
+ANSI_RAISES = frozenset({EvalMode.ANSI})
+ALWAYS_RAISES = frozenset(EvalMode)

@@ -1,0 +1,242 @@
+"""Compile expressions against a schema and run them over batches.
+
+Names become column indexes here. A sub-expression that occurs more than once in a program is computed once a batch.
+Rows that a CASE branch or the left side of AND/OR excludes are not shown to an expression that can raise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, walk
+from kquery_spark.expr.properties import can_raise
+from kquery_spark.functions import casts
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.registry import CallContext, call
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch, concat_arrays
+from kquery_spark.types.vector import Vector
+
+Memo = dict[int, Vector]
+Step = Callable[[Batch, Memo], Vector]
+
+
+class Program:
+    """Expressions compiled together over one input schema."""
+
+    def __init__(self, exprs: Sequence[Expr], schema: pa.Schema) -> None:
+        self._indexes = {name: i for i, name in enumerate(schema.names)}
+        counts = Counter(e for expr in exprs for e in walk(expr) if e.children)
+        self._shared = {e: slot for slot, (e, n) in enumerate(counts.items()) if n > 1}
+        self._steps = [self._compile(e) for e in exprs]
+
+    def run(self, batch: Batch) -> list[Vector]:
+        """One vector per expression."""
+        memo: Memo = {}
+        return [step(batch, memo) for step in self._steps]
+
+    def _compile(self, expr: Expr) -> Step:
+        step = self._compile_node(expr)
+        slot = self._shared.get(expr) if expr.children else None
+        if slot is None:
+            return step
+
+        def remembered(batch: Batch, memo: Memo) -> Vector:
+            found = memo.get(slot)
+            if found is None:
+                found = memo[slot] = step(batch, memo)
+            return found
+
+        return remembered
+
+    def _compile_node(self, expr: Expr) -> Step:
+        match expr:
+            case Column():
+                return self._column(expr)
+            case Literal():
+                vector = evaluate_literal(expr)
+                return lambda batch, memo: vector
+            case Call(function="and" | "or"):
+                return self._connective(expr)
+            case Call():
+                return self._call(expr)
+            case Cast():
+                return self._cast(expr)
+            case Case():
+                return self._case(expr)
+            case InList():
+                return self._in_list(expr)
+        raise Unsupported(f"The engine has no program for {type(expr).__name__} expressions.")
+
+    def _column(self, expr: Column) -> Step:
+        index = self._indexes.get(expr.name)
+        if index is None:
+            raise PlanError(f"no column {expr.name}; there are {', '.join(self._indexes)}")
+        dtype = expr.dtype
+        return lambda batch, memo: Vector(dtype, batch.columns[index])
+
+    def _call(self, expr: Call) -> Step:
+        entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
+        steps = [self._compile(a) for a in expr.args]
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            args = [s(batch, memo) for s in steps]
+            return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
+
+        return run
+
+    def _cast(self, expr: Cast) -> Step:
+        casts.check_cast(expr.child.dtype, expr.to)
+        child = self._compile(expr.child)
+        return lambda batch, memo: casts.cast(child(batch, memo), expr.to, expr.mode, expr.tz, batch.num_rows)
+
+    def _connective(self, expr: Call) -> Step:
+        """AND / OR; a right side that can raise sees only the rows the left side leaves open."""
+        left, right = (self._compile(a) for a in expr.args)
+        is_and = expr.function == "and"
+        combine = pc.and_kleene if is_and else pc.or_kleene
+        if not can_raise(expr.args[1]):
+            return lambda batch, memo: Vector(
+                t.BOOL, combine(left(batch, memo).data, right(batch, memo).data)
+            )
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            first = left(batch, memo)
+            if first.is_scalar:
+                decided = first.data.is_valid and first.data.as_py() is not is_and
+                return first if decided else Vector(t.BOOL, combine(first.data, right(batch, memo).data))
+            still_open = pc.fill_null(first.data if is_and else pc.invert(first.data), True)
+            second = on_rows(right, batch, still_open, memo)
+            return Vector(t.BOOL, combine(first.data, second.data))
+
+        return run
+
+    def _case(self, expr: Case) -> Step:
+        dtype = expr.dtype
+        conditions = [self._compile(c) for c, _ in expr.branches]
+        values = [self._compile(v) for _, v in expr.branches]
+        otherwise = None if expr.otherwise is None else self._compile(expr.otherwise)
+        eager = not any(can_raise(e) for e in expr.children[1:])
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            if eager:
+                tests = [c(batch, memo).data for c in conditions]
+                vectors = [v(batch, memo) for v in values]
+                last = Vector(dtype, pa.scalar(None, dtype)) if otherwise is None else otherwise(batch, memo)
+                return _choose(tests, vectors, last, dtype, batch.num_rows)
+            pieces: list[Vector] = []
+            tests = []
+            remaining = pa.array(np.ones(batch.num_rows, np.bool_))
+            for test, value in zip(conditions, values, strict=True):
+                hit = pc.fill_null(on_rows(test, batch, remaining, memo).physical(batch.num_rows), False)
+                hit = pc.and_(hit, remaining)
+                pieces.append(on_rows(value, batch, hit, memo))
+                tests.append(hit)
+                remaining = pc.and_not(remaining, hit)
+            last = (
+                Vector(dtype, pa.scalar(None, dtype))
+                if otherwise is None
+                else on_rows(otherwise, batch, remaining, memo)
+            )
+            return _choose(tests, pieces, last, dtype, batch.num_rows)
+
+        return run
+
+    def _in_list(self, expr: InList) -> Step:
+        child = self._compile(expr.child)
+        dtype = expr.child.dtype
+        present = [evaluate_literal(v) for v in expr.values if v.value is not None]
+        has_null = len(present) < len(expr.values)
+        narrow_set = t.is_decimal(dtype) and all(v.is_narrow for v in present)
+        kind = pa.int64() if narrow_set else dtype
+        scalars = [v.data if narrow_set else v.plain() for v in present]
+        values = (
+            pa.array([s.as_py() for s in scalars], kind)
+            if not _temporal(kind)
+            else _temporal_array(scalars, kind)
+        )
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            vector = child(batch, memo)
+            data = vector.data if vector.is_narrow and narrow_set else vector.plain()
+            if t.is_decimal(dtype) and narrow_set and not vector.is_narrow:
+                data = vector.plain()
+                hits = pc.is_in(data, value_set=dk.widen(values, dtype))
+            elif vector.is_dictionary:
+                hits = pc.is_in(vector.data.dictionary, value_set=values).take(vector.data.indices)
+                data = vector.data
+            else:
+                hits = pc.is_in(data, value_set=values)
+            unknown = pc.is_null(data)
+            if has_null:
+                unknown = pc.or_(unknown, pc.invert(pc.fill_null(hits, False)))
+            return Vector(t.BOOL, pc.if_else(unknown, pa.scalar(None, t.BOOL), hits))
+
+        return run
+
+
+def _temporal(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind))
+
+
+def _temporal_array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
+    return pa.array([s.value for s in scalars], pa.int32() if kind == t.DATE else pa.int64()).cast(kind)
+
+
+def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
+    """Run a step on the rows where ``mask`` is true only; the other rows come back NULL."""
+    selected = mask.true_count
+    if selected == batch.num_rows:
+        return step(batch, memo)
+    part = batch.filter(mask)
+    vector = step(part, {}) if selected else None
+    if vector is None:
+        return Vector(t.NULL, pa.scalar(None, t.NULL))
+    if vector.is_scalar:
+        return vector
+    flags = mask.to_numpy(zero_copy_only=False)
+    places = np.cumsum(flags, dtype=np.int64) - 1
+    return Vector(vector.dtype, vector.data.take(pa.array(places, mask=~flags)))
+
+
+def _choose(
+    tests: Sequence[pa.Array], values: Sequence[Vector], last: Vector, dtype: pa.DataType, num_rows: int
+) -> Vector:
+    """The value of the first true test in each row."""
+    vectors = [*values, last]
+    narrow = t.is_decimal(dtype) and all(v.is_narrow or (v.null_count and v.is_scalar) for v in vectors)
+    result = _form(last, dtype, narrow)
+    for test, value in zip(reversed(tests), reversed(values), strict=True):
+        flag = pc.fill_null(test, False)
+        result = pc.if_else(flag, _form(value, dtype, narrow), result)
+    return Vector(dtype, result)
+
+
+def _form(vector: Vector, dtype: pa.DataType, narrow: bool) -> pa.Array | pa.Scalar:
+    if narrow:
+        return vector.data if vector.is_narrow else pa.scalar(None, pa.int64())
+    if vector.dtype == t.NULL:
+        return pa.scalar(None, dtype)
+    return vector.plain()
+
+
+def evaluate_literal(literal: Literal) -> Vector:
+    """A literal as a scalar vector (decimals narrow where they fit)."""
+    dtype, value = literal.dtype, literal.value
+    if value is None:
+        return Vector(dtype, pa.scalar(None, pa.int64() if t.is_decimal(dtype) else dtype))
+    if t.is_decimal(dtype):
+        return Vector(dtype, dk.scalar_narrow(value, dtype))
+    if _temporal(dtype):
+        storage = pa.int32() if dtype == t.DATE else pa.int64()
+        return Vector(dtype, pa.scalar(value, storage).cast(dtype))
+    return Vector(dtype, pa.scalar(value, dtype))
+
+
+__all__ = ["Program", "concat_arrays", "evaluate_literal"]

@@ -1,0 +1,110 @@
+"""A record batch of the engine: named vectors and a row count that is known even without columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector, decode, fill, from_arrow, widen
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows flowing between operators: ``schema`` has Spark types, ``columns`` their physical arrays."""
+
+    schema: pa.Schema
+    columns: tuple[pa.Array, ...]
+    num_rows: int
+
+    def vector(self, index: int) -> Vector:
+        """Column ``index`` with its type."""
+        return Vector(self.schema.field(index).type, self.columns[index])
+
+    def take(self, indices: pa.Array) -> Batch:
+        """The rows at ``indices`` (NULL index: a row of NULLs)."""
+        return Batch(self.schema, tuple(c.take(indices) for c in self.columns), len(indices))
+
+    def filter(self, mask: pa.Array) -> Batch:
+        """The rows where ``mask`` is true."""
+        kept = tuple(c.filter(mask) for c in self.columns)
+        return Batch(self.schema, kept, len(kept[0]) if kept else mask.true_count)
+
+    def slice(self, offset: int, length: int | None = None) -> Batch:
+        """``length`` rows from ``offset``, without copying."""
+        length = self.num_rows - offset if length is None else min(length, self.num_rows - offset)
+        return Batch(self.schema, tuple(c.slice(offset, length) for c in self.columns), length)
+
+    def select(self, indices: Sequence[int]) -> Batch:
+        """Some columns, in the order given."""
+        schema = pa.schema([self.schema.field(i) for i in indices])
+        return Batch(schema, tuple(self.columns[i] for i in indices), self.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the columns refer to (a slice counts its own part)."""
+        return sum(c.nbytes for c in self.columns)
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """A plain Arrow batch whose types are exactly the schema's."""
+        arrays = [self.vector(i).plain() for i in range(len(self.columns))]
+        if not arrays:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * self.num_rows, pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    @classmethod
+    def from_arrow(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Batch:
+        """Take Arrow data with the same columns by position into the engine's forms."""
+        columns = tuple(from_arrow(f.type, batch.column(i)).data for i, f in enumerate(schema))
+        return cls(schema, columns, batch.num_rows)
+
+    @classmethod
+    def empty(cls, schema: pa.Schema) -> Batch:
+        """No rows."""
+        return cls(schema, tuple(pa.array([], f.type) for f in schema), 0)
+
+
+def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
+    """One batch of all rows; columns whose physical forms differ are brought to a common one."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return Batch.empty(schema)
+    columns = tuple(
+        concat_arrays(field.type, [b.columns[i] for b in batches]) for i, field in enumerate(schema)
+    )
+    return Batch(schema, columns, sum(b.num_rows for b in batches))
+
+
+def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
+    """Concatenate one column's pieces: narrow with wide decimals, dictionaries with other dictionaries."""
+    kinds = {a.type for a in arrays}
+    if len(kinds) > 1:
+        if pa.types.is_decimal(dtype):
+            arrays = [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
+        else:
+            arrays = [decode(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
+    elif pa.types.is_dictionary(arrays[0].type):
+        first = arrays[0].dictionary
+        if any(a.dictionary is not first and not a.dictionary.equals(first) for a in arrays[1:]):
+            if sum(len(a.dictionary) for a in arrays) > max(65536, sum(map(len, arrays)) // 2):
+                arrays = [decode(a) for a in arrays]
+            else:
+                arrays = list(pa.chunked_array(arrays).unify_dictionaries().chunks)
+    return pa.concat_arrays(arrays)
+
+
+def from_vectors(schema: pa.Schema, vectors: Sequence[Vector], num_rows: int) -> Batch:
+    """A batch of computed vectors; scalars become columns here and only here."""
+    columns = tuple(fill(v.data, num_rows) if v.is_scalar else v.data for v in vectors)
+    return Batch(schema, columns, num_rows)
+
+
+def string_dictionary(array: pa.Array) -> pa.Array:
+    """A string column as a dictionary, whichever form it has."""
+    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+
+
+__all__ = ["Batch", "Data", "concat", "concat_arrays", "from_vectors", "string_dictionary", "t"]

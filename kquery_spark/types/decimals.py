@@ -1,0 +1,63 @@
+"""Spark's precision and scale rules for decimal arithmetic (``DecimalPrecision`` in Spark)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from kquery_spark.types import names as t
+
+MAX_PRECISION: Final = 38
+MIN_ADJUSTED_SCALE: Final = 6
+NARROW_PRECISION: Final = 18  # the unscaled value always fits int64
+
+_INTEGRAL_DIGITS: Final = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 20}
+
+
+def bounded(precision: int, scale: int) -> pa.DataType:
+    """Cap both at 38, as ``DecimalType.bounded`` does."""
+    return pa.decimal128(min(precision, MAX_PRECISION), min(scale, MAX_PRECISION))
+
+
+def adjusted(precision: int, scale: int) -> pa.DataType:
+    """Give up fraction digits before integer digits, keeping at least 6, as ``adjustPrecisionScale`` does."""
+    if precision <= MAX_PRECISION:
+        return pa.decimal128(precision, scale)
+    integer_digits = precision - scale
+    return pa.decimal128(MAX_PRECISION, max(MAX_PRECISION - integer_digits, min(scale, MIN_ADJUSTED_SCALE)))
+
+
+def result_type(op: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """Type of ``left op right`` for two decimals, with Spark's default ``allowPrecisionLoss``.
+
+    ``op`` is one of ``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``, ``pmod``.
+    """
+    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
+    if op in ("add", "subtract"):
+        scale = max(s1, s2)
+        return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    if op == "multiply":
+        return adjusted(p1 + p2 + 1, s1 + s2)
+    if op == "divide":
+        scale = max(MIN_ADJUSTED_SCALE, s1 + p2 + 1)
+        return adjusted(p1 - s1 + s2 + scale, scale)
+    scale = max(s1, s2)
+    return adjusted(min(p1 - s1, p2 - s2) + scale, scale)
+
+
+def for_integral(dtype: pa.DataType) -> pa.DataType:
+    """The decimal that holds every value of an integer type (``int`` -> ``decimal(10,0)``)."""
+    return pa.decimal128(_INTEGRAL_DIGITS[dtype], 0)
+
+
+def wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The decimal both convert to without loss, capped as Spark caps it."""
+    scale = max(left.scale, right.scale)
+    integer_digits = max(left.precision - left.scale, right.precision - right.scale)
+    return bounded(integer_digits + scale, scale)
+
+
+def is_narrow(dtype: pa.DataType) -> bool:
+    """Whether every value of the decimal type fits an int64 unscaled."""
+    return bool(dtype.precision <= NARROW_PRECISION)

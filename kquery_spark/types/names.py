@@ -1,0 +1,101 @@
+"""Spark's names for Arrow types, and predicates over type families."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+NULL: Final = pa.null()
+BOOL: Final = pa.bool_()
+BYTE: Final = pa.int8()
+SHORT: Final = pa.int16()
+INT: Final = pa.int32()
+LONG: Final = pa.int64()
+FLOAT: Final = pa.float32()
+DOUBLE: Final = pa.float64()
+STRING: Final = pa.string()
+BINARY: Final = pa.binary()
+DATE: Final = pa.date32()
+TIMESTAMP_NTZ: Final = pa.timestamp("us")
+DAY_TIME: Final = pa.duration("us")
+
+_NAMES: Final = {
+    NULL: "void",
+    BOOL: "boolean",
+    BYTE: "tinyint",
+    SHORT: "smallint",
+    INT: "int",
+    LONG: "bigint",
+    FLOAT: "float",
+    DOUBLE: "double",
+    STRING: "string",
+    BINARY: "binary",
+    DATE: "date",
+    TIMESTAMP_NTZ: "timestamp_ntz",
+    DAY_TIME: "interval day to second",
+}
+
+
+def timestamp(tz: str) -> pa.DataType:
+    """Spark's ``timestamp`` (an instant), carrying the session time zone it is shown in."""
+    return pa.timestamp("us", tz=tz)
+
+
+def decimal(precision: int, scale: int) -> pa.DataType:
+    """Spark's ``decimal(precision, scale)``."""
+    return pa.decimal128(precision, scale)
+
+
+def spark_name(dtype: pa.DataType) -> str:
+    """The type as Spark SQL writes it (``bigint``, ``decimal(12,2)``, ``array<string>``)."""
+    name = _NAMES.get(dtype)
+    if name is not None:
+        return name
+    if pt.is_decimal(dtype):
+        return f"decimal({dtype.precision},{dtype.scale})"
+    if pt.is_timestamp(dtype):
+        return "timestamp"
+    if pt.is_map(dtype):
+        return f"map<{spark_name(dtype.key_type)},{spark_name(dtype.item_type)}>"
+    if pt.is_list(dtype):
+        return f"array<{spark_name(dtype.value_type)}>"
+    if pt.is_struct(dtype):
+        return f"struct<{','.join(f'{f.name}:{spark_name(f.type)}' for f in dtype)}>"
+    return str(dtype)
+
+
+def is_decimal(dtype: pa.DataType) -> bool:
+    """Whether the type is a decimal."""
+    return bool(pt.is_decimal(dtype))
+
+
+def is_integral(dtype: pa.DataType) -> bool:
+    """Whether the type is one of Spark's integers (tinyint to bigint)."""
+    return dtype in (BYTE, SHORT, INT, LONG)
+
+
+def is_fractional(dtype: pa.DataType) -> bool:
+    """Whether the type is float or double."""
+    return dtype in (FLOAT, DOUBLE)
+
+
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether arithmetic is defined on the type."""
+    return is_integral(dtype) or is_fractional(dtype) or is_decimal(dtype)
+
+
+def is_string(dtype: pa.DataType) -> bool:
+    """Whether the type is string."""
+    return bool(dtype == STRING)
+
+
+def is_timestamp(dtype: pa.DataType) -> bool:
+    """Whether the type is ``timestamp`` (with the session time zone), not ``timestamp_ntz``."""
+    return bool(pt.is_timestamp(dtype)) and dtype.tz is not None
+
+
+def is_nested(dtype: pa.DataType) -> bool:
+    """Whether the type is an array, a map or a struct."""
+    return bool(pt.is_nested(dtype))

@@ -1,0 +1,151 @@
+"""A column of values with its Spark type, in whichever physical form is cheapest.
+
+The physical form may differ from the type in two ways, and every kernel relies on there being no other:
+
+* ``decimal(p, s)`` is either decimal128 of scale ``s`` or **narrow**: int64 holding the unscaled value;
+* ``string`` is either string or a dictionary with int32 indices and string values.
+
+A literal is one scalar and a length, never a filled array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.types import names as t
+
+Int64s = npt.NDArray[np.int64]
+Data = Any  # pa.Array or pa.Scalar; pyarrow ships no types
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Values (``data``: pa.Array, or pa.Scalar for a literal) of Spark type ``dtype``."""
+
+    dtype: pa.DataType
+    data: Data
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether this is one value standing for every row."""
+        return isinstance(self.data, pa.Scalar)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether this is a decimal held as unscaled int64."""
+        return pa.types.is_decimal(self.dtype) and pa.types.is_int64(self.data.type)
+
+    @property
+    def is_dictionary(self) -> bool:
+        """Whether this is a string column held as a dictionary."""
+        return bool(pa.types.is_dictionary(self.data.type))
+
+    @property
+    def null_count(self) -> int:
+        """Number of NULLs (0 or 1 for a scalar)."""
+        if self.is_scalar:
+            return 0 if self.data.is_valid else 1
+        return int(self.data.null_count)
+
+    def plain(self) -> Data:
+        """The data in the type's own Arrow form: narrow decimals widened, dictionaries decoded."""
+        if self.is_narrow:
+            return widen(self.data, self.dtype)
+        if self.is_dictionary:
+            return decode(self.data)
+        if pa.types.is_decimal(self.dtype) and self.data.type != self.dtype:
+            return self.data.cast(self.dtype)
+        return self.data
+
+    def array(self, length: int) -> pa.Array:
+        """The plain data as an array of ``length`` rows."""
+        data = self.plain()
+        return fill(data, length) if isinstance(data, pa.Scalar) else data
+
+    def physical(self, length: int) -> pa.Array:
+        """The data as an array of ``length`` rows, in the form it has."""
+        return fill(self.data, length) if self.is_scalar else self.data
+
+
+def fill(scalar: pa.Scalar, length: int) -> pa.Array:
+    """An array repeating one value; only where an operator truly needs one."""
+    if pa.types.is_dictionary(scalar.type):
+        scalar = scalar.as_py() if scalar.is_valid else None
+        return pa.array([scalar], t.STRING).dictionary_encode().take(pa.array(np.zeros(length, np.int32)))
+    if not scalar.is_valid:
+        return pa.nulls(length, scalar.type)
+    return pa.repeat(scalar, length)
+
+
+def decode(data: Data) -> Data:
+    """A dictionary column (or scalar) as plain strings."""
+    if isinstance(data, pa.Scalar):
+        return pa.scalar(data.as_py(), t.STRING)
+    return data.dictionary.take(data.indices)
+
+
+def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """True where a value is present, or None when nothing is NULL."""
+    if array.null_count == 0:
+        return None
+    return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def widen(data: Data, dtype: pa.DataType) -> Data:
+    """Narrow int64 unscaled values as decimal128 of ``dtype``; the caller vouches that they fit."""
+    if isinstance(data, pa.Scalar):
+        return widen(pa.array([data.as_py()], pa.int64()), dtype)[0]
+    offset, length = data.offset, len(data)
+    words = np.empty((offset + length, 2), np.int64)
+    values = np.frombuffer(data.buffers()[1], np.int64, offset + length) if offset + length else words[:, 0]
+    words[:, 0] = values
+    np.right_shift(values, 63, out=words[:, 1])
+    bitmap = data.buffers()[0] if data.null_count else None
+    return pa.Array.from_buffers(dtype, length, [bitmap, pa.py_buffer(words)], data.null_count, offset)
+
+
+def narrow(data: Data) -> Data | None:
+    """decimal128 values as unscaled int64, or None when a value does not fit."""
+    if isinstance(data, pa.Scalar):
+        if not data.is_valid:
+            return pa.scalar(None, pa.int64())
+        array = narrow(pa.array([data.as_py()], data.type))
+        return None if array is None else array[0]
+    offset, length = data.offset, len(data)
+    if length == 0:
+        return pa.array([], pa.int64())
+    words = np.frombuffer(data.buffers()[1], np.int64, 2 * (offset + length)).reshape(-1, 2)
+    low = np.ascontiguousarray(words[:, 0])
+    if data.type.precision > 18:
+        fits = words[offset:, 1] == (low[offset:] >> 63)
+        if not fits.all():
+            valid = validity(data)
+            if valid is None or not fits[valid].all():
+                return None
+    bitmap = data.buffers()[0] if data.null_count else None
+    return pa.Array.from_buffers(pa.int64(), length, [bitmap, pa.py_buffer(low)], data.null_count, offset)
+
+
+def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
+    """Take a column as a file or a user has it into the engine's forms (views and large types become plain)."""
+    kind = data.type
+    if pa.types.is_decimal(dtype):
+        if not pa.types.is_decimal128(kind):
+            data = data.cast(dtype)
+        slim = narrow(data)
+        return Vector(dtype, data if slim is None else slim)
+    if kind == dtype:
+        return Vector(dtype, data)
+    if pa.types.is_dictionary(kind):
+        if dtype == t.STRING and kind == pa.dictionary(pa.int32(), t.STRING):
+            return Vector(dtype, data)
+        data = data.dictionary.take(data.indices)
+        if data.type == dtype:
+            return Vector(dtype, data)
+    return Vector(dtype, data.cast(dtype))
