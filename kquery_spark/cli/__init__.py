@@ -1,1 +1,10 @@
-"""."""
+"""The console script ``kquery-spark``, and what it shares with the ``spark-submit`` jobs."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the console script; its commands are imported only now, so that jobs need not pay for them."""
+    from kquery_spark.cli.main import main as run_commands
+
+    run_commands()

@@ -1,4 +1,4 @@
-"""The Spark settings the engine likes, each with its reason; ``conf/`` and ``kq.configure`` come from here."""
+"""The Spark settings the engine likes, each with its reason; ``conf/`` and ``kq.configure`` use these."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def configure(builder: B) -> B:
 def render_properties() -> str:
     """The text of ``conf/kquery-spark.conf``: a properties file in which a comment explains each line."""
     blocks = [
-        "# Settings for spark-submit --properties-file; kq.configure(SparkSession.builder) applies the same.\n"
+        "# Settings for spark-submit --properties-file: what kq.configure(SparkSession.builder) applies.\n"
         "# Written from kquery_spark/config/spark_settings.py; a test keeps the two equal.\n"
     ]
     for setting in SETTINGS:

@@ -1,0 +1,63 @@
+"""A spark-submit job: run the SQL of a file over tables given by their paths.
+
+    spark-submit --properties-file conf/kquery-spark.conf jobs/run_sql.py query.sql \\
+        --table trips=/data/trips.parquet --table zones=csv:/data/zones --output /data/result.parquet
+
+Without --output the result is shown. An output is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kquery_spark.cli.engines import ENGINES, choose, job_session
+from kquery_spark.cli.failures import run
+from kquery_spark.cli.output import Output
+from kquery_spark.cli.tables import TableParam, TableSpec, read_sql, register_in_spark
+
+
+@click.command(name="run_sql.py", help=__doc__)
+@click.argument("sql_file")
+@click.option("--table", "tables", type=TableParam(), multiple=True, help="May be given many times.")
+@click.option(
+    "--output", help="Folder to write; .parquet, .csv, .json or .orc says the format, parquet if none does."
+)
+@click.option(
+    "--engine", type=click.Choice(ENGINES), default="kquery", show_default=True, help="both: compare first"
+)
+@click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
+@click.option("--overwrite", is_flag=True, help="Replace an output that is there.")
+@click.option(
+    "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Rows to show without --output."
+)
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says on stderr.")
+def main(
+    sql_file: str,
+    tables: tuple[TableSpec, ...],
+    output: str | None,
+    engine: str,
+    strict: bool,
+    overwrite: bool,
+    rows: int,
+    log_level: str,
+) -> None:
+    """Register the tables, run the query, write or show its result."""
+    sql = read_sql(sql_file)
+    spark = job_session("run_sql", log_level)
+    try:
+        place = Output(spark, output, overwrite) if output else None
+        register_in_spark(spark, tables)
+        result = choose(spark.sql(sql), engine, strict)
+        if place is None:
+            result.show(rows, truncate=False)
+        else:
+            place.write(result)
+            click.echo(f"wrote {output}, engine {engine}")
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(run("run_sql", lambda: main(standalone_mode=False)))

@@ -1,0 +1,90 @@
+"""A spark-submit job: what New York's taxis earned, by month and number of passengers.
+
+    spark-submit --properties-file conf/kquery-spark.conf jobs/taxi_report.py DATA REPORT --engine kquery
+
+DATA holds yellow-trip records (Parquet, or CSV with a header) under ``year=2019/month=N/``; REPORT is a
+folder that gets Parquet files, all of them or none.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from kquery_spark.cli.engines import ENGINES, choose, job_session
+from kquery_spark.cli.failures import Exit, Failure, run
+from kquery_spark.cli.output import Output
+from kquery_spark.cli.tables import TableSpec, read_table, table_format
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# The first 17 columns of the TLC's yellow-trip records, so that reading CSV needs no pass to guess types.
+COLUMNS = (
+    "VendorID INT, tpep_pickup_datetime TIMESTAMP_NTZ, tpep_dropoff_datetime TIMESTAMP_NTZ, "
+    "passenger_count INT, trip_distance DOUBLE, RatecodeID INT, store_and_fwd_flag STRING, "
+    "PULocationID INT, DOLocationID INT, payment_type INT, fare_amount DOUBLE, extra DOUBLE, "
+    "mta_tax DOUBLE, tip_amount DOUBLE, tolls_amount DOUBLE, improvement_surcharge DOUBLE, "
+    "total_amount DOUBLE"
+)
+
+REPORT = """
+SELECT
+  year,
+  month,
+  passenger_count,
+  count(*) AS trips,
+  max(fare_amount) AS highest_fare,
+  avg(trip_distance) AS average_miles,
+  sum(tip_amount) AS tips,
+  sum(total_amount) AS earned
+FROM tripdata
+WHERE fare_amount > 0
+GROUP BY year, month, passenger_count
+ORDER BY year, month, passenger_count
+"""
+
+
+def trips(spark: SparkSession, path: str) -> DataFrame:
+    """The trip records below ``path``; CSV is read with the TLC's types, once its header has been checked."""
+    spec = TableSpec("tripdata", path)
+    format_ = table_format(spark, spec)
+    if format_ != "csv":
+        return read_table(spark, TableSpec("tripdata", path, format_))
+    wanted = [column.split()[0] for column in COLUMNS.split(", ")]
+    # Spark matches a given schema to CSV columns by position: a file with another order must not get through
+    there = spark.read.option("header", True).csv(path).columns
+    for position, column in enumerate(wanted):
+        if position >= len(there) or there[position] != column:
+            found = f"'{there[position]}'" if position < len(there) else "nothing"
+            raise Failure(
+                Exit.BAD_SQL, f"column {position + 1} of {path} should be '{column}', found {found}"
+            )
+    return read_table(spark, TableSpec("tripdata", path, format_, COLUMNS))
+
+
+@click.command(name="taxi_report.py", help=__doc__)
+@click.argument("data")
+@click.argument("report")
+@click.option(
+    "--engine", type=click.Choice(ENGINES), default="kquery", show_default=True, help="both: compare first"
+)
+@click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
+@click.option("--overwrite", is_flag=True, help="Replace a report that is there.")
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says on stderr.")
+def main(data: str, report: str, engine: str, strict: bool, overwrite: bool, log_level: str) -> None:
+    """Read trips, aggregate them, write the report."""
+    spark = job_session("taxi_report", log_level)
+    try:
+        output = Output(spark, report, overwrite)
+        trips(spark, data).createOrReplaceTempView("tripdata")
+        output.write(choose(spark.sql(REPORT), engine, strict))
+        click.echo(f"wrote {report}: {spark.read.parquet(report).count()} rows, engine {engine}")
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(run("taxi_report", lambda: main(standalone_mode=False)))

@@ -1,0 +1,129 @@
+"""How a command or job ends: the exit codes, and one clear line for every failure."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+
+import click
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from kquery_spark import errors
+
+
+class Exit(IntEnum):
+    """Exit codes a pipeline can rely on. 1 is left to what nobody foresaw."""
+
+    OK = 0
+    UNFORESEEN = 1
+    USAGE = 2
+    MISSING_PATH = 3
+    BAD_SQL = 4
+    UNREADABLE = 5
+    QUERY_FAILED = 6
+    DIFFERENT_ANSWERS = 7
+    OUTPUT = 8
+    DECLINED = 9
+    INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """An end with a code and one line that says what is wrong and, where it helps, what would be right."""
+
+    def __init__(self, code: Exit, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+# Spark's error conditions by their beginnings, for the ones that are not simply a failed query.
+_CONDITIONS: tuple[tuple[str, Exit], ...] = (
+    ("PATH_NOT_FOUND", Exit.MISSING_PATH),
+    ("FAILED_READ_FILE.FILE_NOT_EXIST", Exit.MISSING_PATH),
+    ("FAILED_READ_FILE", Exit.UNREADABLE),
+    ("UNABLE_TO_INFER_SCHEMA", Exit.UNREADABLE),
+    ("CANNOT_READ", Exit.UNREADABLE),
+    ("MALFORMED_", Exit.UNREADABLE),
+)
+
+_OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
+    (errors.Unsupported, Exit.DECLINED),
+    (errors.PlanError, Exit.BAD_SQL),
+    (errors.SourceError, Exit.UNREADABLE),
+    (errors.VerifyError, Exit.DIFFERENT_ANSWERS),
+    (errors.ConfigError, Exit.USAGE),
+    (errors.KQueryError, Exit.QUERY_FAILED),
+)
+
+_SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
+_WORKER_ERROR = re.compile(r"^kquery_spark\.errors\.(\w+): ([^\n]*)", re.MULTILINE)
+_POSITION = re.compile(r"(?:; |\()line (\d+),? pos (\d+)[;)]?")
+_NO_FILE = re.compile(r"not exist|no such file|not found|missing", re.IGNORECASE)
+
+
+def explain_failure(error: BaseException) -> Failure:
+    """Turn any exception into the code and the one line it ends with."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, click.ClickException):
+        return Failure(Exit.USAGE, _one_line(error.format_message()))
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return Failure(Exit.INTERRUPTED, "interrupted")
+    if isinstance(error, errors.KQueryError):
+        return _ours(type(error), str(error))
+    if isinstance(error, (PySparkException, Py4JJavaError)):
+        return _spark(error)
+    if isinstance(error, FileNotFoundError):
+        return Failure(Exit.MISSING_PATH, _one_line(f"path does not exist: {error.filename}"))
+    return Failure(Exit.UNFORESEEN, _one_line(f"{type(error).__name__}: {error}"))
+
+
+def _ours(kind: type[errors.KQueryError], text: str) -> Failure:
+    code = next(code for base, code in _OURS if issubclass(kind, base))
+    if code is Exit.UNREADABLE and _NO_FILE.search(text):
+        code = Exit.MISSING_PATH
+    return Failure(code, _one_line(text))
+
+
+def _spark(error: BaseException) -> Failure:
+    text = str(error)
+    worker = _WORKER_ERROR.findall(text)
+    if worker:
+        # the last line of a Python worker's traceback: what our engine said over there
+        name, message = worker[-1]
+        kind = getattr(errors, name, errors.KQueryError)
+        return _ours(kind if issubclass(kind, errors.KQueryError) else errors.KQueryError, message)
+    found = _SPARK_ERROR.search(text)
+    if found is None:
+        return Failure(Exit.QUERY_FAILED, _one_line(text))
+    condition, message = found.groups()
+    default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
+    code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)
+    where = _POSITION.search(text.split("\n'", 1)[0])
+    position = f" (line {where[1]}, column {int(where[2]) + 1})" if where else ""
+    message = re.sub(r"\s*SQLSTATE: \w+.*$", "", message)
+    return Failure(code, _one_line(f"[{condition}] {message}") + position)
+
+
+def _one_line(text: str, limit: int = 500) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def run(name: str, command: Callable[[], object]) -> int:
+    """Run ``command`` and return its exit code; a failure is one line ``name: error: ...`` on stderr."""
+    # PySpark logs every analysis error as a page of JSON; the one line below says it better
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    try:
+        command()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (Exception, KeyboardInterrupt) as error:
+        failure = explain_failure(error)
+        print(f"{name}: error: {failure.message}", file=sys.stderr, flush=True)
+        return int(failure.code)
+    return int(Exit.OK)

@@ -1,0 +1,129 @@
+"""The console script ``kquery-spark``: thin commands over the public API."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import kquery_spark as kq
+from kquery_spark.cli.engines import ENGINES, check, choose, own_session
+from kquery_spark.cli.failures import Exit, Failure, run
+from kquery_spark.cli.output import Output
+from kquery_spark.cli.tables import TableParam, TableSpec, read_sql, register_in_spark, register_locally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+LOCAL = "local"
+
+
+def _query_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The arguments that every command with a query has: SQL or ``--file``, and tables."""
+    command = click.option(
+        "--log-level", default="OFF", show_default=True, help="How much Spark itself says."
+    )(command)
+    command = click.option("--file", "sql_file", help="Read the SQL from this file.")(command)
+    command = click.option(
+        "--table", "tables", type=TableParam(), multiple=True, help="May be given many times."
+    )(command)
+    return click.argument("sql", required=False)(command)
+
+
+def _sql_text(sql: str | None, sql_file: str | None) -> str:
+    if (sql is None) == (sql_file is None):
+        raise click.UsageError("say the SQL once: as an argument or with --file")
+    return sql if sql is not None else read_sql(str(sql_file))
+
+
+def _frame(sql: str, tables: tuple[TableSpec, ...], log_level: str) -> DataFrame:
+    spark = own_session("kquery-spark", log_level)
+    register_in_spark(spark, tables)
+    return spark.sql(sql)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kquery-spark")
+def cli() -> None:
+    """A query engine that PySpark calls on Arrow batches: Spark's answers, faster."""
+
+
+@cli.command()
+@_query_options
+@click.option("--engine", type=click.Choice([*ENGINES, LOCAL]), default="kquery", show_default=True,
+              help="both: compare first; local: in this process, without Spark and Java.")  # fmt: skip
+@click.option(
+    "--output", help="Folder to write; .parquet, .csv, .json or .orc says the format, parquet if none does."
+)
+@click.option("--overwrite", is_flag=True, help="Replace an output that is there.")
+@click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
+@click.option(
+    "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Rows to show without --output."
+)
+def sql(
+    sql: str | None,
+    sql_file: str | None,
+    tables: tuple[TableSpec, ...],
+    engine: str,
+    output: str | None,
+    overwrite: bool,
+    strict: bool,
+    rows: int,
+    log_level: str,
+) -> None:
+    """Run a query over files and show or write its result."""
+    text = _sql_text(sql, sql_file)
+    if engine == LOCAL:
+        if output:
+            raise click.UsageError("--engine local shows its result; --output needs Spark")
+        context = kq.ExecutionContext()
+        register_locally(context, tables)
+        context.sql(text).limit(rows).show()
+        return
+    spark = own_session("kquery-spark", log_level)
+    place = Output(spark, output, overwrite) if output else None
+    register_in_spark(spark, tables)
+    result = choose(spark.sql(text), engine, strict)
+    if place is None:
+        result.show(rows, truncate=False)
+    else:
+        place.write(result)
+        click.echo(f"wrote {output}, engine {engine}")
+
+
+@cli.command()
+@_query_options
+def explain(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
+    """Say what of a query runs in the engine, what stays with Spark and why, and the stages."""
+    click.echo(str(kq.explain(_frame(_sql_text(sql, sql_file), tables, log_level))))
+
+
+@cli.command()
+@_query_options
+def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
+    """Run a query on Spark and in the engine and compare; different answers exit with 7."""
+    check(_frame(_sql_text(sql, sql_file), tables, log_level))
+
+
+@cli.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def demo(arguments: tuple[str, ...]) -> None:
+    """Spark and kquery_spark side by side on taxi trips and TPC-H data (needs a checkout)."""
+    try:
+        module = importlib.import_module("benchmarks.demo")
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "benchmarks":
+            raise
+        raise Failure(
+            Exit.USAGE, "the demo's data and queries are in the repository: clone it and type make demo"
+        ) from None
+    module.main(list(arguments), standalone_mode=False)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run("kquery-spark", lambda: cli(standalone_mode=False)))

@@ -1,0 +1,72 @@
+"""Writing a result so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.tables import FORMATS, format_of_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Output:
+    """A place for a result, checked before any work is done and filled by one rename.
+
+    Spark writes to a hidden folder beside the place; when that is complete it is renamed. A job that
+    fails leaves nothing behind, and an output that was there stays as it was.
+    """
+
+    def __init__(self, spark: SparkSession, path: str, overwrite: bool = False) -> None:
+        jvm: Any = spark._jvm
+        self._path = jvm.org.apache.hadoop.fs.Path(path)
+        self._files = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
+        self._overwrite = overwrite
+        self._spark_path = jvm.org.apache.hadoop.fs.Path
+        self.path = path
+        self.format = format_of_path(path) or "parquet"
+        if self._files.exists(self._path) and not overwrite:
+            raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
+
+    def write(self, frame: DataFrame) -> None:
+        """Write ``frame`` in the format its ending names: parquet (also without one), csv, json or orc."""
+        assert self.format in FORMATS
+        aside = self._sibling("new")
+        try:
+            writer = frame.write.format(self.format)
+            if self.format == "csv":
+                writer = writer.option("header", True)
+            writer.save(aside.toString())
+            self._put_in_place(aside)
+        finally:
+            self._files.delete(aside, True)
+
+    def _put_in_place(self, aside: Any) -> None:
+        old = None
+        if self._files.exists(self._path):
+            if not self._overwrite:
+                raise Failure(
+                    Exit.OUTPUT, f"output appeared while the job ran: {self.path}; nothing was written"
+                )
+            old = self._sibling("old")
+            self._rename(self._path, old)
+        try:
+            self._rename(aside, self._path)
+        except BaseException:
+            if old is not None:
+                self._files.rename(old, self._path)
+            raise
+        if old is not None:
+            self._files.delete(old, True)
+
+    def _rename(self, source: Any, target: Any) -> None:
+        if not self._files.rename(source, target):
+            raise Failure(Exit.OUTPUT, f"cannot write {self.path}: renaming {source.getName()} failed")
+
+    def _sibling(self, what: str) -> Any:
+        # a leading dot: readers of the folder above skip it
+        name = f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}"
+        parent = self._path.getParent()
+        return self._spark_path(parent, name) if parent is not None else self._spark_path(name)

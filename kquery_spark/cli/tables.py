@@ -1,0 +1,159 @@
+"""``--table name=path``: what a command line says about a table, and the Spark reader it asks for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kquery_spark.cli.failures import Exit, Failure
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    import kquery_spark as kq
+
+FORMATS = ("parquet", "csv", "json", "orc")
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".parq": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".orc": "orc",
+}
+_COMPRESSED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table of a command line: its name, where it is, its format when it was said."""
+
+    name: str
+    path: str
+    format: str | None = None
+    schema: str | None = None
+
+
+class TableParam(click.ParamType[TableSpec]):
+    """Reads ``name=path`` and ``name=format:path``."""
+
+    name = "NAME=[FORMAT:]PATH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> TableSpec:
+        """Take the text apart; anything else is a usage error."""
+        if isinstance(value, TableSpec):
+            return value
+        try:
+            return parse_table(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def parse_table(text: str) -> TableSpec:
+    """``trips=/data/trips.csv`` or ``trips=csv:/data/trips``; the format of the first is in its ending."""
+    name, equals, path = text.partition("=")
+    name, path = name.strip(), path.strip()
+    if not equals or not path:
+        raise ValueError(f"'{text}' should be NAME=PATH or NAME=FORMAT:PATH")
+    if not name.isidentifier():
+        raise ValueError(f"'{name}' cannot be the name of a table: letters, digits and _ only")
+    format_, colon, rest = path.partition(":")
+    if colon and format_ in FORMATS:
+        if not rest:
+            raise ValueError(f"'{text}' has no path after '{format_}:'")
+        return TableSpec(name, rest, format_)
+    return TableSpec(name, path)
+
+
+def format_of_path(path: str) -> str | None:
+    """The format that the ending of a path names, ``None`` when it names none."""
+    stem = path.rstrip("/").lower()
+    for ending in _COMPRESSED:
+        stem = stem.removesuffix(ending)
+    return _EXTENSIONS.get(os.path.splitext(stem)[1])
+
+
+def _unknown_format(spec: TableSpec) -> Failure:
+    how = f"write {spec.name}=FORMAT:PATH, FORMAT one of {', '.join(FORMATS)}"
+    return Failure(Exit.USAGE, f"cannot tell the format of {spec.path}; {how}")
+
+
+def read_sql(path: str) -> str:
+    """The text of an SQL file, which must hold something."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            sql = file.read()
+    except FileNotFoundError:
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
+    if not sql.strip():
+        raise Failure(Exit.BAD_SQL, f"there is no SQL in {path}")
+    return sql
+
+
+def table_format(spark: SparkSession, spec: TableSpec) -> str:
+    """The format of a table: as said, by its ending, or by the first data file in its folder."""
+    if spec.format or (named := format_of_path(spec.path)):
+        return spec.format or str(named)
+    # a folder without an ending: its first data file tells, on any filesystem that Spark knows
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(spec.path)
+    filesystem = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not filesystem.exists(path):
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
+    files = filesystem.listFiles(path, True)
+    while files.hasNext():
+        file = files.next().getPath()
+        named = format_of_path(file.getName())
+        if named and not file.getName().startswith(("_", ".")):
+            return named
+    raise _unknown_format(spec)
+
+
+def read_table(spark: SparkSession, spec: TableSpec) -> DataFrame:
+    """The table as Spark reads it. CSV has a header, and types from ``spec.schema`` or from the data."""
+    format_ = table_format(spark, spec)
+    reader = spark.read.format(format_)
+    if spec.schema:
+        reader = reader.schema(spec.schema)
+    if format_ == "csv":
+        reader = reader.option("header", True)
+        if not spec.schema:
+            reader = reader.option("inferSchema", True)
+    frame = reader.load(spec.path)
+    if frame.columns == ["_corrupt_record"]:
+        raise Failure(Exit.UNREADABLE, f"no line of {spec.path} is valid JSON")
+    return frame
+
+
+def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None:
+    """Make every table a temporary view of its name."""
+    for spec in specs:
+        read_table(spark, spec).createOrReplaceTempView(spec.name)
+
+
+def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...]) -> None:
+    """Register every table with a context that runs in this process."""
+    for spec in specs:
+        path = spec.path.removeprefix("file://")
+        if not os.path.exists(path):
+            raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
+        format_ = spec.format or format_of_path(path) or _format_on_disk(path)
+        if format_ is None:
+            raise _unknown_format(spec)
+        getattr(context, f"register_{format_}")(spec.name, path)
+
+
+def _format_on_disk(path: str) -> str | None:
+    for _, folders, files in os.walk(path):
+        folders.sort()
+        for file in sorted(files):
+            named = format_of_path(file)
+            if named and not file.startswith(("_", ".")):
+                return named
+    return None
