@@ -1,1 +1,50 @@
-"""."""
+"""The SQL frontend: Spark's dialect, from text to an unresolved syntax tree and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kquery_spark.errors import SqlError
+from kquery_spark.frontends.sql.ast.expressions import Expression
+from kquery_spark.frontends.sql.ast.node import Node, walk
+from kquery_spark.frontends.sql.ast.queries import Query
+from kquery_spark.frontends.sql.ast.types import TypeNode
+from kquery_spark.frontends.sql.printer import to_sql
+from kquery_spark.frontends.sql.queries import QueryParser
+
+__all__ = ["MAX_DEPTH", "parse_expression", "parse_query", "parse_type", "to_sql"]
+
+#: How deep a tree may get; long chains of one operator (``a || b || c``) count too, AND and OR do not.
+MAX_DEPTH = 250
+
+N = TypeVar("N", bound=Node)
+
+
+def parse_query(sql: str) -> Query:
+    """The tree of one query, which may end in one semicolon. Raises SqlError with a position."""
+    return _parse(sql, QueryParser.statement)
+
+
+def parse_expression(sql: str) -> Expression:
+    """The tree of one expression, alias allowed as in a select list. Raises SqlError."""
+    return _parse(sql, QueryParser.named_expression)
+
+
+def parse_type(sql: str) -> TypeNode:
+    """The tree of one data type such as ``array<decimal(10, 2)>``. Raises SqlError."""
+    return _parse(sql, QueryParser.data_type)
+
+
+def _parse(sql: str, rule: Callable[[QueryParser], N]) -> N:
+    parser = QueryParser(sql)
+    try:
+        tree = rule(parser)
+    except RecursionError:
+        # Called from deep inside someone else's stack, the guard on nesting can come too late.
+        raise SqlError("this is nested too deeply", sql, parser.token.pos) from None
+    parser.expect_end()
+    for node, depth in walk(tree):
+        if depth > MAX_DEPTH:
+            raise SqlError(f"this is deeper than {MAX_DEPTH} operators", sql, node.pos)
+    return tree

@@ -1,0 +1,63 @@
+"""Aliases with and without AS: where a word is a name and where it starts the next clause."""
+
+from __future__ import annotations
+
+from kquery_spark.frontends.sql.ast.relations import TableAlias
+from kquery_spark.frontends.sql.keywords import (
+    CLAUSE_PAIRS,
+    CLAUSE_WORDS,
+    NOT_A_TABLE_ALIAS,
+    OPERATOR_WORDS,
+)
+from kquery_spark.frontends.sql.tokens import Kind
+from kquery_spark.frontends.sql.types import TypeParser
+
+
+class AliasParser(TypeParser):
+    """Reads aliases."""
+
+    def column_alias(self) -> str | None:
+        """Read ``AS name``, ``name``, or nothing."""
+        if self.take_word("AS"):
+            return self.name("a name after AS")
+        if self.token.kind is Kind.QUOTED or self._is_free_word():
+            return self.advance().value
+        return None
+
+    def table_alias(self) -> TableAlias | None:
+        """Read ``[AS] name [(columns)]`` or nothing."""
+        pos = self.token.pos
+        if self.take_word("AS"):
+            if self.at_any(NOT_A_TABLE_ALIAS):
+                self.fail(f"{self.token.upper} cannot be a table's alias without backticks")
+        elif self.token.kind is not Kind.QUOTED and (
+            not self._is_free_word() or self.at_any(NOT_A_TABLE_ALIAS) or self._is_table_clause()
+        ):
+            return None
+        name = self.name("an alias after AS")
+        columns = self.names_in_parentheses("a column's name") if self.at_op("(") else ()
+        return TableAlias(name, columns, pos=pos)
+
+    def _is_free_word(self) -> bool:
+        """Whether a word stands here that does not go on with the query."""
+        token, after = self.token, self.peek()
+        if token.kind is not Kind.WORD or token.upper in OPERATOR_WORDS:
+            return False
+        if token.upper in CLAUSE_WORDS:
+            # SELECT a limit, b: what follows shows that it is no clause.
+            return after.kind is Kind.OP and after.value == ","
+        if token.upper == "WINDOW":
+            return not (after.kind in (Kind.WORD, Kind.QUOTED) and self.peek(2).upper == "AS")
+        return CLAUSE_PAIRS.get(token.upper, "-") != after.upper
+
+    def _is_table_clause(self) -> bool:
+        """Whether a clause that can follow a table starts here: sampling, pivoting, time travel."""
+        return (
+            (self.at_any(("TABLESAMPLE", "PIVOT")) and self.at_op("(", ahead=1))
+            or (
+                self.at_word("UNPIVOT")
+                and (self.at_op("(", ahead=1) or self.peek().upper in ("INCLUDE", "EXCLUDE"))
+            )
+            or (self.at_word("FOR") and self.peek(2).upper == "AS")
+            or (self.peek().upper == "AS" and self.peek(2).upper == "OF")
+        )

@@ -1,0 +1,1 @@
+"""The syntax tree: expressions, relations, queries and types, all unresolved."""

@@ -1,0 +1,100 @@
+"""What stands in FROM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kquery_spark.frontends.sql.ast.expressions import Expression
+from kquery_spark.frontends.sql.ast.node import Node
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.ast.queries import Query
+
+
+@dataclass(frozen=True)
+class TableAlias(Node):
+    """``AS name (columns)``."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relation(Node):
+    """Base of everything that yields rows inside FROM."""
+
+
+@dataclass(frozen=True)
+class Table(Relation):
+    """A table, view or CTE by its (multi-part) name."""
+
+    name: tuple[str, ...]
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True)
+class Derived(Relation):
+    """``(SELECT ...) alias``."""
+
+    query: Query
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True)
+class Values(Relation):
+    """``VALUES (1, 'a'), (2, 'b') AS t(x, y)``, also a query of its own; a row is a tuple of expressions."""
+
+    rows: tuple[tuple[Expression, ...], ...]
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True)
+class TableFunction(Relation):
+    """``range(10) AS r(x)``."""
+
+    name: tuple[str, ...]
+    arguments: tuple[Expression, ...]
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True)
+class Renamed(Relation):
+    """``(a JOIN b ON ...) alias``: a parenthesised relation under one new name."""
+
+    relation: Relation
+    alias: TableAlias
+
+
+@dataclass(frozen=True)
+class Lateral(Relation):
+    """``LATERAL relation``: sees the columns of what stands to its left."""
+
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Join(Relation):
+    """Two relations side by side; a comma is an INNER join without a condition, as in Spark.
+
+    ``kind`` is INNER, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI or CROSS. At most one of ``condition``,
+    ``using`` and ``natural`` is given.
+    """
+
+    left: Relation
+    right: Relation
+    kind: str = "INNER"
+    condition: Expression | None = None
+    using: tuple[str, ...] = ()
+    natural: bool = False
+
+
+@dataclass(frozen=True)
+class LateralView(Node):
+    """``LATERAL VIEW [OUTER] explode(x) alias AS columns``."""
+
+    function: tuple[str, ...]
+    arguments: tuple[Expression, ...]
+    alias: str
+    columns: tuple[str, ...] = ()
+    outer: bool = False

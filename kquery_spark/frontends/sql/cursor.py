@@ -1,0 +1,144 @@
+"""The token stream a parser reads, with its errors and its guard against deep nesting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+from kquery_spark.errors import SqlError
+from kquery_spark.frontends.sql.tokens import Kind, Token, tokenize
+
+#: How deep parentheses, subqueries, CASE, function calls and operators may nest.
+MAX_NESTING = 100
+
+T = TypeVar("T")
+
+
+class Cursor:
+    """A position in the tokens of one text. The parsers derive from it, each adding one family of syntax."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.tokens = tokenize(sql)
+        self.index = 0
+        self._depth = 0
+
+    # --- looking -----------------------------------------------------------------------------------
+
+    @property
+    def token(self) -> Token:
+        """The token to be read next."""
+        return self.tokens[self.index]
+
+    def peek(self, ahead: int = 1) -> Token:
+        """The token ``ahead`` places after the next one; the end of the text repeats for ever."""
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+
+    def at_op(self, *operators: str, ahead: int = 0) -> bool:
+        """Whether the token is one of these operators."""
+        token = self.peek(ahead)
+        return token.kind is Kind.OP and token.value in operators
+
+    def at_word(self, *words: str) -> bool:
+        """Whether the tokens to come are these keywords, in this order."""
+        return all(self.peek(ahead).upper == word for ahead, word in enumerate(words))
+
+    def at_any(self, words: Collection[str], ahead: int = 0) -> bool:
+        """Whether the token is one of these keywords."""
+        return self.peek(ahead).upper in words
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def advance(self) -> Token:
+        """Read one token."""
+        token = self.tokens[self.index]
+        if token.kind is not Kind.END:
+            self.index += 1
+        return token
+
+    def take_op(self, operator: str) -> bool:
+        """Read the operator if it is next."""
+        if self.at_op(operator):
+            self.index += 1
+            return True
+        return False
+
+    def take_word(self, *words: str) -> bool:
+        """Read these keywords if they are next, all of them or none."""
+        if self.at_word(*words):
+            self.index += len(words)
+            return True
+        return False
+
+    def expect_op(self, operator: str, where: str = "") -> Token:
+        """Read the operator or fail; ``where`` completes the message."""
+        if not self.at_op(operator):
+            self.fail_expected(f"'{operator}'{where}")
+        return self.advance()
+
+    def expect_word(self, word: str, where: str = "") -> Token:
+        """Read the keyword or fail."""
+        if not self.at_word(word):
+            self.fail_expected(f"{word}{where}")
+        return self.advance()
+
+    def name(self, what: str = "a name") -> str:
+        """Read one identifier, any word or a backquoted name."""
+        if self.token.kind not in (Kind.WORD, Kind.QUOTED):
+            self.fail_expected(what)
+        return self.advance().value
+
+    def dotted_name(self, what: str = "a name") -> tuple[str, ...]:
+        """Read ``a.b.c``."""
+        parts = [self.name(what)]
+        while self.take_op("."):
+            parts.append(self.name("a name after '.'"))
+        return tuple(parts)
+
+    def names_in_parentheses(self, what: str = "a name") -> tuple[str, ...]:
+        """Read ``(a, b)``."""
+        self.expect_op("(")
+        names = self.comma_separated(lambda: self.name(what))
+        self.expect_op(")")
+        return names
+
+    def comma_separated(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """Read one item or more."""
+        items = [item()]
+        while self.take_op(","):
+            items.append(item())
+        return tuple(items)
+
+    def integer(self, what: str) -> int:
+        """Read a plain integer."""
+        token = self.token
+        if token.kind is not Kind.NUMBER or not token.value.isdecimal() or len(token.value) > 18:
+            self.fail_expected(what)
+        return int(self.advance().value)
+
+    def expect_end(self) -> None:
+        """Fail unless everything has been read."""
+        if self.token.kind is not Kind.END:
+            self.fail(f"unexpected {self.token.describe()}")
+
+    # --- failing -----------------------------------------------------------------------------------
+
+    def fail(self, message: str, pos: int | None = None) -> NoReturn:
+        """Raise SqlError at ``pos``, by default at the next token."""
+        raise SqlError(message, self.sql, self.token.pos if pos is None else pos)
+
+    def fail_expected(self, what: str) -> NoReturn:
+        """Raise SqlError saying what should stand here."""
+        self.fail(f"expected {what}, found {self.token.describe()}")
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Count one level of nesting."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            self.fail(f"this is nested deeper than {MAX_NESTING} levels")
+        try:
+            yield
+        finally:
+            self._depth -= 1

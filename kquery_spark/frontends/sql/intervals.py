@@ -1,0 +1,149 @@
+"""Interval literals in every spelling Spark has, to months or microseconds and back."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from kquery_spark.frontends.sql.ast.expressions import IntervalLiteral
+
+MONTH_UNITS = {"YEAR": 12, "MONTH": 1}
+MICROSECOND_UNITS = {
+    "WEEK": 7 * 86_400_000_000,
+    "DAY": 86_400_000_000,
+    "HOUR": 3_600_000_000,
+    "MINUTE": 60_000_000,
+    "SECOND": 1_000_000,
+    "MILLISECOND": 1_000,
+    "MICROSECOND": 1,
+}
+#: Units of ``from TO to``, coarse to fine.
+FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
+UNITS = frozenset(MONTH_UNITS) | frozenset(MICROSECOND_UNITS)
+# The field of the resulting type that a unit falls into.
+_FIELD_OF = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
+_NUMBER = re.compile(r"\s*([+-]?)\s*(\d*)(?:(\.)(\d*))?\s*", re.ASCII)
+_TEXT_ITEM = re.compile(r"\s*([+-]?\s*(?:\d+(?:\.\d*)?|\.\d+))\s+([a-zA-Z]+)(?=\s|$)", re.ASCII)
+_YEAR_TO_MONTH = re.compile(r"\s*([+-]?)(\d+)-(\d+)\s*", re.ASCII)
+# What each field looks like and the text between it and the one before.
+_FIELD_PATTERN = {
+    "DAY": r"(?P<DAY>\d+)",
+    "HOUR": r"(?P<HOUR>\d+)",
+    "MINUTE": r"(?P<MINUTE>\d+)",
+    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<fraction>\d{1,9}))?",
+}
+_FIELD_LIMIT = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
+
+
+class BadInterval(ValueError):
+    """An interval that means nothing; the text says why."""
+
+
+def unit_of(word: str) -> str | None:
+    """The unit a word names (``days`` -> DAY), or None."""
+    upper = word.upper()
+    if upper in UNITS:
+        return upper
+    return upper[:-1] if upper.endswith("S") and upper[:-1] in UNITS else None
+
+
+def from_units(items: list[tuple[str, str, bool]], pos: int) -> IntervalLiteral:
+    """The interval of ``[(number text, unit, negate)]``: ``INTERVAL 1 year '2' months``.
+
+    Raises BadInterval when year-month and day-time units are mixed, for fractions of anything but seconds and
+    when the result does not fit Spark's types.
+    """
+    months = [unit in MONTH_UNITS for _, unit, _ in items]
+    if any(months) and not all(months):
+        raise BadInterval("an interval cannot mix years or months with days or smaller units")
+    sizes = MONTH_UNITS if months[0] else MICROSECOND_UNITS
+    order = ("YEAR", "MONTH") if months[0] else FIELDS
+    amount = 0
+    for text, unit, negate in items:
+        value = _scaled(text, unit, sizes[unit])
+        amount += -value if negate else value
+    used = sorted({_FIELD_OF.get(unit, unit) for _, unit, _ in items}, key=order.index)
+    return _checked(amount, used[0], used[-1], pos)
+
+
+def from_text(text: str, pos: int) -> IntervalLiteral:
+    """The interval of one string: ``INTERVAL '1 day 2 hours'``."""
+    rest = re.sub(r"\A\s*interval\s+", "", text, count=1, flags=re.IGNORECASE)
+    items: list[tuple[str, str, bool]] = []
+    at = 0
+    while match := _TEXT_ITEM.match(rest, at):
+        unit = unit_of(match[2])
+        if unit is None:
+            raise BadInterval(f"'{match[2]}' is not a unit of an interval")
+        items.append((match[1], unit, False))
+        at = match.end()
+    if rest[at:].strip() or not items:
+        raise BadInterval(f"'{text}' is not an interval: expected numbers with units, as in '1 day 2 hours'")
+    return from_units(items, pos)
+
+
+def from_range(text: str, start: str, end: str, pos: int, *, negate: bool = False) -> IntervalLiteral:
+    """The interval of ``INTERVAL 'text' start TO end``, such as ``'1 02:03' DAY TO MINUTE``."""
+    sign = -1 if negate else 1
+    if (start, end) == ("YEAR", "MONTH"):
+        match = _YEAR_TO_MONTH.fullmatch(text)
+        if not match or len(match[3]) > 2 or int(match[3]) > 11 or len(match[2]) > 10:
+            raise BadInterval(f"'{text}' is not an interval YEAR TO MONTH: expected 'years-months'")
+        sign *= -1 if match[1] == "-" else 1
+        return _checked(sign * (int(match[2]) * 12 + int(match[3])), start, end, pos)
+    if start not in FIELDS or end not in FIELDS or FIELDS.index(start) >= FIELDS.index(end):
+        raise BadInterval(f"there is no interval {start} TO {end}")
+    used = FIELDS[FIELDS.index(start) : FIELDS.index(end) + 1]
+    pattern = _FIELD_PATTERN[used[0]]
+    for before, field in pairwise(used):
+        pattern += (r"\s+" if before == "DAY" else ":") + _FIELD_PATTERN[field]
+    match = re.fullmatch(r"\s*(?P<sign>[+-]?)" + pattern + r"\s*", text, re.ASCII)
+    if not match or any(len(match[field]) > 18 for field in used):
+        raise BadInterval(f"'{text}' is not an interval {start} TO {end}")
+    for field in used[1:]:
+        if int(match[field]) >= _FIELD_LIMIT[field]:
+            raise BadInterval(f"{field.lower()} {match[field]} is out of range in '{text}'")
+    amount = sum(int(match[field]) * MICROSECOND_UNITS[field] for field in used)
+    if end == "SECOND" and match["fraction"]:
+        amount += int(match["fraction"].ljust(6, "0")[:6])
+    sign *= -1 if match["sign"] == "-" else 1
+    return _checked(sign * amount, start, end, pos)
+
+
+def _scaled(text: str, unit: str, size: int) -> int:
+    match = _NUMBER.fullmatch(text)
+    if not match or not (match[2] or match[4]) or len(text) > 40:
+        raise BadInterval(f"'{text}' is not a number of {unit.lower()}s")
+    if match[3] and unit != "SECOND":
+        raise BadInterval(f"only seconds can have a fraction, not {unit.lower()}s as in '{text}'")
+    value = int(match[2] or "0") * size
+    if match[4]:
+        value += int(match[4].ljust(6, "0")[:6])  # what is finer than a microsecond is cut off, as in Spark
+    return -value if match[1] == "-" else value
+
+
+def _checked(amount: int, start: str, end: str, pos: int) -> IntervalLiteral:
+    bits = 31 if start in MONTH_UNITS else 63
+    if not -(1 << bits) <= amount < 1 << bits:
+        raise BadInterval("the interval is too long")
+    return IntervalLiteral(amount, start, end, pos=pos)
+
+
+def interval_to_sql(literal: IntervalLiteral) -> str:
+    """The literal as SQL that reads back to the same amount and the same type."""
+    sign = "-" if literal.amount < 0 else ""
+    rest = abs(literal.amount)
+    if literal.is_year_month:
+        years, months = divmod(rest, 12)
+        text = {"YEAR": f"{years}", "MONTH": f"{rest}"}[literal.end] if literal.start == literal.end else None
+        unit = literal.start if text else "YEAR TO MONTH"
+        return f"INTERVAL '{sign}{text or f'{years}-{months}'}' {unit}"
+    used = FIELDS[FIELDS.index(literal.start) : FIELDS.index(literal.end) + 1]
+    text = ""
+    for number, field in enumerate(used):
+        value, rest = divmod(rest, MICROSECOND_UNITS[field])
+        text += ("" if number == 0 else " " if used[number - 1] == "DAY" else ":") + str(value)
+    if literal.end == "SECOND":
+        text += f".{rest:06d}"
+    unit = literal.start if len(used) == 1 else f"{literal.start} TO {literal.end}"
+    return f"INTERVAL '{sign}{text}' {unit}"

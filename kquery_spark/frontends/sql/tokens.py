@@ -1,0 +1,121 @@
+"""The tokenizer: SQL text to tokens that know where they stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from kquery_spark.errors import SqlError
+from kquery_spark.frontends.sql.literals import unescape
+
+
+class Kind(Enum):
+    """What sort of token it is; keywords are plain words until the parser asks for one."""
+
+    WORD = "word"
+    QUOTED = "quoted name"
+    STRING = "string"
+    NUMBER = "number"
+    OP = "operator"
+    END = "end of text"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: ``value`` is the operator, the unescaped string or name, or a number's text."""
+
+    kind: Kind
+    value: str
+    pos: int
+    upper: str = ""  # the word in upper case, empty for everything that cannot be a keyword
+
+    def describe(self) -> str:
+        """What an error message calls this token."""
+        if self.kind is Kind.END:
+            return "the end of the text"
+        if self.kind is Kind.STRING:
+            return "a string"
+        return f"'{self.value}'"
+
+
+# Spark's own list of white space.
+_SPACE = re.compile("[ \t\n\f\r\v\u00a0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+")
+# A line comment goes on after a backslash at the line's end.
+_LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*")
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_RAW_STRING = re.compile(r"[rR](?:'([^']*)'|\"([^\"]*)\")")
+# Doubled quotes stand for one; possessive, so that an unclosed string costs linear time.
+_STRING = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"", re.DOTALL)
+_QUOTED_NAME = re.compile(r"`((?:[^`]|``)*+)`")
+_NUMBER = re.compile(
+    r"(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?(?:bd|d|f)?(?![a-z0-9_])"  # with a point: nothing name-like may follow
+    r"|\d+e[+-]\d+(?:bd|d|f)?"
+    r"|\d+(?:[lsy]|(?:e\d+)?(?:bd|d|f)?)(?!\w)",
+    re.IGNORECASE | re.ASCII,
+)
+_WORD = re.compile(r"\w+")
+_OPERATOR = re.compile(r"<=>|>>>|<<|>>|<>|!=|<=|>=|==|!>|!<|\|\||\|>|->|=>|::|[-+*/%=<>(),.\[\]!~&|^:?;{}]")
+_SAME_OPERATOR = {"==": "=", "!=": "<>", "!>": "<=", "!<": ">="}
+
+
+def tokenize(sql: str) -> list[Token]:
+    """Tokens of ``sql`` without comments and white space, the last one of kind END.
+
+    Raises SqlError for unclosed strings, names and comments and for characters SQL has no use for.
+    """
+    tokens: list[Token] = []
+    pos, in_hint = 0, False
+    while pos < len(sql):
+        if match := _SPACE.match(sql, pos) or _LINE_COMMENT.match(sql, pos):
+            pos = match.end()
+        elif sql.startswith("/*+", pos):
+            tokens.append(Token(Kind.OP, "/*+", pos))
+            in_hint, pos = True, pos + 3
+        elif sql.startswith("/*", pos):
+            pos = _skip_comment(sql, pos)
+        elif in_hint and sql.startswith("*/", pos):
+            tokens.append(Token(Kind.OP, "*/", pos))
+            in_hint, pos = False, pos + 2
+        else:
+            token, pos = _one_token(sql, pos)
+            tokens.append(token)
+    tokens.append(Token(Kind.END, "", len(sql)))
+    return tokens
+
+
+def _one_token(sql: str, pos: int) -> tuple[Token, int]:
+    """The token that starts at ``pos`` and the offset after it."""
+    if match := _RAW_STRING.match(sql, pos):
+        return Token(Kind.STRING, match[1] if match[1] is not None else match[2], pos), match.end()
+    character = sql[pos]
+    if character in "'\"":
+        if not (match := _STRING.match(sql, pos)):
+            raise SqlError("this string is not closed", sql, pos)
+        body = match[1] if match[1] is not None else match[2]
+        return Token(Kind.STRING, unescape(body.replace(character * 2, character)), pos), match.end()
+    if character == "`":
+        if not (match := _QUOTED_NAME.match(sql, pos)):
+            raise SqlError("this quoted name is not closed", sql, pos)
+        return Token(Kind.QUOTED, match[1].replace("``", "`"), pos), match.end()
+    if match := _NUMBER.match(sql, pos):
+        return Token(Kind.NUMBER, match[0], pos), match.end()
+    if match := _WORD.match(sql, pos):
+        if not match[0].isascii():
+            raise SqlError(f"the name {match[0]} needs backticks: `{match[0]}`", sql, pos)
+        return Token(Kind.WORD, match[0], pos, match[0].upper()), match.end()
+    if match := _OPERATOR.match(sql, pos):
+        return Token(Kind.OP, _SAME_OPERATOR.get(match[0], match[0]), pos), match.end()
+    raise SqlError(f"unexpected character {character!r}", sql, pos)
+
+
+def _skip_comment(sql: str, start: int) -> int:
+    """The offset after the bracketed comment at ``start``; these nest."""
+    depth, pos = 1, start + 2
+    while depth:
+        edge = _COMMENT_EDGE.search(sql, pos)
+        if edge is None:
+            raise SqlError("this comment is not closed", sql, start)
+        depth += 1 if edge[0] == "/*" else -1
+        pos = edge.end()
+    return pos
