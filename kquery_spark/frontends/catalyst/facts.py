@@ -1,0 +1,320 @@
+"""Facts that the JSON of a plan loses, read from the plan's JVM objects.
+
+``toJSON`` prints ``null`` for enumerations, sets, characters, relations and rows. Some of them decide the
+answer: the same ``Add`` overflows with an error, to NULL or silently, depending on a field that is not
+printed. Nothing here guesses: a fact that cannot be had, or a JVM object that is not the one the JSON
+showed, raises Unsupported.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+import pyarrow as pa
+
+from kquery_spark.errors import KQueryError, Unsupported
+from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.frontends.catalyst.tree import CatalystNode, parse_plan
+from kquery_spark.frontends.catalyst.values import from_text
+
+EvalMode = Literal["ANSI", "TRY", "LEGACY"]
+
+_TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
+_PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
+_ENUM = "scala.Enumeration$Value toString"
+_FEW = 1000
+
+# Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
+_FAMILIES: dict[str, str] = {
+    "Cast": f"{_EXPRESSIONS}Cast",
+    "Sum": f"{_EXPRESSIONS}aggregate.Sum",
+    "Average": f"{_EXPRESSIONS}aggregate.Average",
+} | dict.fromkeys(
+    ("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
+    f"{_EXPRESSIONS}BinaryArithmetic",
+)
+
+
+class Facts(Protocol):
+    """What a reader of a plan may ask about a node beyond its JSON; raises Unsupported if it cannot tell."""
+
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        """What Cast, arithmetic, Sum and Average do on overflow, division by zero and malformed input."""
+
+    def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
+        """The internal values of an InSet over values of this type, None for NULL."""
+
+    def escape_char(self, node: CatalystNode) -> str:
+        """The escape character of Like (or ILike)."""
+
+    def patterns(self, node: CatalystNode) -> list[str | None]:
+        """The patterns of LikeAll, LikeAny and their negations."""
+
+    def literal_value(self, node: CatalystNode) -> Any:
+        """The internal value of a Literal."""
+
+    def integers(self, node: CatalystNode, field: str) -> list[int]:
+        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
+
+    def strings(self, node: CatalystNode, field: str) -> list[str]:
+        """A field that is a ``Seq[String]``, which the JSON prints joined and cut."""
+
+    def jvm_object(self, node: CatalystNode) -> Any:
+        """The py4j object of a node: a relation to look into, a subtree to leave to Spark."""
+
+
+class _PlanIndex:
+    """The nodes of one plan (without its subqueries' plans) as indexed sequences inside the JVM."""
+
+    def __init__(self, jvm: Jvm, plan: Any) -> None:
+        self.nodes = plan.map(jvm.identity()).toIndexedSeq()
+        below = jvm.mapper(_TREE, "map", jvm.identity())
+        flatten = jvm.mapper("scala.collection.immutable.Seq", "flatMap", below)
+        self.expressions = self.nodes.map(jvm.getter(_PLAN, "expressions")).map(flatten).toIndexedSeq()
+        self.counts = [int(n) for n in jvm.strings(self.expressions.map(_length(jvm)))]
+        self.flat = self.expressions.flatMap(jvm.identity()).toIndexedSeq()
+
+
+def _length(jvm: Jvm) -> Any:
+    return jvm.getter("scala.collection.immutable.Seq", "length")
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _fetching(method: _F) -> _F:
+    """Turns whatever goes wrong between Python and the JVM into a reason to leave the node to Spark."""
+
+    @functools.wraps(method)
+    def fetch(self: Any, node: CatalystNode, *arguments: Any) -> Any:
+        try:
+            return method(self, node, *arguments)
+        except KQueryError:
+            raise
+        except Exception as error:
+            what = method.__name__.replace("_", " ")
+            raise Unsupported(f"the {what} of {node.cls} cannot be read from Spark's plan") from error
+
+    return cast(_F, fetch)
+
+
+class FactFetcher:
+    """Facts of a plan, from the JVM object the JSON was printed from.
+
+    The object must be the same one: each call of ``optimizedPlan`` may plan anew, with other expression ids.
+    """
+
+    def __init__(self, jvm: Jvm, plan: Any) -> None:
+        self._jvm = jvm
+        self._plan = plan
+        self._indexes: dict[tuple[int, ...], _PlanIndex] = {}
+        self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
+        self._getters: dict[str, Any] = {}
+        self._tree: CatalystNode | None = None
+        self._shown: Counter[tuple[int, ...]] | None = None
+
+    def parse(self) -> CatalystNode:
+        """The plan as a tree."""
+        if self._tree is None:
+            self._tree = parse_plan(self._jvm.text(self._plan, _TREE, "toJSON"))
+        return self._tree
+
+    @_fetching
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        """See :class:`Facts`. One look does for a plan whose modes are all the same, as nearly always."""
+        family = _FAMILIES.get(node.cls)
+        if family is None:
+            raise Unsupported(f"{node.cls} has no evaluation mode that the engine knows")
+        prefix = self._prefix(node)
+        index = self._index(prefix)
+        self._check(node, prefix, index)
+        seen = self._modes.get((prefix, family))
+        if seen is None:
+            modes = index.flat.filter(self._jvm.is_instance(family)).map(self._mode_getter(family)).distinct()
+            seen = self._modes[prefix, family] = self._jvm.strings(modes)
+        mode = seen[0] if len(seen) == 1 else str(self._mode_getter(family).apply(self.jvm_object(node)))
+        if mode in ("ANSI", "TRY", "LEGACY"):
+            return cast(EvalMode, mode)
+        raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
+
+    @_fetching
+    def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
+        """See :class:`Facts`."""
+        if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
+            raise Unsupported(f"a long IN list of type {arrow} stays with Spark")
+        values = self.jvm_object(node).hset().toIndexedSeq()
+        has_null = values.contains(None)
+        texts = self._jvm.strings(values)
+        if has_null:
+            texts.remove("null")
+        internal = [from_text(text, arrow) for text in texts]
+        return [*internal, None] if has_null else internal
+
+    @_fetching
+    def escape_char(self, node: CatalystNode) -> str:
+        """See :class:`Facts`."""
+        return str(self.jvm_object(node).escapeChar())
+
+    @_fetching
+    def patterns(self, node: CatalystNode) -> list[str | None]:
+        """See :class:`Facts`."""
+        return [_internal(value, "string") for value in _few(self.jvm_object(node).patterns())]
+
+    @_fetching
+    def literal_value(self, node: CatalystNode) -> Any:
+        """See :class:`Facts`."""
+        return _internal(self.jvm_object(node).value(), node["dataType"])
+
+    @_fetching
+    def integers(self, node: CatalystNode, field: str) -> list[int]:
+        """See :class:`Facts`."""
+        return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
+
+    @_fetching
+    def strings(self, node: CatalystNode, field: str) -> list[str]:
+        """See :class:`Facts`."""
+        return self._jvm.strings(getattr(self.jvm_object(node), field)())
+
+    @_fetching
+    def jvm_object(self, node: CatalystNode) -> Any:
+        """See :class:`Facts`."""
+        if not node.path:
+            raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
+        prefix = self._prefix(node)
+        index = self._index(prefix)
+        self._check(node, prefix, index)
+        position = node.path[len(prefix)]
+        if len(node.path) % 2:
+            found = index.nodes.apply(position)
+        else:
+            found = index.expressions.apply(position).apply(node.path[-1])
+        if found.getClass().getName() != node.qualified:
+            raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
+        return found
+
+    def _prefix(self, node: CatalystNode) -> tuple[int, ...]:
+        """The path of the subquery expression whose plan a node is in; empty for the root plan."""
+        if not node.path:
+            raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
+        return node.path[: (len(node.path) - 1) // 2 * 2]
+
+    def _index(self, prefix: tuple[int, ...]) -> _PlanIndex:
+        index = self._indexes.get(prefix)
+        if index is None:
+            plan = self._plan if not prefix else self._expression(prefix).plan()
+            index = self._indexes[prefix] = _PlanIndex(self._jvm, plan)
+        return index
+
+    def _expression(self, path: tuple[int, ...]) -> Any:
+        return self._index(path[:-2]).expressions.apply(path[-2]).apply(path[-1])
+
+    def _check(self, node: CatalystNode, prefix: tuple[int, ...], index: _PlanIndex) -> None:
+        """The JSON and the JVM object must have equally many expressions below the node's plan node.
+
+        An expression that the JSON leaves out would shift the places of those after it.
+        """
+        if self._shown is None:
+            self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
+        if len(node.path or ()) > len(prefix) + 1:
+            place = (node.path or ())[len(prefix)]
+            if self._shown[*prefix, place] != index.counts[place]:
+                raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
+
+    def _mode_getter(self, family: str) -> Any:
+        """Reads ``evalMode``, which newer versions of Spark keep in an ``evalContext`` for some classes."""
+        getter = self._getters.get(family)
+        if getter is None:
+            try:
+                getter = self._jvm.getter(family, "evalMode", _ENUM)
+            except Exception:  # py4j's error for NoSuchMethodException, whose class is not ours to import
+                getter = self._jvm.getter(family, "evalContext", f"{_CONTEXT} evalMode", _ENUM)
+            self._getters[family] = getter
+        return getter
+
+
+def _few(sequence: Any) -> Sequence[Any]:
+    count = sequence.length()
+    if count > _FEW:
+        raise Unsupported(f"a constant of {count} elements stays with Spark")
+    return [sequence.apply(i) for i in range(count)]
+
+
+def _internal(value: Any, spark: Any) -> Any:
+    """A Catalyst value as Python's: UTF-8 strings, decimals, arrays, maps and rows element by element."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    if isinstance(spark, dict):
+        return _internal_nested(value, spark)
+    if spark == "string":
+        try:
+            return bytes(value.getBytes()).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unsupported("a string value is not valid UTF-8") from error
+    if isinstance(spark, str) and spark.startswith("decimal"):
+        return from_text(value.toString(), pa.decimal128(38, 0))
+    raise Unsupported(f"a constant of type {spark} cannot be read")
+
+
+def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
+    # ``get`` wants Spark's own DataType objects; the typed getters of SpecializedGetters do not.
+    kind = spark["type"]
+    if kind == "array":
+        return [_element(value, i, spark["elementType"]) for i in range(_size(value))]
+    if kind == "map":
+        keys, items = value.keyArray(), value.valueArray()
+        return [
+            (_element(keys, i, spark["keyType"]), _element(items, i, spark["valueType"]))
+            for i in range(_size(keys))
+        ]
+    if kind == "struct":
+        return [_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
+    raise Unsupported(f"a constant of type {kind} cannot be read")
+
+
+def _size(array: Any) -> int:
+    count: int = array.numElements()
+    if count > _FEW:
+        raise Unsupported(f"a constant of {count} elements stays with Spark")
+    return count
+
+
+_GETTERS = {
+    "boolean": "getBoolean",
+    "byte": "getByte",
+    "short": "getShort",
+    "integer": "getInt",
+    "date": "getInt",
+    "long": "getLong",
+    "timestamp": "getLong",
+    "timestamp_ntz": "getLong",
+    "float": "getFloat",
+    "double": "getDouble",
+    "string": "getUTF8String",
+    "binary": "getBinary",
+    "array": "getArray",
+    "map": "getMap",
+}
+
+
+def _element(owner: Any, i: int, spark: Any) -> Any:
+    if owner.isNullAt(i):
+        return None
+    kind = spark["type"] if isinstance(spark, dict) else spark
+    if kind == "struct":
+        return _internal(owner.getStruct(i, len(spark["fields"])), spark)
+    if kind.startswith("decimal"):
+        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
+        return _internal(owner.getDecimal(i, int(precision), int(scale)), kind)
+    if kind.startswith("interval "):
+        return owner.getLong(i)
+    getter = _GETTERS.get(kind)
+    if getter is None:
+        raise Unsupported(f"a constant of type {kind} cannot be read")
+    return _internal(getattr(owner, getter)(i), spark)

@@ -1,0 +1,181 @@
+"""Reading many JVM values with few py4j calls.
+
+A py4j call costs 0.14 ms and one whose answer is longer than the 8 KiB buffer of its socket 44 ms (Nagle's
+algorithm waiting for a delayed ACK), so asking a plan node by node, or for all of its JSON at once, would
+cost more than many a query. Two remedies, both from Python alone: Scala functions made of Java method
+handles, so that ``seq.map(f)``, ``filter`` and ``mkString`` run inside the JVM; and long strings fetched in
+slices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+
+_SLICE = 7000
+_SEPARATOR = "\x1e"
+_ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
+
+
+class Jvm:
+    """Classes, method handles and Scala functions of one JVM, made once and kept.
+
+    ``gateway`` is PySpark's py4j gateway (``SparkContext._gateway``).
+    """
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        self._java = gateway.jvm.java
+        self._handles = self._java.lang.invoke.MethodHandles
+        self._lookup = self._handles.publicLookup()
+        self._loader = self._java.lang.Thread.currentThread().getContextClassLoader()
+        self._classes: dict[str, Any] = {}
+        self._functions: dict[tuple[Any, ...], Any] = {}
+
+    def cls(self, name: str) -> Any:
+        """The ``java.lang.Class`` of a name."""
+        if name == "int":
+            return self._java.lang.Integer.TYPE
+        found = self._classes.get(name)
+        if found is None:
+            found = self._java.lang.Class.forName(name, True, self._loader)
+            self._classes[name] = found
+        return found
+
+    def handle(self, cls: str, name: str, *parameters: str) -> Any:
+        """The method handle of a public method; the receiver is its first argument."""
+        return self._lookup.unreflect(self.cls(cls).getMethod(name, self._class_array(*parameters)))
+
+    def function(self, handle: Any) -> Any:
+        """A method handle of one argument as a ``scala.Function1``."""
+        return self._java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
+            self.cls("scala.Function1"), handle
+        )
+
+    def bind(self, handle: Any, position: int, value: Any) -> Any:
+        """A method handle with one argument fixed."""
+        values = self._gateway.new_array(self._java.lang.Object, 1)
+        values[0] = value
+        return self._handles.insertArguments(handle, position, values)
+
+    def then(self, first: Any, second: Any) -> Any:
+        """The method handle that feeds the result of one to another."""
+        accepts = second.type().changeParameterType(0, first.type().returnType())
+        return self._handles.filterReturnValue(first, second.asType(accepts))
+
+    def getter(self, cls: str, *names: str) -> Any:
+        """``x => x.name`` as a Scala function; further ``"class name"`` are called on the result."""
+        key = ("get", cls, *names)
+        found = self._functions.get(key)
+        if found is None:
+            handle = self.handle(cls, names[0])
+            for name in names[1:]:
+                owner, method = name.split(" ")
+                handle = self.then(handle, self.handle(owner, method))
+            found = self._functions[key] = self.function(handle)
+        return found
+
+    def is_instance(self, cls: str) -> Any:
+        """``x => x.isInstanceOf[cls]`` as a Scala function."""
+        key = ("is", cls)
+        found = self._functions.get(key)
+        if found is None:
+            test = self.handle("java.lang.Class", "isInstance", "java.lang.Object")
+            found = self._functions[key] = self.function(self.bind(test, 0, self.cls(cls)))
+        return found
+
+    def identity(self) -> Any:
+        """``x => x`` as a Scala function."""
+        found = self._functions.get(("identity",))
+        if found is None:
+            found = self._functions["identity",] = self.function(
+                self._handles.identity(self.cls("java.lang.Object"))
+            )
+        return found
+
+    def mapper(self, cls: str, method: str, function: Any) -> Any:
+        """``x => x.method(function)`` as a Scala function; ``function`` is one of those kept here."""
+        key = ("mapper", cls, method, id(function))
+        found = self._functions.get(key)
+        if found is None:
+            handle = self.bind(self.handle(cls, method, "scala.Function1"), 1, function)
+            found = self._functions[key] = self.function(handle)
+        return found
+
+    def row_value(self, position: int, data_type: Any) -> Any:
+        """``row => row.get(position, dataType)`` of an InternalRow as a Scala function."""
+        get = self.handle(_ROW, "get", "int", "org.apache.spark.sql.types.DataType")
+        return self.function(self.bind(self.bind(get, 2, data_type), 1, position))
+
+    def row_is_null(self, position: int) -> Any:
+        """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
+        return self.function(self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position))
+
+    def text(self, owner: Any, cls: str, method: str) -> str:
+        """The string that ``owner.method()`` returns, in slices that fit the socket's buffer.
+
+        Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
+        """
+        return self._read(self._builder_of(cls, method).apply(owner))
+
+    def strings(self, sequence: Any) -> list[str]:
+        """``toString`` of each element of a Scala sequence, in as few calls as their length allows."""
+        count: int = sequence.length()
+        if count == 0:
+            return []
+        joined = self._builder_of("scala.collection.IterableOnceOps", "mkString", _SEPARATOR)
+        parts = self._read(joined.apply(sequence)).split(_SEPARATOR)
+        if len(parts) != count:
+            raise Unsupported("a value in Spark's plan contains a control character")
+        return parts
+
+    def caller(self, owner: Any, cls: str, method: str) -> Any:
+        """``text => owner.method(text)`` as a Scala function."""
+        return self.function(self.bind(self.handle(cls, method, "java.lang.String"), 0, owner))
+
+    def map_strings(self, texts: tuple[str, ...], function: Any) -> list[str]:
+        """What a Scala function answers for each of some fixed strings, which cross to the JVM only once."""
+        key = ("texts", texts)
+        sequence = self._functions.get(key)
+        if sequence is None:
+            array = self._gateway.new_array(self._java.lang.String, len(texts))
+            for i, text in enumerate(texts):
+                array[i] = text
+            sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
+        return self.strings(sequence.map(function))
+
+    def java_map(self, scala_map: Any) -> dict[str, str]:
+        """A Scala ``Map[String, String]`` as a dict."""
+        if scala_map.isEmpty():
+            return {}
+        pairs = scala_map.toIndexedSeq()
+        first = self.strings(pairs.map(self.getter("scala.Tuple2", "_1")))
+        second = self.strings(pairs.map(self.getter("scala.Tuple2", "_2")))
+        return dict(zip(first, second, strict=True))
+
+    def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
+        """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""
+        key = ("text", cls, method, *arguments)
+        found = self._functions.get(key)
+        if found is None:
+            handle = self.handle(cls, method, *("java.lang.String" for _ in arguments))
+            for argument in arguments:
+                handle = self.bind(handle, 1, argument)
+            make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
+            handle = self.then(handle, self._lookup.unreflectConstructor(make))
+            found = self._functions[key] = self.function(handle)
+        return found
+
+    def _read(self, builder: Any) -> str:
+        length: int = builder.length()
+        if length <= _SLICE or builder.codePointCount(0, length) != length:
+            return str(builder.toString())
+        slices = (builder.substring(i, min(i + _SLICE, length)) for i in range(0, length, _SLICE))
+        return "".join(slices)
+
+    def _class_array(self, *names: str) -> Any:
+        classes = self._gateway.new_array(self._java.lang.Class, len(names))
+        for i, name in enumerate(names):
+            classes[i] = self.cls(name)
+        return classes

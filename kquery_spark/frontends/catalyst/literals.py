@@ -1,0 +1,48 @@
+"""Values of literals, from the plan's JSON where it is exact and from the JVM where it is not.
+
+The JSON prints ``Literal.value.toString``, which is exact for booleans, numbers, dates, intervals and
+``timestamp_ntz``. It is not for the rest: a timestamp is local time without an offset (two instants in the
+hour when clocks go back), binary is an object address, arrays, maps and structs have no quoting, and a string
+that is not UTF-8 shows U+FFFD. Those values are asked of the JVM.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.frontends.catalyst.facts import Facts
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.types import arrow_type
+from kquery_spark.frontends.catalyst.values import from_text, scalar
+
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+def literal(node: CatalystNode, facts: Facts, time_zone: str) -> pa.Scalar:
+    """The value of a Literal expression as a scalar of its Arrow type."""
+    spark = node["dataType"]
+    arrow = arrow_type(spark, time_zone)
+    text = node.fields["value"]
+    if text is None:
+        return pa.scalar(None, arrow)
+    if _json_is_exact(spark, text):
+        return scalar(_days(text) if spark == "date" else from_text(text, arrow), arrow)
+    return scalar(facts.literal_value(node), arrow)
+
+
+def _json_is_exact(spark: Any, text: str) -> bool:
+    if isinstance(spark, dict) or spark in ("timestamp", "binary"):
+        return False
+    return spark != "string" or "\ufffd" not in text
+
+
+def _days(text: str) -> int:
+    """Days since 1970 of a proleptic Gregorian date, years outside of Python's 1 to 9999 included."""
+    sign = -1 if text.startswith("-") else 1
+    year, month, day = (int(part) for part in text.lstrip("+-").split("-"))
+    # The calendar repeats every 400 years, which are 146097 days.
+    shift = (sign * year - 2000) // 400
+    return (datetime.date(sign * year - shift * 400, month, day) - _EPOCH).days + shift * 146097

@@ -1,0 +1,170 @@
+"""Leaf relations of a plan: files with their partition values, rows in the plan, ranges; and the settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.facts import Facts
+from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.types import arrow_schema
+from kquery_spark.frontends.catalyst.values import from_text, scalar
+
+_SOURCES = "org.apache.spark.sql.execution.datasources."
+_DIRECTORY = f"{_SOURCES}PartitionDirectory"
+_FILE = f"{_SOURCES}FileStatusWithMetadata"
+_PATH = "org.apache.hadoop.fs.Path toString"
+_FORMATS = {
+    f"{_SOURCES}parquet.ParquetFileFormat": "parquet",
+    f"{_SOURCES}orc.OrcFileFormat": "orc",
+    f"{_SOURCES}csv.CSVFileFormat": "csv",
+    f"{_SOURCES}json.JsonFileFormat": "json",
+}
+_STRUCT = "org.apache.spark.sql.types.StructType"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a relation; ``partition`` has a value for each field of the partition schema."""
+
+    path: str
+    size: int
+    modified_ms: int
+    partition: tuple[pa.Scalar, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileRelation:
+    """A HadoopFsRelation: all its non-empty files, before partition pruning.
+
+    Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
+    node may have columns of neither schema (``_metadata``), which come from the file itself.
+    """
+
+    format: str
+    roots: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    data_schema: pa.Schema
+    partition_schema: pa.Schema
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """A LocalRelation: rows that are in the plan itself.
+
+    ``jvm_plan`` is the node; Spark turns it into Arrow without a job (``Dataset.ofRows(...).toArrow()``).
+    """
+
+    count: int
+    jvm_plan: Any
+
+
+@dataclass(frozen=True)
+class RangeRelation:
+    """``spark.range``: bigints from ``start`` to before ``end``."""
+
+    start: int
+    end: int
+    step: int
+
+
+@dataclass(frozen=True)
+class OneRow:
+    """A relation of one row without columns."""
+
+
+@dataclass(frozen=True)
+class OtherRelation:
+    """A leaf that only Spark can read; ``kind`` names its class and ``reason`` says why in one sentence."""
+
+    kind: str
+    reason: str
+
+
+Relation = FileRelation | LocalRows | RangeRelation | OneRow | OtherRelation
+
+
+def relation(node: CatalystNode, facts: Facts, jvm: Jvm, time_zone: str) -> Relation:
+    """What a leaf of the plan reads."""
+    if node.fields.get("isStreaming"):
+        return OtherRelation(node.cls, "streams stay with Spark")
+    if node.cls == "OneRowRelation":
+        return OneRow()
+    if node.cls == "Range":
+        return RangeRelation(node["start"], node["end"], node["step"])
+    if node.cls == "LocalRelation":
+        plan = facts.jvm_object(node)
+        return LocalRows(plan.data().length(), plan)
+    if node.cls == "LogicalRelation":
+        return _logical_relation(facts.jvm_object(node).relation(), jvm, time_zone)
+    return OtherRelation(node.cls, f"{node.cls} is read by Spark")
+
+
+def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
+    kind = source.getClass().getName()
+    if kind != f"{_SOURCES}HadoopFsRelation":
+        name = kind.rsplit(".", 1)[-1]
+        return OtherRelation(name, f"{name} is read by Spark")
+    format_class = source.fileFormat().getClass().getName()
+    name = _FORMATS.get(format_class)
+    if name is None:
+        short = format_class.rsplit(".", 1)[-1]
+        return OtherRelation(short, f"files of {short} are read by Spark")
+    try:
+        data_schema = _schema(source.dataSchema(), jvm, time_zone)
+        partition_schema = _schema(source.partitionSchema(), jvm, time_zone)
+        location = source.location()
+        files = _files(location, source.partitionSchema(), partition_schema, jvm)
+    except Unsupported as error:
+        return OtherRelation(name, error.reason)
+    options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
+    roots = tuple(jvm.strings(location.rootPaths()))
+    return FileRelation(name, roots, files, data_schema, partition_schema, options)
+
+
+def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
+    return arrow_schema(json.loads(jvm.text(struct, _STRUCT, "json")), time_zone)
+
+
+def _files(location: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
+    """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
+    none = location.rootPaths().take(0)
+    directories = location.listFiles(none, none).toIndexedSeq()
+    groups = directories.map(jvm.getter(_DIRECTORY, "files")).toIndexedSeq()
+    files = groups.flatMap(jvm.identity()).toIndexedSeq()
+    paths = jvm.strings(files.map(jvm.getter(_FILE, "getPath", _PATH)))
+    sizes = jvm.strings(files.map(jvm.getter(_FILE, "getLen")))
+    times = jvm.strings(files.map(jvm.getter(_FILE, "getModificationTime")))
+    if not len(schema):
+        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(paths)
+    else:
+        counts = jvm.strings(groups.map(jvm.getter("scala.collection.immutable.Seq", "length")))
+        rows = directories.map(jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
+        values = _partition_values(rows, struct, schema, jvm)
+        partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
+    return tuple(
+        DataFile(path, int(size), int(time), partition)
+        for path, size, time, partition in zip(paths, sizes, times, partitions, strict=True)
+    )
+
+
+def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:
+    columns = []
+    for i, column in enumerate(schema):
+        spark_type = struct.apply(i).dataType()
+        nulls = jvm.strings(rows.map(jvm.row_is_null(i)))
+        texts = jvm.strings(rows.map(jvm.row_value(i, spark_type)))
+        columns.append(
+            [
+                scalar(None if null == "true" else from_text(text, column.type), column.type)
+                for null, text in zip(nulls, texts, strict=True)
+            ]
+        )
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,107 @@
+"""The session settings that decide answers, read in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.jvm import Jvm
+
+_CONF = "org.apache.spark.sql.internal.SQLConf"
+
+# Settings that change what a supported query answers, beyond those with an attribute of their own, each with
+# the only value under which the engine's answer is known to be Spark's.
+EXPECTED: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+        "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+        "spark.sql.legacy.charVarcharAsString": "false",
+        "spark.sql.parquet.binaryAsString": "false",
+        "spark.sql.parquet.int96AsTimestamp": "true",
+        "spark.sql.parquet.int96TimestampConversion": "false",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+        "spark.sql.parquet.fieldId.read.enabled": "false",
+        "spark.sql.legacy.parquet.nanosAsLong": "false",
+        "spark.sql.parquet.mergeSchema": "false",
+        "spark.sql.parquet.ignoreVariantAnnotation": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.orc.mergeSchema": "false",
+        "spark.sql.legacy.csv.enableDateTimeParsingFallback": "false",
+        "spark.sql.legacy.json.enableDateTimeParsingFallback": "false",
+        "spark.sql.legacy.json.allowEmptyString.enabled": "false",
+    }
+)
+_OWN = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.parquet.int96RebaseModeInRead",
+    "spark.sql.parquet.datetimeRebaseModeInRead",
+    "spark.sql.columnNameOfCorruptRecord",
+    "spark.sql.csv.parser.columnPruning.enabled",
+)
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Settings of a session when a plan was taken; ``values`` has all that were asked, None if unknown."""
+
+    ansi: bool
+    time_zone: str
+    case_sensitive: bool
+    int96_rebase: str
+    datetime_rebase: str
+    corrupt_record_column: str
+    values: Mapping[str, str | None]
+
+    def unexpected(self, *prefixes: str) -> dict[str, str]:
+        """Settings below one of the prefixes (default: all) whose value the engine does not follow."""
+        return {
+            name: str(self.values[name])
+            for name, wanted in EXPECTED.items()
+            if (not prefixes or name.startswith(prefixes))
+            and self.values[name] is not None
+            and str(self.values[name]).lower() != wanted.lower()
+        }
+
+
+def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
+    """Reads ``sessionState().conf()``, a SQLConf."""
+    names = (*_OWN, *EXPECTED)
+    try:
+        texts: list[str | None] = [
+            None if text == "null" else text
+            for text in jvm.map_strings(names, jvm.caller(conf, _CONF, "getConfString"))
+        ]
+    except Exception:  # one unknown name fails them all: this Spark is older or newer than the list
+        texts = [_one(conf, name) for name in names]
+    values = dict(zip(names, texts, strict=True))
+    return SessionSettings(
+        ansi=_text(values, "spark.sql.ansi.enabled") == "true",
+        time_zone=_text(values, "spark.sql.session.timeZone"),
+        case_sensitive=_text(values, "spark.sql.caseSensitive") == "true",
+        int96_rebase=_text(values, "spark.sql.parquet.int96RebaseModeInRead"),
+        datetime_rebase=_text(values, "spark.sql.parquet.datetimeRebaseModeInRead"),
+        corrupt_record_column=_text(values, "spark.sql.columnNameOfCorruptRecord"),
+        values=MappingProxyType(values),
+    )
+
+
+def _one(conf: Any, name: str) -> str | None:
+    try:
+        value = conf.getConfString(name)
+    except Exception:  # py4j's error for NoSuchElementException
+        return None
+    return None if value is None else str(value)
+
+
+def _text(values: Mapping[str, str | None], name: str) -> str:
+    value = values[name]
+    if value is None:
+        raise Unsupported(f"this version of Spark does not know the setting {name}")
+    return value

@@ -1,0 +1,149 @@
+"""Spark's JSON data types as Arrow types and back.
+
+A ``timestamp`` is an Arrow timestamp in the session's time zone, a ``timestamp_ntz`` one without a zone, a
+day-time interval a duration; all in microseconds, as Spark keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+
+_ATOMIC: dict[str, pa.DataType] = {
+    "void": pa.null(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_NAMES = {arrow: name for name, arrow in _ATOMIC.items()}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_CHAR = re.compile(r"(char|varchar)\(\d+\)")
+_DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
+_YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
+_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
+    """The Arrow type of a ``DataType.jsonValue`` (a name, or an object for struct, array and map).
+
+    Raises Unsupported for types whose values or comparisons the engine cannot promise to match.
+    """
+    if isinstance(spark, dict):
+        return _nested(spark, time_zone)
+    if not isinstance(spark, str):
+        raise Unsupported(f"the data type {spark!r} is not known")
+    atomic = _ATOMIC.get(spark)
+    if atomic is not None:
+        return atomic
+    if spark == "timestamp":
+        return pa.timestamp("us", tz=time_zone)
+    if match := _DECIMAL.fullmatch(spark):
+        precision, scale = int(match[1]), int(match[2])
+        if not 0 <= scale <= precision <= 38:
+            raise Unsupported(f"the type {spark} has a negative or too large scale")
+        return pa.decimal128(precision, scale)
+    if _DAY_TIME.fullmatch(spark):
+        return pa.duration("us")
+    raise Unsupported(_why_not(spark))
+
+
+def spark_type(arrow: pa.DataType) -> Any:
+    """The ``DataType.jsonValue`` Spark has for an Arrow type the engine uses."""
+    name = _NAMES.get(arrow)
+    if name is not None:
+        return name
+    if pa.types.is_timestamp(arrow) and arrow.unit == "us":
+        return "timestamp"
+    if pa.types.is_decimal128(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
+    if pa.types.is_duration(arrow) and arrow.unit == "us":
+        return "interval day to second"
+    if pa.types.is_dictionary(arrow):
+        return spark_type(arrow.value_type)
+    if pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        return "string"
+    if pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow):
+        return "binary"
+    if pa.types.is_struct(arrow):
+        return {"type": "struct", "fields": [_spark_field(field) for field in arrow]}
+    if pa.types.is_map(arrow):
+        return {
+            "type": "map",
+            "keyType": spark_type(arrow.key_type),
+            "valueType": spark_type(arrow.item_type),
+            "valueContainsNull": arrow.item_field.nullable,
+        }
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        return {
+            "type": "array",
+            "elementType": spark_type(arrow.value_type),
+            "containsNull": arrow.value_field.nullable,
+        }
+    raise Unsupported(f"Spark has no type for Arrow's {arrow}")
+
+
+def arrow_schema(struct: dict[str, Any], time_zone: str) -> pa.Schema:
+    """The Arrow schema of a ``StructType`` in JSON; char(n) and varchar(n) declarations stay as metadata."""
+    return pa.schema(_fields(struct, time_zone))
+
+
+def _nested(spark: dict[str, Any], time_zone: str) -> pa.DataType:
+    kind = spark.get("type")
+    if kind == "struct":
+        return pa.struct(_fields(spark, time_zone))
+    if kind == "array":
+        element = arrow_type(spark["elementType"], time_zone)
+        return pa.list_(pa.field("element", element, spark["containsNull"]))
+    if kind == "map":
+        return pa.map_(
+            arrow_type(spark["keyType"], time_zone),
+            pa.field("value", arrow_type(spark["valueType"], time_zone), spark["valueContainsNull"]),
+        )
+    if kind == "udt":
+        raise Unsupported("user-defined types stay with Spark")
+    raise Unsupported(f"the data type {kind!r} is not known")
+
+
+def _fields(struct: dict[str, Any], time_zone: str) -> list[pa.Field]:
+    return [_field(field, time_zone) for field in struct["fields"]]
+
+
+def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
+    metadata = field.get("metadata") or {}
+    # A schema printed by itself, unlike an expression, keeps a column's collation in the metadata only.
+    if "__COLLATIONS" in metadata:
+        raise Unsupported(f"column {field['name']} has a collation, which the engine does not compare by")
+    kept = {_RAW_TYPE: metadata[_RAW_TYPE]} if _RAW_TYPE in metadata else None
+    return pa.field(field["name"], arrow_type(field["type"], time_zone), field["nullable"], metadata=kept)
+
+
+def _spark_field(field: pa.Field) -> dict[str, Any]:
+    return {"name": field.name, "type": spark_type(field.type), "nullable": field.nullable, "metadata": {}}
+
+
+def _why_not(spark: str) -> str:
+    if spark.startswith("string collate"):
+        return f"{spark.removeprefix('string ')} needs collation-aware comparison"
+    if _YEAR_MONTH.fullmatch(spark):
+        return "year-month intervals stay with Spark"
+    if spark == "interval":
+        return "calendar intervals stay with Spark"
+    if spark == "variant":
+        return "variant values stay with Spark"
+    if spark.startswith("time("):
+        return "the time type stays with Spark"
+    if _CHAR.fullmatch(spark):
+        return f"{spark} columns need padding and length checks that stay with Spark"
+    return f"the data type {spark!r} is not known"
