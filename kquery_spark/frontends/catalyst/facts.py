@@ -114,7 +114,6 @@ class FactFetcher:
         self._plan = plan
         self._indexes: dict[tuple[int, ...], _PlanIndex] = {}
         self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
-        self._getters: dict[str, Any] = {}
         self._tree: CatalystNode | None = None
         self._shown: Counter[tuple[int, ...]] | None = None
 
@@ -133,11 +132,12 @@ class FactFetcher:
         prefix = self._prefix(node)
         index = self._index(prefix)
         self._check(node, prefix, index)
+        getter = _mode_getter(self._jvm, family)
         seen = self._modes.get((prefix, family))
         if seen is None:
-            modes = index.flat.filter(self._jvm.is_instance(family)).map(self._mode_getter(family)).distinct()
+            modes = index.flat.filter(self._jvm.is_instance(family)).map(getter).distinct()
             seen = self._modes[prefix, family] = self._jvm.strings(modes)
-        mode = seen[0] if len(seen) == 1 else str(self._mode_getter(family).apply(self.jvm_object(node)))
+        mode = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
         if mode in ("ANSI", "TRY", "LEGACY"):
             return cast(EvalMode, mode)
         raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
@@ -225,16 +225,12 @@ class FactFetcher:
             if self._shown[*prefix, place] != index.counts[place]:
                 raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
-    def _mode_getter(self, family: str) -> Any:
-        """Reads ``evalMode``, which newer versions of Spark keep in an ``evalContext`` for some classes."""
-        getter = self._getters.get(family)
-        if getter is None:
-            try:
-                getter = self._jvm.getter(family, "evalMode", _ENUM)
-            except Exception:  # py4j's error for NoSuchMethodException, whose class is not ours to import
-                getter = self._jvm.getter(family, "evalContext", f"{_CONTEXT} evalMode", _ENUM)
-            self._getters[family] = getter
-        return getter
+
+def _mode_getter(jvm: Jvm, family: str) -> Any:
+    """Reads ``evalMode``, which newer versions of Spark keep in an ``evalContext`` for some classes."""
+    if jvm.has_method(family, "evalMode"):
+        return jvm.getter(family, "evalMode", _ENUM)
+    return jvm.getter(family, "evalContext", f"{_CONTEXT} evalMode", _ENUM)
 
 
 def _few(sequence: Any) -> Sequence[Any]:

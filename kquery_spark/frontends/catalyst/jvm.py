@@ -64,6 +64,18 @@ class Jvm:
         accepts = second.type().changeParameterType(0, first.type().returnType())
         return self._handles.filterReturnValue(first, second.asType(accepts))
 
+    def has_method(self, cls: str, name: str) -> bool:
+        """Whether a class has a public method of no arguments; the answer is kept, a miss being dear."""
+        key = ("has", cls, name)
+        if key not in self._functions:
+            try:
+                self.handle(cls, name)
+            except Exception:  # py4j's error for NoSuchMethodException
+                self._functions[key] = False
+            else:
+                self._functions[key] = True
+        return bool(self._functions[key])
+
     def getter(self, cls: str, *names: str) -> Any:
         """``x => x.name`` as a Scala function; further ``"class name"`` are called on the result."""
         key = ("get", cls, *names)
@@ -112,6 +124,18 @@ class Jvm:
         """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
         return self.function(self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position))
 
+    def empty(self) -> Any:
+        """An empty Scala ``Seq``."""
+        found = self._functions.get(("empty",))
+        if found is None:
+            array = self._gateway.new_array(self._java.lang.Object, 0)
+            found = self._functions["empty",] = self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
+        return found
+
+    def identity_map(self) -> Any:
+        """A new ``java.util.IdentityHashMap``."""
+        return self._java.util.IdentityHashMap()
+
     def text(self, owner: Any, cls: str, method: str) -> str:
         """The string that ``owner.method()`` returns, in slices that fit the socket's buffer.
 
@@ -147,12 +171,9 @@ class Jvm:
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
         """A Scala ``Map[String, String]`` as a dict."""
-        if scala_map.isEmpty():
-            return {}
         pairs = scala_map.toIndexedSeq()
-        first = self.strings(pairs.map(self.getter("scala.Tuple2", "_1")))
-        second = self.strings(pairs.map(self.getter("scala.Tuple2", "_2")))
-        return dict(zip(first, second, strict=True))
+        texts = self.strings(pairs.flatMap(self.getter("scala.Tuple2", "productIterator")))
+        return dict(zip(texts[::2], texts[1::2], strict=True))
 
     def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""

@@ -26,6 +26,7 @@ _FORMATS = {
     f"{_SOURCES}csv.CSVFileFormat": "csv",
     f"{_SOURCES}json.JsonFileFormat": "json",
 }
+_NAME = "java.lang.Class getName"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
 
@@ -91,28 +92,49 @@ class OtherRelation:
 Relation = FileRelation | LocalRows | RangeRelation | OneRow | OtherRelation
 
 
-def relation(node: CatalystNode, facts: Facts, jvm: Jvm, time_zone: str) -> Relation:
-    """What a leaf of the plan reads."""
-    if node.fields.get("isStreaming"):
-        return OtherRelation(node.cls, "streams stay with Spark")
-    if node.cls == "OneRowRelation":
-        return OneRow()
-    if node.cls == "Range":
-        return RangeRelation(node["start"], node["end"], node["step"])
-    if node.cls == "LocalRelation":
-        plan = facts.jvm_object(node)
-        return LocalRows(plan.data().length(), plan)
-    if node.cls == "LogicalRelation":
-        return _logical_relation(facts.jvm_object(node).relation(), jvm, time_zone)
-    return OtherRelation(node.cls, f"{node.cls} is read by Spark")
+class RelationReader:
+    """Describes the leaves of one plan; a table that the plan reads several times is described once."""
+
+    def __init__(self, facts: Facts, jvm: Jvm, time_zone: str) -> None:
+        self._facts = facts
+        self._jvm = jvm
+        self._time_zone = time_zone
+        self._known: list[Relation] = []
+        # By identity: relations are equal when their roots are, though listed at different times.
+        self._places: Any = None
+
+    def read(self, node: CatalystNode) -> Relation:
+        """What a leaf of the plan reads."""
+        if node.fields.get("isStreaming"):
+            return OtherRelation(node.cls, "streams stay with Spark")
+        if node.cls == "OneRowRelation":
+            return OneRow()
+        if node.cls == "Range":
+            return RangeRelation(node["start"], node["end"], node["step"])
+        if node.cls == "LocalRelation":
+            plan = self._facts.jvm_object(node)
+            return LocalRows(plan.data().length(), plan)
+        if node.cls == "LogicalRelation":
+            return self._logical(self._facts.jvm_object(node).relation())
+        return OtherRelation(node.cls, f"{node.cls} is read by Spark")
+
+    def _logical(self, source: Any) -> Relation:
+        if self._places is None:
+            self._places = self._jvm.identity_map()
+        place: int | None = self._places.get(source)
+        if place is not None:
+            return self._known[place]
+        self._known.append(_logical_relation(source, self._jvm, self._time_zone))
+        self._places.put(source, len(self._known) - 1)
+        return self._known[-1]
 
 
 def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
-    kind = source.getClass().getName()
+    kind = jvm.getter("java.lang.Object", "getClass", _NAME).apply(source)
     if kind != f"{_SOURCES}HadoopFsRelation":
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
-    format_class = source.fileFormat().getClass().getName()
+    format_class = jvm.getter(kind, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
     name = _FORMATS.get(format_class)
     if name is None:
         short = format_class.rsplit(".", 1)[-1]
@@ -135,23 +157,26 @@ def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
 
 def _files(location: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
     """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
-    none = location.rootPaths().take(0)
-    directories = location.listFiles(none, none).toIndexedSeq()
-    groups = directories.map(jvm.getter(_DIRECTORY, "files")).toIndexedSeq()
-    files = groups.flatMap(jvm.identity()).toIndexedSeq()
-    paths = jvm.strings(files.map(jvm.getter(_FILE, "getPath", _PATH)))
-    sizes = jvm.strings(files.map(jvm.getter(_FILE, "getLen")))
-    times = jvm.strings(files.map(jvm.getter(_FILE, "getModificationTime")))
+    directories = location.listFiles(jvm.empty(), jvm.empty()).toIndexedSeq()
+    files = directories.flatMap(jvm.getter(_DIRECTORY, "files")).toIndexedSeq()
+    sizes = files.map(jvm.getter(_FILE, "getLen"))
+    times = files.map(jvm.getter(_FILE, "getModificationTime"))
+    facts = jvm.strings(files.map(jvm.getter(_FILE, "getPath", _PATH)).concat(sizes).concat(times))
+    count = len(facts) // 3
+    paths = facts[:count]
     if not len(schema):
-        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(paths)
+        partitions: list[tuple[pa.Scalar, ...]] = [()] * count
     else:
-        counts = jvm.strings(groups.map(jvm.getter("scala.collection.immutable.Seq", "length")))
+        length = jvm.getter(_DIRECTORY, "files", "scala.collection.immutable.Seq length")
+        counts = jvm.strings(directories.map(length))
         rows = directories.map(jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
         values = _partition_values(rows, struct, schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
         DataFile(path, int(size), int(time), partition)
-        for path, size, time, partition in zip(paths, sizes, times, partitions, strict=True)
+        for path, size, time, partition in zip(
+            paths, facts[count : 2 * count], facts[2 * count :], partitions, strict=True
+        )
     )
 
 

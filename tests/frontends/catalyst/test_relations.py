@@ -12,7 +12,7 @@ from kquery_spark.frontends.catalyst.relations import (
     OneRow,
     OtherRelation,
     RangeRelation,
-    relation,
+    RelationReader,
 )
 from kquery_spark.frontends.catalyst.settings import EXPECTED, session_settings
 
@@ -22,7 +22,7 @@ def leaf(fetch, jvm):
     def leaf_of(query):
         facts = fetch(query)
         (node,) = (n for n in facts.parse().walk() if not n.children)
-        return relation(node, facts, jvm, "UTC")
+        return RelationReader(facts, jvm, "UTC").read(node)
 
     return leaf_of
 
@@ -137,3 +137,16 @@ def test_a_setting_this_spark_lacks_does_not_hide_the_others(spark, jvm, monkeyp
     found = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
     assert found.values["spark.sql.no.such.setting"] is None
     assert found.time_zone == "UTC"
+
+
+def test_a_table_read_twice_is_described_once(spark, fetch, jvm, tmp_path):
+    path = str(tmp_path / "twice")
+    spark.range(3).write.parquet(path)
+    frame = spark.read.parquet(path)
+    facts = fetch(frame.crossJoin(frame).unionAll(spark.read.parquet(path).selectExpr("id", "id")))
+    leaves = [node for node in facts.parse().walk() if node.cls == "LogicalRelation"]
+    reader = RelationReader(facts, jvm, "UTC")
+    first, second, other = (reader.read(node) for node in leaves)
+    assert first is second
+    assert other == first
+    assert other is not first
