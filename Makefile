@@ -41,7 +41,7 @@ lint: venv ## style, format, types and layers, without the tests
 check: lint test ## everything a change must pass: lint, then the tests
 
 bench: venv ## the 22 TPC-H-derived queries on both engines; ARGS="--scale 10 --queries 1,6"
-	@$(SPARK_ENV) $(PY) -m benchmarks.tpch $(ARGS)
+	@$(SPARK_ENV) $(PY) -m benchmarks.bench $(ARGS)
 
 clean: ## remove the environment, caches, and generated data
 	rm -rf $(VENV) .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable
 from enum import IntEnum
+from typing import Any
 
 import click
 from py4j.protocol import Py4JJavaError
@@ -114,6 +116,22 @@ def _one_line(text: str, limit: int = 500) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
+def _say(line: str) -> None:
+    """Print a line on stderr; under ``spark-submit``, on the stderr of ``spark-submit`` itself."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # spark-submit mixes this process's stderr into its own stdout; the JVM has the real one
+        try:
+            from pyspark import SparkContext
+
+            SparkContext._ensure_initialized()
+            jvm: Any = SparkContext._jvm
+            jvm.java.lang.System.err.println(line)
+            return
+        except Exception:
+            pass  # the JVM is gone: then anywhere is better than nowhere
+    print(line, file=sys.stderr, flush=True)
+
+
 def run(name: str, command: Callable[[], object]) -> int:
     """Run ``command`` and return its exit code; a failure is one line ``name: error: ...`` on stderr."""
     # PySpark logs every analysis error as a page of JSON; the one line below says it better
@@ -124,6 +142,6 @@ def run(name: str, command: Callable[[], object]) -> int:
         return stop.exit_code
     except (Exception, KeyboardInterrupt) as error:
         failure = explain_failure(error)
-        print(f"{name}: error: {failure.message}", file=sys.stderr, flush=True)
+        _say(f"{name}: error: {failure.message}")
         return int(failure.code)
     return int(Exit.OK)

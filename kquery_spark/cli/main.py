@@ -99,7 +99,8 @@ def sql(
 @_query_options
 def explain(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
     """Say what of a query runs in the engine, what stays with Spark and why, and the stages."""
-    click.echo(str(kq.explain(_frame(_sql_text(sql, sql_file), tables, log_level))))
+    frame = _frame(_sql_text(sql, sql_file), tables, log_level)
+    click.echo(str(kq.explain(frame)))
 
 
 @cli.command()

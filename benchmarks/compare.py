@@ -1,0 +1,135 @@
+"""Run a query on both engines of one session, alternating, and compare answers and warm medians."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import kquery_spark as kq
+from kquery_spark.config.spark_settings import configure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of one query: the times of every run in seconds, and whether the answers were the same."""
+
+    name: str
+    rows: int
+    spark_seconds: tuple[float, ...]
+    engine_seconds: tuple[float, ...]
+    same: bool
+    accelerated: bool
+    reasons: tuple[str, ...]
+    difference: str = ""
+
+    @property
+    def spark_median(self) -> float:
+        """The middle of Spark's times."""
+        return statistics.median(self.spark_seconds)
+
+    @property
+    def engine_median(self) -> float:
+        """The middle of the engine's times."""
+        return statistics.median(self.engine_seconds)
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long Spark takes; above 1 the engine is faster."""
+        return self.spark_median / self.engine_median
+
+    def as_json(self) -> dict[str, object]:
+        """Everything, with medians and ratio, for a file that can be compared with another."""
+        derived = {
+            "spark_median": self.spark_median,
+            "engine_median": self.engine_median,
+            "ratio": self.ratio,
+        }
+        return {**asdict(self), **derived}
+
+
+def session(app: str) -> SparkSession:
+    """A session on all cores of this machine, set up alike for both engines: one shuffle partition a core."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return (
+        configure(SparkSession.builder)
+        .appName(app)
+        .master(os.environ.get("MASTER", "local[*]"))
+        .config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "4g"))
+        .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+
+
+def run_spark(spark: SparkSession, sql: str) -> pa.Table:
+    """Plan and run on Spark alone."""
+    return spark.sql(sql).toArrow()
+
+
+def run_engine(spark: SparkSession, sql: str) -> pa.Table:
+    """Plan and run through ``kquery_plan``, which is asked even where it would leave the query to Spark."""
+    return spark.sql(sql).transform(kq.kquery_plan).toArrow()
+
+
+def compare(
+    spark: SparkSession, name: str, sql: str, runs: int = 5, step: Callable[[], None] = lambda: None
+) -> tuple[Comparison, pa.Table]:
+    """Verify a query, which also warms both engines, then time ``runs`` runs of each, taking turns.
+
+    Times cover planning and running, up to the whole result in this process. Who goes first changes
+    with every round, so that neither always finds the caches the other has filled. ``step`` is called
+    after the verification and after every round. Returns the comparison and the engine's rows.
+    """
+    report = kq.verify(spark.sql(sql))
+    explained = kq.explain(spark.sql(sql))
+    step()
+    sides = {run_spark: [], run_engine: []}  # type: dict[Callable[[SparkSession, str], pa.Table], list[float]]
+    table = None
+    for number in range(runs):
+        order = (run_spark, run_engine) if number % 2 == 0 else (run_engine, run_spark)
+        for side in order:
+            start = time.perf_counter()
+            result = side(spark, sql)
+            sides[side].append(time.perf_counter() - start)
+            table = result if side is run_engine else table
+        step()
+    assert table is not None, "there is at least one run"
+    comparison = Comparison(
+        name=name,
+        rows=table.num_rows,
+        spark_seconds=tuple(sides[run_spark]),
+        engine_seconds=tuple(sides[run_engine]),
+        same=bool(report.ok),
+        accelerated=bool(explained.accelerated),
+        reasons=tuple(f"{node}: {sentence}" for node, sentence in explained.reasons),
+        difference="" if report.ok else str(report),
+    )
+    return comparison, table
+
+
+def machine() -> dict[str, object]:
+    """What the times were taken on: cores, memory, versions. No names, no paths, no secrets."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
+    packages = ("pyspark", "pyarrow", "numpy", "pandas")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }

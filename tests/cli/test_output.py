@@ -1,0 +1,61 @@
+"""A result is there whole or not at all."""
+
+import pytest
+
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.output import Output
+
+
+def names(folder):
+    # .crc files are the checksums that Hadoop keeps on a local disk
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".crc"))
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "json", "orc"])
+def test_the_ending_says_the_format_and_only_the_result_is_left(spark, tmp_path, format_):
+    target = tmp_path / f"r.{format_}"
+    Output(spark, str(target)).write(spark.range(7))
+    assert names(tmp_path) == [f"r.{format_}"]
+    assert any(name.endswith(f".{format_}") for name in names(target))
+    assert spark.read.format(format_).option("header", True).load(str(target)).count() == 7
+
+
+def test_without_an_ending_it_is_parquet(spark, tmp_path):
+    Output(spark, str(tmp_path / "r")).write(spark.range(2))
+    assert spark.read.parquet(str(tmp_path / "r")).count() == 2
+
+
+def test_a_query_that_fails_leaves_nothing(spark, tmp_path):
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        Output(spark, str(tmp_path / "r")).write(spark.sql("SELECT 1 / (id - 50) AS x FROM range(100)"))
+    assert names(tmp_path) == []
+
+
+def test_an_output_that_is_there_is_refused_before_any_work(spark, tmp_path):
+    (tmp_path / "r").mkdir()
+    with pytest.raises(Failure, match="--overwrite") as caught:
+        Output(spark, str(tmp_path / "r"))
+    assert caught.value.code is Exit.OUTPUT
+
+
+def test_one_that_appears_meanwhile_is_not_touched(spark, tmp_path):
+    output = Output(spark, str(tmp_path / "r"))
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "theirs").write_text("x")
+    with pytest.raises(Failure, match="appeared while"):
+        output.write(spark.range(2))
+    assert names(tmp_path) == ["r"]
+    assert names(tmp_path / "r") == ["theirs"]
+
+
+def test_overwrite_replaces_only_when_the_new_result_is_complete(spark, tmp_path):
+    target = tmp_path / "r"
+    Output(spark, str(target)).write(spark.range(2))
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        Output(spark, str(target), overwrite=True).write(
+            spark.sql("SELECT 1 / (id - 50) AS x FROM range(100)")
+        )
+    assert spark.read.parquet(str(target)).count() == 2
+    Output(spark, str(target), overwrite=True).write(spark.range(5))
+    assert spark.read.parquet(str(target)).count() == 5
+    assert names(tmp_path) == ["r"]

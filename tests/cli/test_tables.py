@@ -1,0 +1,78 @@
+"""What a command line says about tables."""
+
+import pytest
+
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.tables import TableSpec, format_of_path, parse_table, read_sql, read_table
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("t=/data/t.parquet", TableSpec("t", "/data/t.parquet")),
+        ("t=csv:/data/t", TableSpec("t", "/data/t", "csv")),
+        ("t=s3a://bucket/t.orc", TableSpec("t", "s3a://bucket/t.orc")),
+        ("t=json:hdfs://host:8020/t", TableSpec("t", "hdfs://host:8020/t", "json")),
+        (" t = a=b.csv ", TableSpec("t", "a=b.csv")),
+    ],
+)
+def test_a_table_is_a_name_a_path_and_perhaps_a_format(text, expected):
+    assert parse_table(text) == expected
+
+
+@pytest.mark.parametrize("text", ["t", "t=", "=path", "two words=path", "t=csv:", "1t=path"])
+def test_anything_else_is_refused_with_the_text_in_the_message(text):
+    with pytest.raises(ValueError, match=r"NAME=|cannot be the name|no path"):
+        parse_table(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "format_"),
+    [
+        ("a.parquet", "parquet"),
+        ("a.csv.gz", "csv"),
+        ("A.CSV", "csv"),
+        ("a.jsonl", "json"),
+        ("dir.orc/", "orc"),
+        ("part-0.snappy.parquet", "parquet"),
+        ("a.txt", None),
+        ("folder", None),
+    ],
+)
+def test_the_ending_of_a_path_names_its_format(path, format_):
+    assert format_of_path(path) == format_
+
+
+def test_a_folder_is_read_by_its_first_data_file(spark, taxi_dir):
+    assert read_table(spark, TableSpec("t", str(taxi_dir / "parquet"))).count() == 24_000
+    text = read_table(spark, TableSpec("t", str(taxi_dir / "csv" / "year=2019" / "month=1")))
+    assert dict(text.dtypes)["fare_amount"] == "double"
+    assert dict(text.dtypes)["passenger_count"] == "int"
+
+
+def test_a_folder_without_data_files_has_no_format(spark, tmp_path):
+    (tmp_path / "_notes.csv").write_text("a\n1\n")
+    with pytest.raises(Failure, match="write t=FORMAT:PATH") as caught:
+        read_table(spark, TableSpec("t", str(tmp_path)))
+    assert caught.value.code is Exit.USAGE
+
+
+def test_a_file_without_any_valid_json_is_unreadable(spark, tmp_path):
+    (tmp_path / "t.json").write_text("not json\nnor this\n")
+    with pytest.raises(Failure, match="is valid JSON") as caught:
+        read_table(spark, TableSpec("t", str(tmp_path / "t.json")))
+    assert caught.value.code is Exit.UNREADABLE
+
+
+def test_an_sql_file_must_be_there_readable_and_say_something(tmp_path):
+    with pytest.raises(Failure) as caught:
+        read_sql(str(tmp_path / "no.sql"))
+    assert caught.value.code is Exit.MISSING_PATH
+    (tmp_path / "empty.sql").write_text(" \n")
+    with pytest.raises(Failure) as caught:
+        read_sql(str(tmp_path / "empty.sql"))
+    assert caught.value.code is Exit.BAD_SQL
+    (tmp_path / "binary.sql").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Failure) as caught:
+        read_sql(str(tmp_path / "binary.sql"))
+    assert caught.value.code is Exit.UNREADABLE
