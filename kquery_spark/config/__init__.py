@@ -1,1 +1,1 @@
-"""Settings: what the engine can be told, and what it tells Spark."""
+"""Typed settings."""

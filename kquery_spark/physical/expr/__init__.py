@@ -1,5 +1,5 @@
 """Logical expressions compiled to vectorized programs."""
 
-from kquery_spark.physical.expr.program import Program, evaluate_literal
+from kquery_spark.physical.expr.program import Program
 
-__all__ = ["Program", "evaluate_literal"]
+__all__ = ["Program"]

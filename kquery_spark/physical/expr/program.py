@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, walk
+from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, call
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, concat_arrays
+from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 
 Memo = dict[int, Vector]
@@ -60,7 +61,7 @@ class Program:
             case Column():
                 return self._column(expr)
             case Literal():
-                vector = evaluate_literal(expr)
+                vector = literal_vector(expr)
                 return lambda batch, memo: vector
             case Call(function="and" | "or"):
                 return self._connective(expr)
@@ -151,16 +152,15 @@ class Program:
     def _in_list(self, expr: InList) -> Step:
         child = self._compile(expr.child)
         dtype = expr.child.dtype
-        present = [evaluate_literal(v) for v in expr.values if v.value is not None]
+        present = [literal_vector(v) for v in expr.values if v.value is not None]
         has_null = len(present) < len(expr.values)
         narrow_set = t.is_decimal(dtype) and all(v.is_narrow for v in present)
         kind = pa.int64() if narrow_set else dtype
         scalars = [v.data if narrow_set else v.plain() for v in present]
-        values = (
-            pa.array([s.as_py() for s in scalars], kind)
-            if not _temporal(kind)
-            else _temporal_array(scalars, kind)
-        )
+        if pa.types.is_temporal(kind):
+            values = pa.array([s.value for s in scalars], storage(kind)).cast(kind)
+        else:
+            values = pa.array([s.as_py() for s in scalars], kind)
 
         def run(batch: Batch, memo: Memo) -> Vector:
             vector = child(batch, memo)
@@ -179,14 +179,6 @@ class Program:
             return Vector(t.BOOL, pc.if_else(unknown, pa.scalar(None, t.BOOL), hits))
 
         return run
-
-
-def _temporal(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_temporal(kind))
-
-
-def _temporal_array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
-    return pa.array([s.value for s in scalars], pa.int32() if kind == t.DATE else pa.int64()).cast(kind)
 
 
 def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
@@ -224,19 +216,3 @@ def _form(vector: Vector, dtype: pa.DataType, narrow: bool) -> pa.Array | pa.Sca
     if vector.dtype == t.NULL:
         return pa.scalar(None, dtype)
     return vector.plain()
-
-
-def evaluate_literal(literal: Literal) -> Vector:
-    """A literal as a scalar vector (decimals narrow where they fit)."""
-    dtype, value = literal.dtype, literal.value
-    if value is None:
-        return Vector(dtype, pa.scalar(None, pa.int64() if t.is_decimal(dtype) else dtype))
-    if t.is_decimal(dtype):
-        return Vector(dtype, dk.scalar_narrow(value, dtype))
-    if _temporal(dtype):
-        storage = pa.int32() if dtype == t.DATE else pa.int64()
-        return Vector(dtype, pa.scalar(value, storage).cast(dtype))
-    return Vector(dtype, pa.scalar(value, dtype))
-
-
-__all__ = ["Program", "concat_arrays", "evaluate_literal"]

@@ -1,1 +1,33 @@
-"""."""
+"""Physical operators: each pulls batches from its children and yields batches."""
+
+from kquery_spark.physical.operators.aggregate import AggregateExec, Phase
+from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.exchange import ExchangeExec, Partitioning, ReadExec
+from kquery_spark.physical.operators.filter import FilterExec
+from kquery_spark.physical.operators.join import BuildSide, JoinExec
+from kquery_spark.physical.operators.limit import LimitExec
+from kquery_spark.physical.operators.projection import ProjectionExec
+from kquery_spark.physical.operators.replicate import ReplicateExec
+from kquery_spark.physical.operators.scan import ScanExec
+from kquery_spark.physical.operators.sort import SortExec
+from kquery_spark.physical.operators.union import UnionExec
+
+__all__ = [
+    "AggregateExec",
+    "BuildSide",
+    "ExchangeExec",
+    "FilterExec",
+    "JoinExec",
+    "LimitExec",
+    "Metrics",
+    "Partitioning",
+    "Phase",
+    "PhysicalPlan",
+    "ProjectionExec",
+    "ReadExec",
+    "ReplicateExec",
+    "ScanExec",
+    "SortExec",
+    "TaskContext",
+    "UnionExec",
+]

@@ -1,0 +1,69 @@
+"""The engine's settings, read from ``spark.kquery.*`` or given in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from kquery_spark.errors import ConfigError
+
+PREFIX = "spark.kquery."
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """Every setting with its default.
+
+    parallelism: tasks that run at once (cores). batch_rows: rows a batch is cut to. broadcast_bytes: a build side
+    estimated below this is replicated to every task. small_bytes: a query whose scans read less runs as one task.
+    split_bytes: scan bytes a task gets. shuffle_partitions: reduce tasks (0: as parallelism and sizes ask).
+    payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills. sort_rows: rows
+    the engine sorts in one task; larger results are sorted by Spark. disabled_rules: optimizer rules switched off.
+    """
+
+    enabled: bool = True
+    parallelism: int = 2
+    batch_rows: int = 128 * 1024
+    broadcast_bytes: int = 128 * 1024 * 1024
+    small_bytes: int = 16 * 1024 * 1024
+    split_bytes: int = 256 * 1024 * 1024
+    shuffle_partitions: int = 0
+    payload_bytes: int = 8 * 1024 * 1024
+    memory_bytes: int = 1024 * 1024 * 1024
+    sort_rows: int = 2_000_000
+    disabled_rules: tuple[str, ...] = ()
+
+    def with_settings(self, settings: Mapping[str, str]) -> EngineConfig:
+        """Apply ``spark.kquery.<camelCaseName>`` settings; ConfigError names a bad one and what is allowed."""
+        names = {_camel(f.name): f.name for f in fields(self)}
+        changes: dict[str, object] = {}
+        for key, text in settings.items():
+            if not key.startswith(PREFIX):
+                continue
+            name = names.get(key.removeprefix(PREFIX))
+            if name is None:
+                known = ", ".join(sorted(PREFIX + n for n in names))
+                raise ConfigError(f"there is no setting {key}; the settings are {known}")
+            changes[name] = _parse(key, text, getattr(self, name))
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _parse(key: str, text: str, default: object) -> object:
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise ConfigError(f"{key} must be true or false, not {text!r}")
+        return text.lower() == "true"
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    units = {"k": 2**10, "m": 2**20, "g": 2**30}
+    lowered = text.lower().removesuffix("b")
+    factor = units.get(lowered[-1:], 1)
+    digits = lowered[:-1] if factor > 1 else lowered
+    if not digits.isdigit():
+        raise ConfigError(f"{key} must be a whole number (k, m and g are understood), not {text!r}")
+    return int(digits) * factor

@@ -1,0 +1,70 @@
+"""Literals as vectors and back, and expressions without columns evaluated to literals."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
+from kquery_spark.functions import casts
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.registry import CallContext, call, function
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Vector
+
+
+def literal_vector(literal: Literal) -> Vector:
+    """A literal as a scalar vector (decimals narrow where they fit)."""
+    dtype, value = literal.dtype, literal.value
+    if value is None:
+        return Vector(dtype, pa.scalar(None, pa.int64() if t.is_decimal(dtype) else dtype))
+    if t.is_decimal(dtype):
+        return Vector(dtype, dk.scalar_narrow(value, dtype))
+    if pa.types.is_temporal(dtype):
+        return Vector(dtype, pa.scalar(value, storage(dtype)).cast(dtype))
+    return Vector(dtype, pa.scalar(value, dtype))
+
+
+def storage(dtype: pa.DataType) -> pa.DataType:
+    """The integer type a temporal type is stored as."""
+    return pa.int32() if dtype == t.DATE else pa.int64()
+
+
+def vector_literal(vector: Vector) -> Literal:
+    """A scalar vector as a literal."""
+    scalar = vector.plain()
+    if not scalar.is_valid:
+        return Literal(None, vector.dtype)
+    value = scalar.value if pa.types.is_temporal(vector.dtype) else scalar.as_py()
+    return Literal(value, vector.dtype)
+
+
+def evaluate_constant(expr: Expr) -> Literal:
+    """The value of an expression that reads no column; raises what the expression raises."""
+    return vector_literal(_evaluate(expr))
+
+
+def _evaluate(expr: Expr) -> Vector:
+    match expr:
+        case Literal():
+            return literal_vector(expr)
+        case Call():
+            context = CallContext(expr.dtype, expr.mode, expr.tz, 1)
+            return call(expr.entry, [_evaluate(a) for a in expr.args], context)
+        case Cast():
+            return casts.cast(_evaluate(expr.child), expr.to, expr.mode, expr.tz, 1)
+        case Case():
+            for condition, value in expr.branches:
+                if _evaluate(condition).data.as_py():
+                    return _evaluate(value)
+            last = Literal(None, expr.dtype) if expr.otherwise is None else expr.otherwise
+            return _evaluate(last)
+        case InList():
+            child = _evaluate(expr.child)
+            context = CallContext(t.BOOL, num_rows=1)
+            hits = [
+                call(function("eq"), [child, literal_vector(v)], context).data.as_py() for v in expr.values
+            ]
+            answer = True if True in hits else None if None in hits else False
+            return Vector(t.BOOL, pa.scalar(answer, t.BOOL))
+    raise Unsupported(f"{type(expr).__name__} expressions have no constant value.")

@@ -1,0 +1,55 @@
+"""Keep the rows for which a condition is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.types.names import BOOL, spark_name
+
+
+@dataclass(frozen=True)
+class Filter(LogicalPlan):
+    """A NULL condition drops the row, as FALSE does."""
+
+    child: LogicalPlan
+    condition: Expr
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        return self.child.schema
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        super().validate()
+        if self.condition.dtype != BOOL:
+            raise PlanError(
+                f"a filter needs a boolean, {self.condition} is {spark_name(self.condition.dtype)}"
+            )
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return Filter(children[0], self.condition)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return (self.condition,)
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return Filter(self.child, rule(self.condition))
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        return f"Filter: {self.condition}"

@@ -1,0 +1,109 @@
+"""Combine rows of two inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.types.names import spark_name
+
+
+class JoinKind(StrEnum):
+    """Which rows come out; SEMI and ANTI give left columns only."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+    EXISTENCE = "existence"
+
+
+@dataclass(frozen=True)
+class JoinKey:
+    """One equality between the sides, of the same type; ``null_safe`` is ``<=>``."""
+
+    left: Expr
+    right: Expr
+    null_safe: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.left} {'<=>' if self.null_safe else '='} {self.right}"
+
+
+@dataclass(frozen=True)
+class Join(LogicalPlan):
+    """Pairs that satisfy every key and the residual ``condition``; no keys means comparing all pairs.
+
+    ``null_aware`` (ANTI only) is NOT IN: a NULL on either side makes the comparison unknown.
+    ``exists`` names the boolean column that an EXISTENCE join adds to the left rows.
+    """
+
+    left: LogicalPlan
+    right: LogicalPlan
+    kind: JoinKind
+    keys: tuple[JoinKey, ...] = ()
+    condition: Expr | None = None
+    null_aware: bool = False
+    exists: str = ""
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        left, right = list(self.left.schema), list(self.right.schema)
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return pa.schema(left)
+        if self.kind is JoinKind.EXISTENCE:
+            return pa.schema([*left, pa.field(self.exists, pa.bool_(), nullable=False)])
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            left = [f.with_nullable(True) for f in left]
+        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+            right = [f.with_nullable(True) for f in right]
+        return pa.schema(left + right)
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        super().validate()
+        both = set(self.left.schema.names) & set(self.right.schema.names)
+        if both:
+            raise PlanError(f"column {min(both)} is ambiguous: both sides of the join have it")
+        for key in self.keys:
+            if key.left.dtype != key.right.dtype:
+                raise PlanError(
+                    f"join key {key} compares {spark_name(key.left.dtype)} with {spark_name(key.right.dtype)}"
+                )
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, left=children[0], right=children[1])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        keys = tuple(e for k in self.keys for e in (k.left, k.right))
+        return keys if self.condition is None else (*keys, self.condition)
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        keys = tuple(JoinKey(rule(k.left), rule(k.right), k.null_safe) for k in self.keys)
+        return replace(self, keys=keys, condition=None if self.condition is None else rule(self.condition))
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        parts = [f"{self.kind}{' null-aware' if self.null_aware else ''}"]
+        if self.keys:
+            parts.append(f"on=[{', '.join(map(str, self.keys))}]")
+        if self.condition is not None:
+            parts.append(f"condition={self.condition}")
+        return f"Join: {', '.join(parts)}"

@@ -1,0 +1,43 @@
+"""Keep the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.logical.plan import LogicalPlan
+
+
+@dataclass(frozen=True)
+class Limit(LogicalPlan):
+    """At most ``count`` rows (None: all) after skipping ``offset``."""
+
+    child: LogicalPlan
+    count: int | None
+    offset: int = 0
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        return self.child.schema
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        if (self.count is not None and self.count < 0) or self.offset < 0:
+            raise PlanError("LIMIT and OFFSET must not be negative")
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return Limit(children[0], self.count, self.offset)
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        count = "all" if self.count is None else str(self.count)
+        return f"Limit: {count}" + (f", offset={self.offset}" if self.offset else "")

@@ -1,0 +1,105 @@
+"""The base of logical plan nodes, and how plans are walked, rewritten and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Column, Expr, columns_of
+from kquery_spark.types.names import spark_name
+
+
+@dataclass(frozen=True)
+class LogicalPlan:
+    """A node: its output schema has unique names, and its expressions refer to its children's names."""
+
+    def __post_init__(self) -> None:
+        self.validate()
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Output columns: unique names, Spark types, nullability."""
+        return self.derive_schema()
+
+    def derive_schema(self) -> pa.Schema:
+        """Compute the output schema; called once."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """Input plans."""
+        return ()
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """The same node over other inputs."""
+        if children:
+            raise ValueError(f"{type(self).__name__} has no children")
+        return self
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Every expression the node holds."""
+        return ()
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """The same node with ``rule`` applied to each top-level expression."""
+        return self
+
+    def label(self) -> str:
+        """The node in one line."""
+        return type(self).__name__
+
+    def validate(self) -> None:
+        """Raise PlanError where an expression reads a column no child has, or output names repeat."""
+        known = {name for child in self.children for name in child.schema.names}
+        for name in sorted(columns_of(*self.expressions) - known):
+            have = ", ".join(n for child in self.children for n in child.schema.names)
+            raise PlanError(f"no column {name}; the columns are {have}")
+        names = self.schema.names
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise PlanError(f"column {twice} is ambiguous: the output of {type(self).__name__} has it twice")
+
+    def column(self, name: str) -> Column:
+        """A reference to an output column; PlanError names the columns there are when it is unknown."""
+        index = self.schema.get_field_index(name)
+        if index < 0:
+            raise PlanError(f"no column {name}; the columns are {', '.join(self.schema.names)}")
+        field = self.schema.field(index)
+        return Column(name, field.type, field.nullable)
+
+    def __str__(self) -> str:
+        return format_plan(self)
+
+
+def format_plan(plan: Any, indent: int = 0) -> str:
+    """Any plan tree (logical or physical), one node a line, children indented below."""
+    lines = ["  " * indent + plan.label()]
+    lines += [format_plan(child, indent + 1) for child in plan.children]
+    return "\n".join(lines)
+
+
+def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
+    """The node and everything below it, parents first."""
+    yield plan
+    for child in plan.children:
+        yield from walk_plan(child)
+
+
+def transform_plan(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
+    """Rewrite bottom-up: children first, then ``rule`` on the node made of them."""
+    if plan.children:
+        changed = [transform_plan(c, rule) for c in plan.children]
+        if any(a is not b for a, b in zip(changed, plan.children, strict=True)):
+            plan = plan.with_children(changed)
+    return rule(plan)
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """``name type, name type`` with Spark's type names."""
+    return ", ".join(f"{f.name} {spark_name(f.type)}" for f in schema)

@@ -1,0 +1,45 @@
+"""Compute columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.expr import Expr, Named
+from kquery_spark.logical.plan import LogicalPlan
+
+
+@dataclass(frozen=True)
+class Projection(LogicalPlan):
+    """One output column per named expression."""
+
+    child: LogicalPlan
+    exprs: tuple[Named, ...]
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        return pa.schema([e.field for e in self.exprs])
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return Projection(children[0], self.exprs)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return tuple(e.expr for e in self.exprs)
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return Projection(self.child, tuple(Named(rule(e.expr), e.name) for e in self.exprs))
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        return f"Projection: {', '.join(map(str, self.exprs))}"

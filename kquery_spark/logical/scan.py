@@ -1,0 +1,57 @@
+"""Read columns of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.sources.base import Source
+
+
+@dataclass(frozen=True)
+class Scan(LogicalPlan):
+    """``projection`` None means all columns; () means none, only the row count.
+
+    ``filters`` are conditions pushed into the scan; they may read columns the projection leaves out.
+    """
+
+    table: str
+    source: Source
+    projection: tuple[str, ...] | None = None
+    filters: tuple[Expr, ...] = ()
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        full = self.source.schema
+        if self.projection is None:
+            return full
+        return pa.schema([full.field(name) for name in self.projection])
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        known = set(self.source.schema.names)
+        for name in [*(self.projection or ()), *sorted(columns_of(*self.filters))]:
+            if name not in known:
+                raise PlanError(
+                    f"no column {name} in {self.table}; the columns are {', '.join(self.source.schema.names)}"
+                )
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return self.filters
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, filters=tuple(rule(f) for f in self.filters)) if self.filters else self
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        shown = "None" if self.projection is None else f"[{', '.join(self.projection)}]"
+        text = f"Scan: {self.table}; projection={shown}"
+        return f"{text}; filters=[{', '.join(map(str, self.filters))}]" if self.filters else text

@@ -1,0 +1,51 @@
+"""Runs the rules in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kquery_spark.errors import ConfigError
+from kquery_spark.logical import LogicalPlan
+from kquery_spark.optimizer.rules.constant_folding import constant_folding
+from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
+from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
+
+Rule = Callable[[LogicalPlan], LogicalPlan]
+
+RULES: tuple[Rule, ...] = (
+    constant_folding,
+    predicate_pushdown,
+    projection_pushdown,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one rule made of the plan."""
+
+    rule: str
+    plan: LogicalPlan
+    changed: bool
+
+
+def optimize_steps(plan: LogicalPlan, disabled: Sequence[str] = ()) -> list[Step]:
+    """Every rule's result, in order; ConfigError for a disabled rule that does not exist."""
+    names = [rule.__name__ for rule in RULES]
+    for name in disabled:
+        if name not in names:
+            raise ConfigError(f"there is no optimizer rule {name}; the rules are {', '.join(names)}")
+    steps = []
+    for rule in RULES:
+        if rule.__name__ in disabled:
+            continue
+        after = rule(plan)
+        steps.append(Step(rule.__name__, after, after != plan))
+        plan = after
+    return steps
+
+
+def optimize(plan: LogicalPlan, disabled: Sequence[str] = ()) -> LogicalPlan:
+    """The plan after all rules."""
+    steps = optimize_steps(plan, disabled)
+    return steps[-1].plan if steps else plan

@@ -1,0 +1,41 @@
+"""Expressions without columns become literals."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import KQueryError
+from kquery_spark.expr import Call, Case, Cast, Expr, InList, Literal, transform
+from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.properties import is_constant
+from kquery_spark.logical import LogicalPlan, transform_plan
+from kquery_spark.types import names as t
+
+
+def constant_folding(plan: LogicalPlan) -> LogicalPlan:
+    """``#a > (1 + 2)`` becomes ``#a > 3``; ``TRUE AND x`` becomes ``x``.
+
+    An expression that raises is left alone: whether it raises is for the rows to decide.
+    """
+    return transform_plan(plan, lambda node: node.map_expressions(lambda e: transform(e, _fold)))
+
+
+def _fold(expr: Expr) -> Expr:
+    if isinstance(expr, Call) and expr.function in ("and", "or"):
+        return _connective(expr)
+    if not isinstance(expr, Call | Cast | Case | InList) or not is_constant(expr):
+        return expr
+    try:
+        return evaluate_constant(expr)
+    except KQueryError:
+        return expr
+
+
+def _connective(expr: Call) -> Expr:
+    left, right = expr.args
+    neutral = expr.function == "and"
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Literal) and side.value is not None:
+            if side.value is neutral:
+                return other
+            if side is left:  # FALSE AND x is FALSE whatever x does; x AND FALSE must still let x raise
+                return Literal(not neutral, t.BOOL)
+    return expr

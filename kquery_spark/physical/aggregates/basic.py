@@ -1,0 +1,178 @@
+"""count, sum, avg, min and max."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.arithmetic import overflow
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.keys import Groups
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+
+class Count(Accumulator):
+    """Rows in which no argument is NULL; all rows without arguments."""
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (t.LONG,)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        mask: pa.Array | None = None
+        for arg in args:
+            if arg.null_count:
+                valid = pc.is_valid(arg.physical(context.num_rows))
+                mask = valid if mask is None else pc.and_(mask, valid)
+        if mask is None:
+            counts = np.bincount(groups.ids, minlength=groups.count)
+        else:
+            counts = np.bincount(groups.ids[mask.to_numpy(zero_copy_only=False)], minlength=groups.count)
+        return [Vector(t.LONG, pa.array(counts, t.LONG))]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        values = np.asarray(dk.as_int64(states[0].data))
+        return [Vector(t.LONG, reduce.sum_int64(values, groups.ids, groups.count))]
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+def _sum_state(dtype: pa.DataType) -> pa.DataType:
+    """The type sums are kept in: doubles for floats, else 38 exact digits at the input's scale."""
+    if t.is_fractional(dtype):
+        return t.DOUBLE
+    return pa.decimal128(38, dtype.scale if t.is_decimal(dtype) else 0)
+
+
+def _grouped_sum(vector: Vector, groups: Groups) -> Vector:
+    state = _sum_state(vector.dtype)
+    if state == t.DOUBLE:
+        return Vector(state, pa.array(reduce.sum_float(vector.data, groups)))
+    if not t.is_decimal(vector.dtype):
+        vector = Vector(pa.decimal128(38, 0), vector.data.cast(t.LONG))
+    return Vector(state, reduce.sum_decimal(vector, groups, state.scale))
+
+
+class Sum(Accumulator):
+    """Exact sums for integers and decimals; the second state says how many values there were."""
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (_sum_state(args[0]), t.LONG)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
+        counts = Vector(t.LONG, pa.array(reduce.count_valid(vector.data, groups)))
+        return [_grouped_sum(vector, groups), counts]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        lost = states[0].null_count  # a partial sum past 38 digits: the whole sum is
+        total = _grouped_sum(states[0], groups)
+        if lost:
+            bad = reduce.count_valid(states[0].data, groups) < np.bincount(groups.ids, minlength=groups.count)
+            total = Vector(
+                total.dtype, pc.if_else(pa.array(bad), pa.scalar(None, total.data.type), total.data)
+            )
+        counts = reduce.sum_int64(np.asarray(dk.as_int64(states[1].data)), groups.ids, groups.count)
+        return [total, Vector(t.LONG, counts)]
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator; past the result type's range raise, or give NULL (try, legacy decimals)."""
+        total, counts = states
+        empty = pc.equal(counts.data, 0)
+        out = context.dtype
+        if out == t.DOUBLE:
+            return pc.if_else(empty, pa.scalar(None, t.DOUBLE), total.data)
+        if out == t.LONG:
+            if not total.is_narrow:
+                return self._past_long(total, empty, context)
+            return pc.if_else(empty, pa.scalar(None, t.LONG), total.data)
+        if (
+            pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
+            and context.mode is EvalMode.ANSI
+        ):
+            raise dk.out_of_range(context)
+        data = pc.if_else(empty, pa.scalar(None, total.data.type), total.data)
+        if total.is_narrow:
+            return dk.check_range(data, context)
+        return dk.to_wide(Vector(total.dtype, data), context)
+
+    def _past_long(self, total: Vector, empty: pa.Array, context: CallContext) -> Data:
+        if context.mode is EvalMode.ANSI:
+            raise overflow(t.LONG)
+        exact = [None if v is None else int(v) for v in total.plain().to_pylist()]
+        if context.mode is EvalMode.TRY:
+            kept = [v if v is not None and -(2**63) <= v < 2**63 else None for v in exact]
+        else:
+            kept = [None if v is None else (v + 2**63) % 2**64 - 2**63 for v in exact]
+        return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(kept, t.LONG))
+
+
+class Average(Sum):
+    """Sum and count; decimals divide by Spark's rule, everything else as doubles."""
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        total, counts = states
+        empty = pc.equal(counts.data, 0)
+        if context.dtype == t.DOUBLE:
+            sums = total.data if total.dtype == t.DOUBLE else _as_double(total)
+            divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
+            return pc.divide(sums, divisor)
+        divisor = Vector(pa.decimal128(20, 0), pc.if_else(empty, pa.scalar(None, t.LONG), counts.data))
+        if (
+            pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
+            and context.mode is EvalMode.ANSI
+        ):
+            raise dk.out_of_range(context)
+        return dk.divide(total, divisor, context)
+
+
+def _as_double(total: Vector) -> pa.Array:
+    if total.is_narrow:
+        return total.data.cast(t.DOUBLE, safe=False)
+    return total.plain().cast(t.STRING).cast(t.DOUBLE)
+
+
+class Extreme(Accumulator):
+    """min or max by Spark's order (NaN largest)."""
+
+    def __init__(self, largest: bool) -> None:
+        self._largest = largest
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (args[0],)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
+        return [Vector(vector.dtype, reduce.extreme(vector, groups, self._largest))]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        return self.update(states, groups, context)
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+register_accumulator("count", Count())
+register_accumulator("sum", Sum())
+register_accumulator("avg", Average())
+register_accumulator("min", Extreme(False))
+register_accumulator("max", Extreme(True))

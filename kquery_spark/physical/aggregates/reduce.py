@@ -1,0 +1,208 @@
+"""Grouped reductions over numbered groups: exact sums, counts, extremes, in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.physical.keys import Groups, as_integers
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import string_dictionary
+from kquery_spark.types.vector import Data, Int64s, Vector, narrow, validity, widen
+
+_SIGN = np.int64(-(2**63))
+
+
+def present(data: pa.Array, groups: Groups) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
+    """Group ids of the rows that are not NULL, and the mask that selects those rows (None: all)."""
+    valid = validity(data)
+    return (groups.ids, None) if valid is None else (groups.ids[valid], valid)
+
+
+def count_valid(data: pa.Array, groups: Groups) -> Int64s:
+    """Number of values that are not NULL, per group."""
+    ids, _ = present(data, groups)
+    if groups.count == 1:
+        return np.array([len(ids)], np.int64)
+    return np.bincount(ids, minlength=groups.count)
+
+
+def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
+    """Exact sums of int64 values: int64 where a bound proves they fit, else decimal128(38, 0)."""
+    if len(values) == 0:
+        return pa.array(np.zeros(count, np.int64))
+    bound = max(abs(int(values.min())), abs(int(values.max())))
+    if bound * len(values) <= dk.INT64_MAX:
+        if count == 1:
+            return pa.array([int(values.sum())], pa.int64())
+        sums = np.zeros(count, np.int64)
+        np.add.at(sums, ids, values)
+        return pa.array(sums)
+    high, low = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    np.add.at(high, ids, values >> 32)
+    np.add.at(low, ids, values & 0xFFFFFFFF)
+    return _slim(_join_words(high, low))
+
+
+def _join_words(high: Int64s, low: Int64s) -> pa.Array:
+    """``high * 2^32 + low`` (low not negative) as 128-bit integers."""
+    words = np.empty((len(high), 2), np.int64)
+    shifted = (high << 32).view(np.uint64)
+    total = shifted + low.view(np.uint64)
+    words[:, 0] = total.view(np.int64)
+    words[:, 1] = (high >> 32) + (total < shifted)
+    return pa.Array.from_buffers(pa.decimal128(38, 0), len(high), [None, pa.py_buffer(words)], 0)
+
+
+def _slim(array: pa.Array) -> pa.Array:
+    slim = narrow(array)
+    return array if slim is None else slim
+
+
+def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
+    """Exact sums of a decimal column as a decimal(38, scale) column, narrow where it can be; NULLs count as 0."""
+    ids, valid = present(vector.data, groups)
+    if vector.is_narrow:
+        values = np.asarray(dk.as_int64(vector.data))
+        total = sum_int64(values if valid is None else values[valid], ids, groups.count)
+        return total if pa.types.is_int64(total.type) else _rescaled(total, scale)
+    data = vector.data.cast(pa.decimal128(38, scale))
+    words = np.frombuffer(data.buffers()[1], np.int64, 2 * (data.offset + len(data))).reshape(-1, 2)[
+        data.offset :
+    ]
+    if valid is not None:
+        words = words[valid]
+    low, high = words[:, 0], words[:, 1]
+    parts = (low & 0xFFFFFFFF, (low >> 32) & 0xFFFFFFFF, high)
+    sums = []
+    for part in parts:
+        total = np.zeros(groups.count, np.int64)
+        np.add.at(total, ids, part)
+        sums.append(total)
+    middle = _join_words(sums[1], sums[0])  # < 2^95: exact
+    top = sums[2].astype(object) * 2**64
+    exact = [int(a) + int(b) for a, b in zip(top, _ints(middle), strict=True)]
+    return _from_ints(exact, scale)
+
+
+def _ints(array: pa.Array) -> list[int]:
+    return [int(v) for v in array.to_pylist()]
+
+
+def _from_ints(values: list[int], scale: int) -> pa.Array:
+    """128-bit integers as decimal(38, scale); what passes 38 digits is NULL (Spark: overflow)."""
+    limit = 10**38
+    words = np.empty((len(values), 2), np.int64)
+    for i, value in enumerate(values):
+        kept = value if -limit < value < limit else 0
+        words[i, 0] = np.uint64(kept & 0xFFFFFFFFFFFFFFFF).view(np.int64)
+        words[i, 1] = kept >> 64
+    array = pa.Array.from_buffers(pa.decimal128(38, scale), len(values), [None, pa.py_buffer(words)], 0)
+    over = np.array([not -limit < v < limit for v in values], np.bool_)
+    return _slim(pc.if_else(pa.array(over), pa.scalar(None, array.type), array) if over.any() else array)
+
+
+def _rescaled(total: pa.Array, scale: int) -> pa.Array:
+    """The same 128-bit integers read as having ``scale`` fraction digits."""
+    return pa.Array.from_buffers(
+        pa.decimal128(38, scale), len(total), total.buffers(), total.null_count, total.offset
+    )
+
+
+def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
+    """Sums of doubles per group; NULLs count as 0."""
+    ids, valid = present(data, groups)
+    values = data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False)
+    if valid is not None:
+        values = values[valid]
+    if groups.count == 1:
+        return np.array([values.sum()])
+    return np.bincount(ids, weights=values, minlength=groups.count)
+
+
+def ordered_integers(vector: Vector) -> Int64s | None:
+    """int64 values that are ordered as Spark orders the vector's (NULL slots hold anything), or None."""
+    integers = as_integers(vector)
+    if integers is not None:
+        return np.asarray(dk.as_int64(integers))
+    if t.is_fractional(vector.dtype):
+        return float_order(vector.data)
+    return None
+
+
+def float_order(data: pa.Array) -> Int64s:
+    """Doubles as int64 in Spark's order: NaN above infinity, -0.0 equal to 0.0."""
+    values = data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    return np.asarray(np.where(bits < 0, _SIGN - bits, bits), np.int64)
+
+
+def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
+    """For types without an integer order: each row's rank among the distinct values, and the values by rank."""
+    data = string_dictionary(vector.data) if vector.dtype == t.STRING else vector.plain().dictionary_encode()
+    values = data.dictionary
+    if values.null_count:
+        data = data.dictionary.take(data.indices).dictionary_encode()
+        values = data.dictionary
+    order = pc.sort_indices(values)
+    rank = np.empty(len(values), np.int64)
+    rank[order.to_numpy()] = np.arange(len(values))
+    codes = data.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return (rank[codes] if len(values) else np.zeros(len(codes), np.int64)), values.take(order)
+
+
+def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
+    """The largest or smallest value of each group (NULL where a group has none), in the vector's physical form."""
+    ids, valid = present(vector.data, groups)
+    ordered = ordered_integers(vector)
+    values: pa.Array | None = None
+    if ordered is None:
+        ordered, values = ranks(vector)
+    rows = ordered if valid is None else ordered[valid]
+    start = np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
+    best = np.full(groups.count, start, np.int64)
+    if groups.count == 1:
+        if len(rows):
+            best[0] = rows.max() if largest else rows.min()
+    else:
+        (np.maximum if largest else np.minimum).at(best, ids, rows)
+    empty = count_valid(vector.data, groups) == 0
+    mask = empty if empty.any() else None
+    if values is not None:
+        return values.take(pa.array(np.where(empty, 0, best), mask=mask))
+    return _from_order(vector, best, mask)
+
+
+def _from_order(vector: Vector, best: Int64s, mask: npt.NDArray[np.bool_] | None) -> Data:
+    dtype = vector.dtype
+    if t.is_fractional(dtype):
+        bits = np.where(best < 0, _SIGN - best, best)
+        return pa.array(
+            np.where(mask, 0.0, bits.view(np.float64)) if mask is not None else bits.view(np.float64),
+            mask=mask,
+        ).cast(dtype, safe=False)
+    if mask is not None:
+        best = np.where(mask, 0, best)
+    array = pa.array(best, mask=mask)
+    if vector.is_narrow or dtype == t.LONG:
+        return array
+    if dtype == t.DATE:
+        return array.cast(t.INT).view(t.DATE)
+    if pa.types.is_timestamp(dtype) or dtype == t.DAY_TIME:
+        return array.view(dtype)
+    return array.cast(dtype)
+
+
+__all__ = [
+    "count_valid",
+    "extreme",
+    "float_order",
+    "ordered_integers",
+    "sum_decimal",
+    "sum_float",
+    "sum_int64",
+    "widen",
+]

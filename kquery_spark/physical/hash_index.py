@@ -1,0 +1,50 @@
+"""An open-addressing hash table from distinct int64 values to their positions, in numpy.
+
+Unlike Arrow's ``index_in`` it is built once and probed batch by batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kquery_spark.types.vector import Int64s
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class HashIndex:
+    """Positions of distinct values; linear probing at a load of at most one half."""
+
+    def __init__(self, values: Int64s) -> None:
+        self._values = values
+        bits = max(4, int(2 * max(len(values), 1) - 1).bit_length())
+        self._shift = np.uint64(64 - bits)
+        self._mask = np.int64((1 << bits) - 1)
+        self._slots = np.full(1 << bits, -1, np.int32)
+        pending = np.arange(len(values), dtype=np.int64)
+        places = self._hash(values)
+        while len(pending):
+            free = self._slots[places] < 0
+            self._slots[places[free]] = pending[free]
+            lost = self._slots[places] != pending
+            pending = pending[lost]
+            places = (places[lost] + 1) & self._mask
+
+    def _hash(self, values: Int64s) -> Int64s:
+        return ((values.view(np.uint64) * _MULTIPLIER) >> self._shift).astype(np.int64)
+
+    def lookup(self, values: Int64s) -> Int64s:
+        """Position of each value, -1 where it is absent."""
+        values = np.ascontiguousarray(values)
+        places = self._hash(values)
+        found = self._slots[places].astype(np.int64)
+        rows = np.flatnonzero(found >= 0)
+        rows = rows[self._values[found[rows]] != values[rows]] if len(self._values) else rows[:0]
+        places = places[rows]
+        while len(rows):
+            places = (places + 1) & self._mask
+            candidate = self._slots[places].astype(np.int64)
+            found[rows] = candidate
+            wrong = (candidate >= 0) & (self._values[candidate] != values[rows])
+            rows, places = rows[wrong], places[wrong]
+        return found

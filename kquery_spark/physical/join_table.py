@@ -1,0 +1,201 @@
+"""The build side of a hash join: keys mapped to codes, codes to build rows, for any number of probe batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.physical.hash_index import HashIndex
+from kquery_spark.physical.keys import as_integers, normalized_bits
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s, Vector, narrow, validity
+
+_RADIX_LIMIT = 2**62
+_DENSE_LIMIT = 64 * 1024 * 1024
+
+Encode = Callable[[Vector, int], Int64s]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Pairs of row numbers, in probe order."""
+
+    probe: Int64s
+    build: Int64s
+
+
+class JoinTable:
+    """Looks up probe rows among ``num_rows`` build rows.
+
+    A NULL key matches nothing unless its column is ``null_safe``. Keys are compared, never only hashed.
+    """
+
+    def __init__(self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool]) -> None:
+        self.num_rows = num_rows
+        self._columns: list[tuple[Encode, int]] = []
+        self._squeezes: dict[int, HashIndex] = {}
+        self._index: HashIndex | None = None
+        codes = np.zeros(num_rows, np.int64)
+        cardinality = 1
+        for place, (key, safe) in enumerate(zip(keys, null_safe, strict=True)):
+            encode, size = _encoder(key, safe)
+            self._columns.append((encode, size))
+            column = encode(key, num_rows)
+            if place and cardinality * size >= _RADIX_LIMIT:
+                known = np.unique(codes[codes >= 0])
+                squeeze = self._squeezes[place] = HashIndex(known)
+                codes, cardinality = squeeze.lookup(codes), max(len(known), 1)
+            codes = np.where((codes < 0) | (column < 0), -1, codes * size + column)
+            cardinality *= size
+        self._cardinality = cardinality
+        self._link(codes)
+
+    def _link(self, codes: Int64s) -> None:
+        """Connect codes to rows: one row each when keys are unique, else runs of an order."""
+        rows = np.flatnonzero(codes >= 0)
+        self.has_null_key = len(rows) < self.num_rows
+        present = codes[rows]
+        if self._cardinality > min(_DENSE_LIMIT, max(65536, 16 * self.num_rows)):
+            known = np.unique(present)
+            self._index = HashIndex(known)
+            present = self._index.lookup(present)
+            self._cardinality = max(len(known), 1)
+        counts = np.bincount(present, minlength=self._cardinality)
+        self.unique = bool(counts.max(initial=0) <= 1)
+        if self.unique:
+            self._row_of = np.full(self._cardinality + 1, -1, np.int32)
+            self._row_of[present] = rows
+            return
+        self._order = rows[np.argsort(present, kind="stable")]
+        self._counts = np.append(counts, 0)
+        self._starts = np.cumsum(self._counts) - self._counts
+
+    def _codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
+        """Dense code of each probe row, -1 where no build row can match."""
+        codes = np.zeros(num_rows, np.int64)
+        for place, (key, (encode, size)) in enumerate(zip(keys, self._columns, strict=True)):
+            column = encode(key, num_rows)
+            if place == 0:
+                codes = column
+                continue
+            if place in self._squeezes:
+                codes = np.where(codes < 0, -1, self._squeezes[place].lookup(codes))
+            codes = np.where((codes < 0) | (column < 0), -1, codes * size + column)
+        if self._index is not None:
+            codes = np.where(codes < 0, -1, self._index.lookup(codes))
+        return codes
+
+    def counts(self, keys: Sequence[Vector], num_rows: int) -> tuple[Int64s, Int64s]:
+        """Codes of the probe rows, and how many build rows each matches."""
+        codes = self._codes(keys, num_rows)
+        if self.unique:
+            return codes, (self._row_of[codes] >= 0).astype(np.int64)
+        return codes, self._counts[codes]
+
+    def matches(self, codes: Int64s, counts: Int64s) -> Matches:
+        """All pairs for the codes and counts that ``counts`` gave."""
+        if self.unique:
+            probe = np.flatnonzero(counts)
+            return Matches(probe, self._row_of[codes[probe]].astype(np.int64))
+        total = int(counts.sum())
+        probe = np.repeat(np.arange(len(codes), dtype=np.int64), counts)
+        ends = np.cumsum(counts)
+        within = np.arange(total, dtype=np.int64) - np.repeat(ends - counts, counts)
+        return Matches(probe, self._order[np.repeat(self._starts[codes], counts) + within])
+
+
+def _encoder(key: Vector, null_safe: bool) -> tuple[Encode, int]:
+    """A function from a column to codes in the build column's space, and the size of that space."""
+    null_code = 0 if null_safe else -1
+    if t.is_decimal(key.dtype) and not key.is_narrow:
+        return _by_value(key.plain(), lambda v: v.plain(), null_code)
+    integers = as_integers(key)
+    if integers is not None:
+        return _by_range(integers, null_code)
+    if key.dtype == t.STRING:
+        return _by_string(key, null_code)
+    if t.is_fractional(key.dtype):
+        return _by_value(normalized_bits(key.data), lambda v: normalized_bits(v.data), null_code)
+    return _by_value(key.plain(), lambda v: v.plain(), null_code)
+
+
+def _by_range(build: pa.Array, null_code: int) -> tuple[Encode, int]:
+    """Integers: offset from the smallest build value (code 0 is NULL's)."""
+    empty = len(build) == build.null_count
+    ends = None if empty else pc.min_max(build)
+    low = 0 if ends is None else ends["min"].as_py()
+    high = -1 if ends is None else ends["max"].as_py()
+    if high - low + 2 >= _RADIX_LIMIT:
+        return _by_value(build, _integers_of, null_code)
+
+    def encode(vector: Vector, num_rows: int) -> Int64s:
+        data = _integers_of(vector)
+        values = np.asarray(dk.as_int64(data))
+        inside = (values >= low) & (values <= high)
+        with np.errstate(over="ignore"):
+            codes = np.where(inside, values - (low - 1), -1)
+        valid = validity(data)
+        return codes if valid is None else np.where(valid, codes, null_code)
+
+    return encode, high - low + 2
+
+
+def _integers_of(vector: Vector) -> pa.Array:
+    """Probe values as int64; decimals too wide for int64 match no narrow build value and become out of range."""
+    data = as_integers(vector)
+    if data is not None:
+        return data
+    wide = vector.plain()
+    slim = narrow(wide)
+    if slim is not None:
+        return slim
+    limit = pa.scalar(10**18).cast(pa.decimal256(76, wide.type.scale))
+    outside = pc.greater_equal(pc.abs(wide.cast(pa.decimal256(76, wide.type.scale))), limit)
+    sentinel = pa.scalar(2**63 - 1, pa.int64())
+    kept = narrow(pc.if_else(outside, pa.scalar(0).cast(wide.type), wide))
+    assert kept is not None
+    return pc.if_else(outside, sentinel, kept)
+
+
+def _by_string(key: Vector, null_code: int) -> tuple[Encode, int]:
+    values = (key.data.dictionary if key.is_dictionary else key.data).unique().drop_null()
+
+    def lookup(data: pa.Array) -> Int64s:
+        found = pc.index_in(data, value_set=values)
+        return np.asarray(found.fill_null(-2).to_numpy(zero_copy_only=False), np.int64) + 1
+
+    def encode(vector: Vector, num_rows: int) -> Int64s:
+        data = vector.data
+        if vector.is_dictionary:
+            codes = lookup(data.dictionary) if len(data.dictionary) else np.full(1, -1, np.int64)
+            codes = codes[data.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+        else:
+            codes = lookup(data)
+        valid = validity(data)
+        return codes if valid is None else np.where(valid, codes, null_code)
+
+    return encode, len(values) + 1
+
+
+def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_code: int) -> tuple[Encode, int]:
+    values = build.unique().drop_null()
+
+    def encode(vector: Vector, num_rows: int) -> Int64s:
+        data = form(vector)
+        if data.type != values.type:
+            data = data.cast(values.type)
+        codes = (
+            np.asarray(
+                pc.index_in(data, value_set=values).fill_null(-2).to_numpy(zero_copy_only=False), np.int64
+            )
+            + 1
+        )
+        valid = validity(data)
+        return codes if valid is None else np.where(valid, codes, null_code)
+
+    return encode, len(values) + 1

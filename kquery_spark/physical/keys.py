@@ -1,0 +1,180 @@
+"""Key columns as integer codes: what grouping, joining, DISTINCT and partitioning all start from.
+
+Two rows get the same code exactly when Spark would group them together: NULL with NULL, NaN with NaN, -0.0 with 0.0,
+strings by their bytes. Codes are packed (mixed radix) so that several columns become one int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import string_dictionary
+from kquery_spark.types.vector import Int64s, Vector, validity
+
+_RADIX_LIMIT = 2**62
+
+
+@dataclass(frozen=True)
+class Codes:
+    """``values`` in ``[0, cardinality)``, one per row."""
+
+    values: Int64s
+    cardinality: int
+
+
+def check_key_type(dtype: pa.DataType) -> None:
+    """Raise Unsupported for a type the engine cannot group or join by."""
+    if t.is_nested(dtype):
+        raise Unsupported(f"Grouping, joining or sorting by {t.spark_name(dtype)} values is not supported.")
+
+
+def as_integers(vector: Vector) -> pa.Array | None:
+    """The values as int64 when they are integers underneath (dates, timestamps, booleans, narrow decimals too)."""
+    dtype, data = vector.dtype, vector.data
+    if vector.is_narrow or dtype == t.LONG:
+        return data
+    if t.is_integral(dtype) or dtype == t.BOOL:
+        return data.cast(t.LONG)
+    if dtype == t.DATE:
+        return data.view(t.INT).cast(t.LONG)
+    if pa.types.is_timestamp(dtype) or dtype == t.DAY_TIME:
+        return data.view(t.LONG)
+    return None
+
+
+def normalized_bits(data: pa.Array) -> pa.Array:
+    """Floats as int64 patterns with one NaN and one zero; NULLs stay."""
+    values = data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+    values = np.where(np.isnan(values), np.nan, values)
+    bits = np.ascontiguousarray(values).view(np.int64)
+    valid = validity(data)
+    return pa.array(bits, mask=None if valid is None else ~valid)
+
+
+def encode(vector: Vector) -> Codes:
+    """Codes of one key column; NULL is a code of its own."""
+    integers = as_integers(vector)
+    if integers is not None:
+        coded = _encode_range(integers)
+        if coded is not None:
+            return coded
+        return _encode_values(integers)
+    check_key_type(vector.dtype)
+    if t.is_fractional(vector.dtype):
+        return _encode_values(normalized_bits(vector.data))
+    if vector.dtype == t.STRING:
+        return _encode_dictionary(string_dictionary(vector.data))
+    if vector.dtype == t.NULL:
+        return Codes(np.zeros(len(vector.data), np.int64), 1)
+    return _encode_values(vector.plain())
+
+
+def _encode_range(data: pa.Array) -> Codes | None:
+    if len(data) == data.null_count:
+        return Codes(np.zeros(len(data), np.int64), 1)
+    ends = pc.min_max(data)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if high - low >= _RADIX_LIMIT:
+        return None
+    values = np.asarray(dk.as_int64(data))
+    valid = validity(data)
+    if valid is None:
+        return Codes(values - low if low else values, high - low + 1)
+    return Codes(np.where(valid, values - (low - 1), 0), high - low + 2)
+
+
+def _encode_dictionary(data: pa.Array) -> Codes:
+    distinct = data.dictionary.dictionary_encode(
+        "encode"
+    )  # a dictionary may repeat a value (upper() of one, say)
+    indices = data.indices
+    codes = indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(distinct.dictionary) < len(distinct) or distinct.dictionary.null_count:
+        codes = distinct.indices.to_numpy(zero_copy_only=False).astype(np.int64)[codes]
+        null_code = _index_of_null(distinct.dictionary)
+    else:
+        null_code = len(distinct.dictionary)
+    cardinality = max(len(distinct.dictionary), null_code + 1)
+    if indices.null_count:
+        codes = np.where(validity(indices), codes, null_code)
+    return Codes(codes, cardinality)
+
+
+def _index_of_null(dictionary: pa.Array) -> int:
+    if not dictionary.null_count:
+        return len(dictionary)
+    return int(np.flatnonzero(pc.is_null(dictionary).to_numpy(zero_copy_only=False))[0])
+
+
+def _encode_values(data: pa.Array) -> Codes:
+    """Any hashable column through Arrow's dictionary encoding."""
+    encoded = data.dictionary_encode("encode")
+    return Codes(
+        encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(1, len(encoded.dictionary))
+    )
+
+
+def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
+    """Several code columns as one; compressed first wherever the product would not fit."""
+    if not columns:
+        return Codes(np.zeros(num_rows, np.int64), 1)
+    packed = columns[0]
+    for column in columns[1:]:
+        if packed.cardinality * column.cardinality >= _RADIX_LIMIT:
+            packed = compress(packed)
+            if packed.cardinality * column.cardinality >= _RADIX_LIMIT:
+                column = compress(column)
+        packed = Codes(
+            packed.values * column.cardinality + column.values, packed.cardinality * column.cardinality
+        )
+    return packed
+
+
+def compress(codes: Codes) -> Codes:
+    """The same partition of rows with codes below the number of distinct ones."""
+    encoded = pa.array(codes.values).dictionary_encode()
+    return Codes(encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary)))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows put into groups: ``ids`` per row in ``[0, count)``, and the first row of each group."""
+
+    ids: Int64s
+    count: int
+    first_rows: Int64s
+
+    def representatives(self) -> pa.Array:
+        """Row indexes, one per group, to take the key columns by."""
+        return pa.array(self.first_rows)
+
+
+def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
+    """Number the groups of the key columns; no keys is one group (also of no rows)."""
+    if not keys:
+        return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
+    codes = pack([encode(k) for k in keys], num_rows)
+    if codes.cardinality <= max(65536, 4 * num_rows):
+        seen = np.zeros(codes.cardinality, np.bool_)
+        seen[codes.values] = True
+        count = int(np.count_nonzero(seen))
+        if count == codes.cardinality:
+            ids = codes.values
+        else:
+            ids = (np.cumsum(seen, dtype=np.int64) - 1)[codes.values]
+    else:
+        dense = compress(codes)
+        ids, count = dense.values, dense.cardinality
+    if num_rows == 0:
+        return Groups(ids, 0, np.zeros(0, np.int64))
+    first = np.empty(count, np.int64)
+    first[ids[::-1]] = np.arange(num_rows - 1, -1, -1, dtype=np.int64)
+    return Groups(ids, count, first)

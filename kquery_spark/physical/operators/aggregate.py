@@ -1,0 +1,272 @@
+"""AggregateExec: hash aggregation in one step, or partial before an exchange and final after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.expr import AggregateCall, Expr, Named
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates import Accumulator, accumulator
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch, concat, from_vectors
+from kquery_spark.types.vector import Vector
+
+_MERGE_ROWS = 1_000_000
+_PROBE_ROWS = 400_000
+_USELESS_RATIO = 0.8
+
+
+class Phase(StrEnum):
+    """SINGLE: rows to results. PARTIAL: rows to states. FINAL: states to results."""
+
+    SINGLE = "single"
+    PARTIAL = "partial"
+    FINAL = "final"
+
+
+@dataclass(frozen=True)
+class AggregateExec(PhysicalPlan):
+    """Keys and aggregate calls over a child; in phase FINAL the child gives keys and states by name."""
+
+    child: PhysicalPlan
+    keys: tuple[Named, ...]
+    aggregates: tuple[Named, ...]
+    phase: Phase
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        if self.phase is Phase.PARTIAL:
+            return self.state_schema
+        return pa.schema([e.field for e in (*self.keys, *self.aggregates)])
+
+    @property
+    def state_schema(self) -> pa.Schema:
+        """Keys, then the state columns of each aggregate (``name.0``, ``name.1`` ...)."""
+        fields = [k.field for k in self.keys]
+        for named, call in zip(self.aggregates, self.calls, strict=True):
+            types = accumulator(call.entry.accumulator).state_types([a.dtype for a in call.args], call.dtype)
+            fields += [pa.field(f"{named.name}.{i}", dtype) for i, dtype in enumerate(types)]
+        return pa.schema(fields)
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The aggregate calls in order."""
+        return tuple(n.expr for n in self.aggregates if isinstance(n.expr, AggregateCall))
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        run = _Aggregation(self)
+        distinct = any(c.distinct and not c.entry.duplicate_free for c in self.calls)
+        source = self.child.run(task)
+        if self.phase is Phase.FINAL:
+            states = run.merged(source)
+        elif distinct or any(c.entry.ordered for c in self.calls):
+            states = run.update(concat(self.child.schema, list(source)))
+        elif self.phase is Phase.PARTIAL and self.keys:
+            yield from run.partial(source)
+            return
+        else:
+            states = run.merged(run.update(b) for b in _coalesced(source, task.config.batch_rows))
+        if not self.keys and states.num_rows == 0:
+            states = (
+                run.update(Batch.empty(self.child.schema)) if self.phase is not Phase.FINAL else run.nothing()
+            )
+        if states.num_rows:
+            yield states if self.phase is Phase.PARTIAL else run.finish(states)
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        keys = ", ".join(map(str, self.keys))
+        return f"AggregateExec: {self.phase}, groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
+
+
+def _coalesced(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """Put small batches together so that per-batch costs stay small."""
+    waiting: list[Batch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.num_rows
+        if size >= rows // 2:
+            yield concat(waiting[0].schema, waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield concat(waiting[0].schema, waiting)
+
+
+class _Aggregation:
+    """The compiled form of one AggregateExec in one task."""
+
+    def __init__(self, plan: AggregateExec) -> None:
+        self._plan = plan
+        self._schema = plan.state_schema
+        self._key_count = len(plan.keys)
+        self._calls = plan.calls
+        self._accumulators: list[Accumulator] = [accumulator(c.entry.accumulator) for c in self._calls]
+        widths = [
+            len(a.state_types([x.dtype for x in c.args], c.dtype))
+            for a, c in zip(self._accumulators, self._calls, strict=True)
+        ]
+        self._spans: list[tuple[int, int]] = []
+        start = self._key_count
+        for width in widths:
+            self._spans.append((start, start + width))
+            start += width
+        self._program: Program | None = None
+
+    def update(self, batch: Batch, each_row: bool = False) -> Batch:
+        """States of a batch of input rows; ``each_row`` skips grouping and makes every row its own group."""
+        if self._program is None:
+            exprs: list[Expr] = [k.expr for k in self._plan.keys]
+            for call in self._calls:
+                exprs += call.children
+            self._program = Program(exprs, self._plan.child.schema)
+        n = batch.num_rows
+        vectors = self._program.run(batch)
+        keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
+        groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
+        columns = _take_keys(keys, groups)
+        place = self._key_count
+        for call, accumulate in zip(self._calls, self._accumulators, strict=True):
+            args = vectors[place : place + len(call.args)]
+            condition = vectors[place + len(call.args)] if call.condition is not None else None
+            place += len(call.children)
+            columns += self._one(call, accumulate, args, condition, groups, n)
+        return from_vectors(self._schema, columns, groups.count)
+
+    def _one(
+        self,
+        call: AggregateCall,
+        accumulate: Accumulator,
+        args: Sequence[Vector],
+        condition: Vector | None,
+        groups: Groups,
+        n: int,
+    ) -> list[Vector]:
+        rows: np.ndarray | None = None
+        if condition is not None:
+            rows = np.flatnonzero(pc.fill_null(condition.physical(n), False).to_numpy(zero_copy_only=False))
+        if call.distinct and not call.entry.duplicate_free:
+            rows = _first_of_each(args, groups, rows, n)
+        if rows is not None:
+            index = pa.array(rows)
+            args = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
+            groups = Groups(groups.ids[rows], groups.count, groups.first_rows)
+            n = len(rows)
+        return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
+
+    def merge(self, states: Batch) -> Batch:
+        """One state row per group from rows of states."""
+        keys = [states.vector(i) for i in range(self._key_count)]
+        groups = group_rows(keys, states.num_rows)
+        if groups.count == states.num_rows:
+            return states
+        columns = _take_keys(keys, groups)
+        for call, accumulate, (start, end) in zip(self._calls, self._accumulators, self._spans, strict=True):
+            vectors = [states.vector(i) for i in range(start, end)]
+            columns += accumulate.merge(
+                vectors, groups, CallContext(call.dtype, call.mode, num_rows=states.num_rows)
+            )
+        return from_vectors(self._schema, columns, groups.count)
+
+    def merged(self, states: Iterator[Batch]) -> Batch:
+        """All states merged; merging happens whenever the unmerged ones outgrow the merged ones."""
+        done: Batch | None = None
+        waiting: list[Batch] = []
+        rows = 0
+        for batch in states:
+            waiting.append(batch)
+            rows += batch.num_rows
+            if rows > max(_MERGE_ROWS, 2 * (done.num_rows if done is not None else 0)):
+                done = self.merge(concat(self._schema, [*([done] if done is not None else []), *waiting]))
+                waiting, rows = [], 0
+        if done is not None:
+            waiting.insert(0, done)
+        return self.merge(concat(self._schema, waiting)) if waiting else Batch.empty(self._schema)
+
+    def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
+        """Partial states; grouping stops once a sample shows that it hardly reduces the rows."""
+        seen = kept = 0
+        useless = False
+        waiting: list[Batch] = []
+        waiting_rows = 0
+        for batch in _coalesced(source, 4 * 128 * 1024):
+            if useless:
+                yield self.update(batch, each_row=True)
+                continue
+            states = self.update(batch)
+            seen += batch.num_rows
+            kept += states.num_rows
+            waiting.append(states)
+            waiting_rows += states.num_rows
+            if seen >= _PROBE_ROWS and kept > _USELESS_RATIO * seen:
+                useless = True
+                yield from waiting
+                waiting, waiting_rows = [], 0
+            elif waiting_rows > _MERGE_ROWS:
+                merged = self.merge(concat(self._schema, waiting))
+                if merged.num_rows > _USELESS_RATIO * waiting_rows:
+                    yield merged
+                    waiting, waiting_rows = [], 0
+                else:
+                    waiting, waiting_rows = [merged], merged.num_rows
+        if waiting:
+            yield self.merge(concat(self._schema, waiting))
+
+    def nothing(self) -> Batch:
+        """The states of no rows at all, for an aggregate without keys."""
+        columns: list[Vector] = []
+        groups = group_rows([], 0)
+        for call, accumulate in zip(self._calls, self._accumulators, strict=True):
+            args = [Vector(a.dtype, pa.array([], a.dtype)) for a in call.args]
+            columns += accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=0))
+        return from_vectors(self._schema, columns, 1)
+
+    def finish(self, states: Batch) -> Batch:
+        """Results from one state row per group."""
+        columns = [states.vector(i) for i in range(self._key_count)]
+        for call, accumulate, (start, end) in zip(self._calls, self._accumulators, self._spans, strict=True):
+            vectors = [states.vector(i) for i in range(start, end)]
+            context = CallContext(call.dtype, call.mode, num_rows=states.num_rows)
+            columns.append(Vector(call.dtype, accumulate.finish(vectors, context)))
+        schema = pa.schema([e.field for e in (*self._plan.keys, *self._plan.aggregates)])
+        return from_vectors(schema, columns, states.num_rows)
+
+
+def _rows_as_groups(n: int) -> Groups:
+    rows = np.arange(n, dtype=np.int64)
+    return Groups(rows, n, rows)
+
+
+def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
+    if groups.ids is groups.first_rows:  # every row is its own group
+        return list(keys)
+    index = groups.representatives()
+    return [Vector(k.dtype, k.data.take(index)) for k in keys]
+
+
+def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray | None, n: int) -> np.ndarray:
+    """Rows holding the first occurrence of each distinct argument tuple in each group."""
+    index = np.arange(n) if rows is None else rows
+    codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(index)))) for a in args]
+    packed = pack([Codes(groups.ids[index], max(groups.count, 1)), *codes], len(index))
+    _, first = np.unique(packed.values, return_index=True)
+    return np.sort(index[first])

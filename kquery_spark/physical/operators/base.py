@@ -1,0 +1,92 @@
+"""The base of physical operators, and what a running task gives them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
+from kquery_spark.sources.base import Split
+from kquery_spark.types.batch import Batch
+
+
+@dataclass
+class Metrics:
+    """What one operator did in one task; time includes its children's."""
+
+    rows: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    extra: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, amount: int) -> None:
+        """Count something particular to the operator (row groups pruned, bytes spilled ...)."""
+        self.extra[name] = self.extra.get(name, 0) + amount
+
+
+@dataclass
+class TaskContext:
+    """One task: the splits its scans read, the batches its inputs receive, limits, metrics, the worker's cache."""
+
+    config: EngineConfig = field(default_factory=EngineConfig)
+    splits: Mapping[int, Sequence[Split]] = field(default_factory=dict)
+    inputs: Mapping[str, Callable[[], Iterator[Batch]]] = field(default_factory=dict)
+    cache: WorkerCache = field(default_factory=worker_cache)
+    metrics: dict[int, Metrics] = field(default_factory=dict)
+
+    def metrics_of(self, node: PhysicalPlan) -> Metrics:
+        """The metrics of a node of the plan this task runs."""
+        return self.metrics.setdefault(id(node), Metrics())
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """An operator: a value that can be shipped, printed and compared; running it happens in ``run``."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Output columns with Spark types."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """Input operators."""
+        return ()
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """The same operator over other inputs."""
+        if children:
+            raise ValueError(f"{type(self).__name__} has no children")
+        return self
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """Yield the output; called through ``run``."""
+        raise NotImplementedError
+
+    def run(self, task: TaskContext) -> Iterator[Batch]:
+        """``execute`` with metrics, without empty batches."""
+        metrics = task.metrics_of(self)
+        source = self.execute(task)
+        try:
+            while True:
+                started = time.perf_counter()
+                batch = next(source, None)
+                metrics.seconds += time.perf_counter() - started
+                if batch is None:
+                    return
+                if batch.num_rows:
+                    metrics.rows += batch.num_rows
+                    metrics.batches += 1
+                    yield batch
+        finally:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+
+    def label(self) -> str:
+        """The operator in one line."""
+        return type(self).__name__

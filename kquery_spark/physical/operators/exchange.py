@@ -1,0 +1,73 @@
+"""Where a plan is cut into stages: ExchangeExec before the cut, ReadExec after it.
+
+An ExchangeExec never runs: the stage builder replaces it by a ReadExec and makes its child a stage of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.expr import Expr
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """Rows with equal keys meet in one of ``count`` tasks; no keys (count 1): all rows in one task."""
+
+    keys: tuple[Expr, ...]
+    count: int
+
+    def __str__(self) -> str:
+        return f"hash({', '.join(map(str, self.keys))}) into {self.count}" if self.keys else "single"
+
+
+@dataclass(frozen=True)
+class ExchangeExec(PhysicalPlan):
+    """Redistribute the child's rows."""
+
+    child: PhysicalPlan
+    partitioning: Partitioning
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        return f"ExchangeExec: {self.partitioning}"
+
+
+@dataclass(frozen=True)
+class ReadExec(PhysicalPlan):
+    """The rows that reach this task under ``input_id``: an earlier stage's output, or rows Spark hands over."""
+
+    input_id: str
+    columns: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.columns
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        return task.inputs[self.input_id]()
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        return f"ReadExec: {self.input_id}"

@@ -1,0 +1,264 @@
+"""JoinExec: hash join of every kind; without keys every pair is compared (nested loop).
+
+One side is built into a table, the other probes it batch by batch. Matched marks are set after the residual
+condition, on both sides; each outer row is padded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.logical.join import JoinKey, JoinKind
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.join_table import JoinTable, Matches
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.replicate import ReplicateExec
+from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.vector import Int64s, Vector
+
+_PAIR_LIMIT = 2_000_000
+
+
+class BuildSide(StrEnum):
+    """Which input is held in memory."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class JoinExec(PhysicalPlan):
+    """See ``logical.Join``; ``output`` are the columns that come out, in order."""
+
+    left: PhysicalPlan
+    right: PhysicalPlan
+    kind: JoinKind
+    keys: tuple[JoinKey, ...]
+    condition: Expr | None
+    build: BuildSide
+    output: pa.Schema
+    null_aware: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.output
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, left=children[0], right=children[1])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        build_plan, probe_plan = (
+            (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
+        )
+        side = self._build(build_plan, task)
+        yield from _Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
+
+    def _build(self, plan: PhysicalPlan, task: TaskContext) -> tuple[Batch, JoinTable]:
+        exprs = [k.left if self.build is BuildSide.LEFT else k.right for k in self.keys]
+
+        def make() -> tuple[tuple[Batch, JoinTable], int]:
+            batch = concat(plan.schema, list(plan.run(task)))
+            keys = [
+                Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, plan.schema).run(batch)
+            ]
+            table = JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys])
+            return (batch, table), 2 * batch.nbytes + 16 * batch.num_rows
+
+        if isinstance(plan, ReplicateExec):
+            found: tuple[Batch, JoinTable] = task.cache.get((plan.cache_key, tuple(exprs)), make)
+            return found
+        return make()[0]
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        parts = [f"{self.kind}{' null-aware' if self.null_aware else ''}", f"build={self.build}"]
+        if self.keys:
+            parts.append(f"on=[{', '.join(map(str, self.keys))}]")
+        if self.condition is not None:
+            parts.append(f"condition={self.condition}")
+        return f"JoinExec: {', '.join(parts)}"
+
+
+class _Probe:
+    """One run of a join: the built side, and the marks of its rows that have matched."""
+
+    def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
+        self._plan = plan
+        self._built, self._table = side
+        self._probe_is_left = plan.build is BuildSide.RIGHT
+        exprs = [k.left if self._probe_is_left else k.right for k in plan.keys]
+        self._keys = Program(exprs, probe_schema)
+        self._probe_schema = probe_schema
+        kind = plan.kind
+        left_kept = kind in (JoinKind.LEFT, JoinKind.FULL)
+        right_kept = kind in (JoinKind.RIGHT, JoinKind.FULL)
+        self._keep_probe = left_kept if self._probe_is_left else right_kept
+        self._keep_build = right_kept if self._probe_is_left else left_kept
+        self._one_sided = kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+        self._marks = (
+            np.zeros(self._built.num_rows, np.bool_)
+            if self._keep_build or (self._one_sided and not self._probe_is_left)
+            else None
+        )
+        self._condition: Program | None = None
+        if plan.condition is not None:
+            needed = columns_of(plan.condition)
+            self._probe_needs = [i for i, n in enumerate(probe_schema.names) if n in needed]
+            self._build_needs = [i for i, n in enumerate(self._built.schema.names) if n in needed]
+            fields = [probe_schema.field(i) for i in self._probe_needs]
+            fields += [self._built.schema.field(i) for i in self._build_needs]
+            self._pair_schema = pa.schema(fields)
+            self._condition = Program([plan.condition], self._pair_schema)
+        self._places = self._output_places()
+
+    def _output_places(self) -> list[tuple[bool, int]]:
+        """For each output column: does it come from the probe side, and its index there."""
+        probe = {n: i for i, n in enumerate(self._probe_schema.names)}
+        built = {n: i for i, n in enumerate(self._built.schema.names)}
+        names = self._plan.output.names
+        if self._plan.kind is JoinKind.EXISTENCE:
+            names = names[:-1]
+        if self._one_sided:
+            return [(self._probe_is_left, (probe if self._probe_is_left else built)[n]) for n in names]
+        return [(n in probe, probe[n] if n in probe else built[n]) for n in names]
+
+    def run(self, source: Iterator[Batch]) -> Iterator[Batch]:
+        """Probe every batch, then give what the build side still owes."""
+        for batch in source:
+            if self._plan.null_aware:
+                yield self._null_aware(batch)
+            else:
+                yield from self._batch(batch)
+        if self._marks is not None:
+            yield self._unmatched()
+
+    def _batch(self, batch: Batch) -> Iterator[Batch]:
+        n = batch.num_rows
+        keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
+        codes, counts = self._table.counts(keys, n)
+        if self._one_sided and self._condition is None:
+            hit = counts > 0
+            if self._marks is None:
+                yield self._one_side(batch, hit)
+            else:
+                self._marks[self._table.matches(codes, counts).build] = True
+            return
+        matched = np.zeros(n, np.bool_)
+        for start, stop in _slices(counts):
+            pairs = self._table.matches(codes[start:stop], counts[start:stop])
+            pairs = self._residual(batch, Matches(pairs.probe + start, pairs.build))
+            if self._keep_probe or self._one_sided:
+                matched[pairs.probe] = True
+            if self._marks is not None:
+                self._marks[pairs.build] = True
+            if not self._one_sided:
+                yield self._joined(batch, pairs)
+        if self._one_sided and self._marks is None:
+            yield self._one_side(batch, matched)
+        if self._keep_probe and not matched.all():
+            lonely = np.flatnonzero(~matched)
+            yield self._joined(batch, Matches(lonely, np.full(len(lonely), -1, np.int64)))
+
+    def _residual(self, batch: Batch, pairs: Matches) -> Matches:
+        if self._condition is None or not len(pairs.probe):
+            return pairs
+        left, right = pa.array(pairs.probe), pa.array(pairs.build)
+        columns = [batch.columns[i].take(left) for i in self._probe_needs]
+        columns += [self._built.columns[i].take(right) for i in self._build_needs]
+        found = self._condition.run(Batch(self._pair_schema, tuple(columns), len(pairs.probe)))[0]
+        flags = pc.fill_null(found.physical(len(pairs.probe)), False).to_numpy(zero_copy_only=False)
+        return Matches(pairs.probe[flags], pairs.build[flags])
+
+    def _joined(self, batch: Batch, pairs: Matches) -> Batch:
+        """Output rows of pairs; -1 on either side stands for a row of NULLs."""
+        probe = _indices(pairs.probe, batch.num_rows)
+        build = _indices(pairs.build, None)
+        columns = []
+        for from_probe, index in self._places:
+            if from_probe:
+                column = batch.columns[index]
+                columns.append(column if probe is None else column.take(probe))
+            else:
+                columns.append(self._built.columns[index].take(build))
+        return Batch(self._plan.output, tuple(columns), len(pairs.probe))
+
+    def _one_side(self, batch: Batch, hit: np.ndarray) -> Batch:
+        if self._plan.kind is JoinKind.EXISTENCE:
+            columns = [batch.columns[i] for _, i in self._places]
+            return Batch(self._plan.output, (*columns, pa.array(hit)), batch.num_rows)
+        wanted = hit if self._plan.kind is JoinKind.SEMI else ~hit
+        chosen = Batch(self._plan.output, tuple(batch.columns[i] for _, i in self._places), batch.num_rows)
+        return chosen if wanted.all() else chosen.take(pa.array(np.flatnonzero(wanted)))
+
+    def _unmatched(self) -> Batch:
+        """Build rows due at the end: unmatched ones of an outer join, chosen ones of a semi or anti join."""
+        assert self._marks is not None
+        if self._one_sided:
+            return self._one_side(self._built, self._marks)
+        rows = np.flatnonzero(~self._marks)
+        nothing = Batch.empty(self._probe_schema)
+        probe = pa.nulls(len(rows), pa.int64())
+        build = pa.array(rows)
+        columns = [
+            nothing.columns[i].take(probe) if from_probe else self._built.columns[i].take(build)
+            for from_probe, i in self._places
+        ]
+        return Batch(self._plan.output, tuple(columns), len(rows))
+
+    def _null_aware(self, batch: Batch) -> Batch:
+        """NOT IN: everything against an empty list, nothing against a list with a NULL, else no NULL and no match."""
+        n = batch.num_rows
+        if self._built.num_rows == 0:
+            return self._one_side(batch, np.zeros(n, np.bool_))
+        if self._table.has_null_key:
+            return self._one_side(batch, np.ones(n, np.bool_))
+        keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
+        _, counts = self._table.counts(keys, n)
+        null = pc.is_null(keys[0].data).to_numpy(zero_copy_only=False)
+        return self._one_side(batch, (counts > 0) | null)
+
+
+def _slices(counts: Int64s) -> Iterator[tuple[int, int]]:
+    """Ranges of probe rows with at most about two million pairs each."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    if total <= _PAIR_LIMIT:
+        yield 0, len(counts)
+        return
+    start = 0
+    while start < len(counts):
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + _PAIR_LIMIT, side="right")))
+        yield start, stop
+        start = stop
+
+
+def _indices(rows: Int64s, whole: int | None) -> pa.Array | None:
+    """Take indices with -1 as NULL; None when they are simply all rows of the batch."""
+    if (
+        whole is not None
+        and len(rows) == whole
+        and (whole == 0 or (rows[0] == 0 and (np.diff(rows) == 1).all()))
+    ):
+        return None
+    if len(rows) and rows.min() < 0:
+        return pa.array(rows, mask=rows < 0)
+    return pa.array(rows)
+
+
+__all__ = ["BuildSide", "JoinExec"]

@@ -1,0 +1,57 @@
+"""LimitExec: slices across batches, and no pull once satisfied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch
+
+
+@dataclass(frozen=True)
+class LimitExec(PhysicalPlan):
+    """At most ``count`` rows (None: all) after skipping ``offset``, of this task's rows."""
+
+    child: PhysicalPlan
+    count: int | None
+    offset: int = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        skip, left = self.offset, self.count
+        if left == 0:
+            return
+        for batch in self.child.run(task):
+            if skip >= batch.num_rows:
+                skip -= batch.num_rows
+                continue
+            part = batch.slice(skip, left)
+            skip = 0
+            yield part
+            if left is not None:
+                left -= part.num_rows
+                if left == 0:
+                    return
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        return f"LimitExec: {'all' if self.count is None else self.count}" + (
+            f", offset={self.offset}" if self.offset else ""
+        )

@@ -1,0 +1,46 @@
+"""ProjectionExec: compute columns; a bare column passes through untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.expr import Named
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch, from_vectors
+
+
+@dataclass(frozen=True)
+class ProjectionExec(PhysicalPlan):
+    """One output column per named expression."""
+
+    child: PhysicalPlan
+    exprs: tuple[Named, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return pa.schema([e.field for e in self.exprs])
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return ProjectionExec(children[0], self.exprs)
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        program = Program([e.expr for e in self.exprs], self.child.schema)
+        schema = self.schema
+        for batch in self.child.run(task):
+            yield from_vectors(schema, program.run(batch), batch.num_rows)
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        return f"ProjectionExec: {', '.join(map(str, self.exprs))}"

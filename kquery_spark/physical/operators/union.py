@@ -1,0 +1,39 @@
+"""UnionExec: the inputs one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch
+
+
+@dataclass(frozen=True)
+class UnionExec(PhysicalPlan):
+    """All rows of all inputs, columns by position under the output's names."""
+
+    inputs: tuple[PhysicalPlan, ...]
+    output: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.output
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return self.inputs
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, inputs=tuple(children))
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        for plan in self.inputs:
+            for batch in plan.run(task):
+                yield Batch(self.output, batch.columns, batch.num_rows)

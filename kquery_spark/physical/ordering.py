@@ -1,0 +1,66 @@
+"""Sort keys as integers ordered the way Spark orders the values, NULL placement and direction included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.keys import check_key_type
+from kquery_spark.types.vector import Int64s, Vector, validity
+
+_LIMIT = 2**62
+
+
+def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
+    """One or two int64 columns (a NULL flag only when there are NULLs) that sort ascending as asked."""
+    check_key_type(vector.dtype)
+    if pa.types.is_null(vector.dtype):
+        return []
+    values = reduce.ordered_integers(vector)
+    if values is None:
+        values, _ = reduce.ranks(vector)
+    values = values if ascending else ~values
+    valid = validity(vector.data)
+    if valid is None:
+        return [values]
+    low, high = int(values.min()), int(values.max())
+    if low > -_LIMIT and high < _LIMIT:
+        return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
+    flag = valid if nulls_first else ~valid
+    return [flag.astype(np.int64), np.where(valid, values, 0)]
+
+
+def packed(columns: Sequence[Int64s]) -> Int64s | None:
+    """All columns as one int64 with the same order, or None when their ranges are too large together."""
+    total = 1
+    spans = []
+    for column in columns:
+        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+        spans.append((low, high - low + 1))
+        total *= high - low + 1
+        if total >= _LIMIT:
+            return None
+    result = columns[0] - spans[0][0]
+    for column, (low, span) in zip(columns[1:], spans[1:], strict=True):
+        result = result * span + (column - low)
+    return result
+
+
+def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
+    """Row numbers in sorted order (stable); with a limit only the first ``limit`` of them."""
+    if not columns:
+        raise ValueError("sorting needs a key")
+    one = columns[0] if len(columns) == 1 else packed(columns)
+    if one is not None:
+        if limit is not None and limit < len(one) // 8:
+            bound = np.partition(one, limit)[limit] if limit else one.min()
+            near = np.flatnonzero(one <= bound)
+            return near[np.argsort(one[near], kind="stable")][:limit]
+        return np.argsort(one, kind="stable")[:limit]
+    table = pa.table({str(i): c for i, c in enumerate(columns)})
+    order = pc.sort_indices(table, [(str(i), "ascending") for i in range(len(columns))])
+    return order.to_numpy().astype(np.int64)[:limit]

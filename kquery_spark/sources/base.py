@@ -1,0 +1,84 @@
+"""What a source is: a description (never an open reader) that knows its schema, its splits and how to read one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from kquery_spark.types.batch import Batch
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file as it was when planned: a change of size or time since then is an error, not a wrong answer.
+
+    ``partition``: the values of the partition columns, in the source's order.
+    """
+
+    path: str
+    size: int
+    modified_ms: int
+    partition: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of a source that one task reads as a whole.
+
+    ``file`` indexes the source's files; ``pieces`` are row groups or stripes, or (start, length) for byte ranges.
+    ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns).
+    """
+
+    file: int
+    pieces: tuple[int, ...]
+    rows: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class ColumnRange:
+    """Smallest and largest value of a column in a split, both None when unknown, and its NULL count (or None)."""
+
+    low: Any
+    high: Any
+    nulls: int | None
+
+
+@dataclass(frozen=True)
+class Source(ABC):
+    """Base of all sources; implement ``schema``, ``splits`` and ``read`` and the engine can scan it.
+
+    divisible: the pieces of a split can be read one at a time. columnar: reading few columns costs less.
+    """
+
+    divisible: ClassVar[bool] = False
+    columnar: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Columns with Spark types and nullability."""
+
+    @abstractmethod
+    def splits(self) -> list[Split]:
+        """The finest parts that can be read alone, in file order."""
+
+    @abstractmethod
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """The rows of a split with just these columns, in this order; SourceError names what cannot be read."""
+
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        """Statistics of one column in a split, or None when there are none."""
+        return None
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """Estimated uncompressed bytes of some columns of the whole source."""
+        return sum(s.nbytes for s in self.splits())
+
+    def row_count(self) -> int | None:
+        """Exact number of rows when it is known without reading data."""
+        return None

@@ -1,0 +1,71 @@
+"""Arrow tables in memory; can be scanned any number of times."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from kquery_spark.sources.base import Source, Split
+from kquery_spark.sources.parquet import spark_type
+from kquery_spark.types.batch import Batch
+
+_BATCH_ROWS = 128 * 1024
+
+
+@dataclass(frozen=True)
+class MemorySource(Source):
+    """A table of this process. ``token`` is its identity: tables are equal when they are the same one."""
+
+    columnar: ClassVar[bool] = True
+
+    table_schema: pa.Schema
+    token: str
+    table: Any = field(compare=False, repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Source."""
+        return self.table_schema
+
+    def splits(self) -> list[Split]:
+        """Slices of 128k rows."""
+        rows = self.table.num_rows
+        per_row = self.table.nbytes / max(rows, 1)
+        return [
+            Split(
+                0,
+                (start, min(_BATCH_ROWS, rows - start)),
+                min(_BATCH_ROWS, rows - start),
+                int(per_row * _BATCH_ROWS),
+            )
+            for start in range(0, rows, _BATCH_ROWS)
+        ]
+
+    def row_count(self) -> int | None:
+        """See Source."""
+        return int(self.table.num_rows)
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """See Source."""
+        return sum(self.table.column(c).nbytes for c in columns)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """See Source."""
+        start, length = split.pieces
+        schema = pa.schema([self.table_schema.field(c) for c in columns])
+        part = self.table.select(list(columns)).slice(start, length)
+        if not columns:
+            yield Batch(schema, (), length)
+            return
+        for batch in part.to_batches():
+            yield Batch.from_arrow(batch, schema)
+
+
+def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
+    """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
+    schema = pa.schema([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in table.schema])
+    return MemorySource(schema, uuid.uuid4().hex, table)

@@ -1,0 +1,303 @@
+"""Parquet files: row groups are the splits; footers give statistics; low-cardinality strings stay dictionaries."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.files import (
+    check_unchanged,
+    constant,
+    filesystem,
+    infer_partitions,
+    list_files,
+    local_path,
+)
+from kquery_spark.types import decimals
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import from_arrow
+
+_DICTIONARY_BYTES_PER_VALUE = 3.0
+_CACHE_LIMIT = 512
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Some Parquet files with one table schema; partition columns come last, as in Spark."""
+
+    divisible: ClassVar[bool] = True
+    columnar: ClassVar[bool] = True
+
+    files: tuple[DataFile, ...]
+    table_schema: pa.Schema
+    partition_columns: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Source."""
+        return self.table_schema
+
+    @cached_property
+    def _splits(self) -> list[Split]:
+        found = []
+        for index, file in enumerate(self.files):
+            metadata = open_file(file).metadata
+            for group in range(metadata.num_row_groups):
+                info = metadata.row_group(group)
+                found.append(Split(index, (group,), info.num_rows, info.total_byte_size))
+        return found
+
+    def splits(self) -> list[Split]:
+        """One split per row group."""
+        return self._splits
+
+    def row_count(self) -> int | None:
+        """See Source."""
+        return sum(open_file(f).metadata.num_rows for f in self.files)
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """See Source."""
+        total = 0
+        for file in self.files:
+            opened = open_file(file)
+            places = [opened.leaf(c) for c in columns if c in opened.names]
+            for group in range(opened.metadata.num_row_groups):
+                info = opened.metadata.row_group(group)
+                total += sum(info.column(p).total_uncompressed_size for p in places if p is not None)
+        return total
+
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        """See Source."""
+        file = self.files[split.file]
+        if column in self.partition_columns:
+            value = file.partition[self.partition_columns.index(column)]
+            return ColumnRange(value, value, split.rows if value is None else 0)
+        opened = open_file(file)
+        place = opened.leaf(column)
+        if place is None or len(split.pieces) != 1:
+            return None
+        statistics = opened.metadata.row_group(split.pieces[0]).column(place).statistics
+        if statistics is None:
+            return None
+        nulls = statistics.null_count if statistics.has_null_count else None
+        if not statistics.has_min_max:
+            return ColumnRange(None, None, nulls)
+        return ColumnRange(statistics.min, statistics.max, nulls)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """One batch per row group."""
+        file = self.files[split.file]
+        opened = open_file(file)
+        schema = pa.schema([self.table_schema.field(c) for c in columns])
+        wanted = [c for c in columns if c not in self.partition_columns and c in opened.names]
+        for group in split.pieces:
+            rows = opened.metadata.row_group(group).num_rows
+            table = opened.read(group, wanted) if wanted else None
+            arrays = []
+            for column in columns:
+                dtype = self.table_schema.field(column).type
+                if column in self.partition_columns:
+                    arrays.append(constant(file.partition[self.partition_columns.index(column)], dtype, rows))
+                elif table is None or column not in opened.names:
+                    arrays.append(pa.nulls(rows, dtype))
+                else:
+                    arrays.append(_convert(table.column(column), dtype, file.path, column))
+            yield Batch(schema, tuple(arrays), rows)
+
+
+def _convert(column: pa.ChunkedArray, dtype: pa.DataType, path: str, name: str) -> pa.Array:
+    data = column.chunk(0) if column.num_chunks == 1 else _combined(column)
+    if not readable_as(data.type, dtype):
+        raise SourceError(
+            f"{path}: column {name} is {t.spark_name(data.type)} in the file, the table says {t.spark_name(dtype)}"
+        )
+    return from_arrow(dtype, data).data
+
+
+def _combined(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 0:
+        return pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.combine_chunks()
+
+
+def readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
+    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it."""
+    if pa.types.is_dictionary(file_type):
+        file_type = file_type.value_type
+    if file_type == dtype:
+        return True
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if dtype == t.STRING:
+        return any(test(file_type) for test in text)
+    if dtype == t.BINARY:
+        return (
+            pa.types.is_large_binary(file_type)
+            or pa.types.is_binary_view(file_type)
+            or any(f(file_type) for f in text)
+        )
+    if t.is_integral(file_type) and t.is_integral(dtype):
+        return bool(file_type.bit_width <= dtype.bit_width)
+    if pa.types.is_unsigned_integer(file_type):
+        return t.is_integral(dtype) and bool(file_type.bit_width < dtype.bit_width)
+    if file_type == t.FLOAT and dtype == t.DOUBLE:
+        return True
+    if t.is_integral(file_type) and t.is_decimal(dtype):
+        return bool(dtype.precision - dtype.scale >= decimals.for_integral(file_type).precision)
+    if t.is_decimal(file_type) and t.is_decimal(dtype):
+        digits = dtype.precision - dtype.scale >= file_type.precision - file_type.scale
+        return bool(digits and dtype.scale >= file_type.scale)
+    if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):
+        return (file_type.tz is None) == (dtype.tz is None)
+    return t.is_nested(file_type) and t.is_nested(dtype)
+
+
+class OpenFile:
+    """An open Parquet file with its parsed footer, kept by the worker between tasks; reading is not thread-safe
+    in pyarrow, so each thread gets a reader of its own over the shared footer.
+    """
+
+    def __init__(self, file: DataFile) -> None:
+        self.file = file
+        self._local = threading.local()
+        check_unchanged(file)
+        try:
+            reader = self._open(None)
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
+        self.metadata: Any = reader.metadata
+        keys = self.metadata.metadata or {}
+        if b"org.apache.spark.legacyDateTime" in keys or b"org.apache.spark.legacyINT96" in keys:
+            raise Unsupported(f"{file.path} has dates or timestamps in the legacy hybrid calendar.")
+        self._leaves = {self.metadata.schema.column(i).path: i for i in range(self.metadata.num_columns)}
+        self.schema: pa.Schema = reader.schema_arrow
+        self.names = set(self.schema.names)
+        self._dictionaries = self._low_cardinality()
+        self._local.reader = None if self._dictionaries else reader
+
+    def _open(self, metadata: Any) -> pq.ParquetFile:
+        path = local_path(self.file.path)
+        options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": "us"}
+        if metadata is not None:
+            options["read_dictionary"] = self._dictionaries
+        if path is not None:
+            return pq.ParquetFile(path, memory_map=True, pre_buffer=False, **options)
+        fs, inner = filesystem(self.file.path)
+        return pq.ParquetFile(inner, filesystem=fs, pre_buffer=True, **options)
+
+    def leaf(self, column: str) -> int | None:
+        """Index of a flat column in the footer."""
+        return self._leaves.get(column)
+
+    def _low_cardinality(self) -> list[str]:
+        """String columns whose chunks are so small that they must be dictionary encoded with few values."""
+        found = []
+        for field in self.schema:
+            place = self._leaves.get(field.name)
+            flat = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
+            if place is None or not flat or self.metadata.num_row_groups == 0:
+                continue
+            chunk = self.metadata.row_group(0).column(place)
+            encoded = "RLE_DICTIONARY" in chunk.encodings or "PLAIN_DICTIONARY" in chunk.encodings
+            if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
+                chunk.num_values, 1
+            ):
+                found.append(field.name)
+        return found
+
+    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """Columns of one row group."""
+        reader = getattr(self._local, "reader", None)
+        try:
+            if reader is None:
+                reader = self._local.reader = self._open(self.metadata)
+            return reader.read_row_group(group, columns=list(columns), use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(f"cannot read row group {group} of {self.file.path}: {error}") from None
+
+
+_cache: OrderedDict[DataFile, OpenFile] = OrderedDict()
+_lock = threading.Lock()
+
+
+def open_file(file: DataFile) -> OpenFile:
+    """The open file, from this process's cache when it has not changed since."""
+    with _lock:
+        found = _cache.get(file)
+        if found is not None:
+            _cache.move_to_end(file)
+    if found is not None:
+        check_unchanged(file)
+        return found
+    opened = OpenFile(file)
+    with _lock:
+        _cache[file] = opened
+        while len(_cache) > _CACHE_LIMIT:
+            _cache.popitem(last=False)
+    return opened
+
+
+def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
+    """The Spark type of a Parquet column's Arrow type; Unsupported for what Spark cannot read either."""
+    if pa.types.is_string_view(dtype) or pa.types.is_large_string(dtype):
+        return t.STRING
+    if pa.types.is_dictionary(dtype):
+        return spark_type(dtype.value_type, tz)
+    if (
+        pa.types.is_large_binary(dtype)
+        or pa.types.is_binary_view(dtype)
+        or pa.types.is_fixed_size_binary(dtype)
+    ):
+        return t.BINARY
+    if pa.types.is_timestamp(dtype):
+        return pa.timestamp("us", tz=tz) if dtype.tz else t.TIMESTAMP_NTZ
+    unsigned = {
+        pa.uint8(): t.SHORT,
+        pa.uint16(): t.INT,
+        pa.uint32(): t.LONG,
+        pa.uint64(): pa.decimal128(20, 0),
+    }
+    if dtype in unsigned:
+        return unsigned[dtype]
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(spark_type(dtype.key_type, tz), spark_type(dtype.item_type, tz))
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return pa.list_(spark_type(dtype.value_type, tz))
+    if (
+        pa.types.is_date32(dtype)
+        or pa.types.is_boolean(dtype)
+        or t.is_numeric(dtype)
+        or dtype == t.BINARY
+        or dtype == t.STRING
+    ):
+        return dtype
+    raise Unsupported(f"Parquet columns of type {dtype} are not supported.")
+
+
+def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
+    """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
+    files, raw = list_files(paths)
+    if not files:
+        raise SourceError(f"no data files under {', '.join(paths)}")
+    fields, values = infer_partitions(raw)
+    if fields:
+        files = [DataFile(f.path, f.size, f.modified_ms, v) for f, v in zip(files, values, strict=True)]
+    bare = DataFile(files[0].path, files[0].size, files[0].modified_ms)
+    taken = {f.name for f in fields}
+    columns = [
+        pa.field(f.name, spark_type(f.type, tz)) for f in open_file(bare).schema if f.name not in taken
+    ]
+    return ParquetSource(tuple(files), pa.schema(columns + fields), tuple(f.name for f in fields))
