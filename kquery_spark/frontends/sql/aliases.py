@@ -12,6 +12,8 @@ from kquery_spark.frontends.sql.keywords import (
 from kquery_spark.frontends.sql.tokens import Kind
 from kquery_spark.frontends.sql.types import TypeParser
 
+_VERSIONS = frozenset({"VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"})
+
 
 class AliasParser(TypeParser):
     """Reads aliases."""
@@ -58,6 +60,6 @@ class AliasParser(TypeParser):
                 self.at_word("UNPIVOT")
                 and (self.at_op("(", ahead=1) or self.peek().upper in ("INCLUDE", "EXCLUDE"))
             )
-            or (self.at_word("FOR") and self.peek(2).upper == "AS")
-            or (self.peek().upper == "AS" and self.peek(2).upper == "OF")
+            or (self.at_word("FOR") and self.at_any(_VERSIONS, ahead=1) and self.peek(2).upper == "AS")
+            or (self.at_any(_VERSIONS) and self.peek().upper == "AS" and self.peek(2).upper == "OF")
         )

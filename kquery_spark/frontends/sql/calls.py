@@ -76,8 +76,7 @@ class CallParser(AliasParser, ABC):
             return e.Name(tuple(parts), pos=token.pos)
         if token.upper == "IDENTIFIER" and len(parts) == 1:
             self.fail("the IDENTIFIER clause is not supported", token.pos)
-        with self.nested():
-            return self._call(tuple(parts), token.pos, token.upper if len(parts) == 1 else "")
+        return self._call(tuple(parts), token.pos, token.upper if len(parts) == 1 else "")
 
     # --- calls -------------------------------------------------------------------------------------
 
@@ -133,7 +132,7 @@ class CallParser(AliasParser, ABC):
 
     def _at_over(self) -> bool:
         after = self.peek()
-        is_name = after.kind in (Kind.WORD, Kind.QUOTED) and after.upper not in ("FROM", "AS")
+        is_name = after.kind in (Kind.WORD, Kind.QUOTED)
         return self.at_word("OVER") and (is_name or self.at_op("(", ahead=1))
 
     # --- windows -----------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from typing import NoReturn, TypeVar
 from kquery_spark.errors import SqlError
 from kquery_spark.frontends.sql.tokens import Kind, Token, tokenize
 
-#: How deep parentheses, subqueries, CASE, function calls and operators may nest.
-MAX_NESTING = 100
+#: How deep parentheses, CASE, function calls and prefix operators may nest (a subquery counts two or three).
+#: A level costs about ten frames of Python's default thousand.
+MAX_NESTING = 64
 
 T = TypeVar("T")
 

@@ -65,7 +65,8 @@ class FormParser(CallParser):
         """Whether a query starts ``ahead`` tokens from here, which is just inside an open parenthesis.
 
         ``((SELECT 1))`` starts with a subquery as a value, ``((SELECT 1) UNION ...)`` with a query: what
-        follows the inner parenthesis tells, unless ``through_parentheses`` says that only a query can stand here.
+        follows the inner parenthesis tells, unless ``through_parentheses`` says that only a query can stand
+        here.
         """
         first = inner = min(self.index + ahead, len(self.tokens) - 1)
         while self.tokens[inner].kind is Kind.OP and self.tokens[inner].value == "(":
@@ -160,7 +161,7 @@ class FormParser(CallParser):
     def _word(self) -> e.Expression:
         """Read a keyword form if its keyword stands here with what must follow it, else a name or a call."""
         token = self.token
-        if token.upper in ("NULL", "TRUE", "FALSE") and not self.at_op(".", "(", "->", "=>", ahead=1):
+        if token.upper in ("NULL", "TRUE", "FALSE"):
             self.advance()
             if token.upper == "NULL":
                 return e.NullLiteral(pos=token.pos)

@@ -2,8 +2,8 @@
 
 Spark's default (non-ANSI) mode reserves nothing, and its grammar finds out by unlimited lookahead whether
 ``from`` is a clause or a column. We decide with a token or two of lookahead instead, so a handful of words
-can be a bare column name or an implicit alias only in backticks; being stricter than Spark there gives an error
-with a position, never another meaning.
+can be a bare column name or an implicit alias only in backticks; being stricter than Spark there gives an
+error with a position, never another meaning.
 """
 
 from __future__ import annotations

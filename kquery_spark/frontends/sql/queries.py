@@ -56,7 +56,7 @@ class QueryParser(RelationParser):
     def _with(self) -> tuple[q.CommonTable, ...]:
         if not self.take_word("WITH"):
             return ()
-        if self.at_word("RECURSIVE") and self.peek().upper != "AS":
+        if self.at_word("RECURSIVE"):
             self.fail("WITH RECURSIVE is not supported")
         return self.comma_separated(self._common_table)
 
@@ -136,8 +136,8 @@ class QueryParser(RelationParser):
         )
 
     def _select_quantifier(self) -> bool:
-        """Read ALL or DISTINCT unless it is a column of that name."""
-        if not self.at_any(("ALL", "DISTINCT")) or (self.name_only() or self.peek().upper in ("FROM", "AS")):
+        """Read ALL or DISTINCT unless an operator or a comma shows that it is a column of that name."""
+        if not self.at_any(("ALL", "DISTINCT")) or self.name_only():
             return False
         return self._quantifier() == "DISTINCT"
 

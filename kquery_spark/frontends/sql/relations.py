@@ -86,8 +86,8 @@ class RelationParser(ExpressionParser):
         natural = self.take_word("NATURAL")
         for words, kind in _JOIN_KINDS:
             if self.take_word(*words, "JOIN"):
-                if natural and kind == "CROSS":
-                    self.fail("a NATURAL join cannot be a CROSS join", pos)
+                if natural and kind in ("CROSS", "LEFT SEMI", "LEFT ANTI"):
+                    self.fail(f"a NATURAL join cannot be a {kind} join", pos)
                 return kind, natural, pos
         self.index = start
         return None
@@ -109,7 +109,10 @@ class RelationParser(ExpressionParser):
     def _lateral_primary(self) -> r.Relation:
         pos = self.token.pos
         if self.take_word("LATERAL"):
-            return r.Lateral(self._primary_relation(), pos=pos)
+            relation = self._primary_relation()
+            if not isinstance(relation, r.Derived | r.TableFunction):
+                self.fail("LATERAL can only stand before a subquery or a table function", pos)
+            return r.Lateral(relation, pos=pos)
         return self._primary_relation()
 
     def _primary_relation(self) -> r.Relation:
@@ -117,16 +120,18 @@ class RelationParser(ExpressionParser):
             pos = self.token.pos
             if self.at_op("("):
                 return self._parenthesised(pos)
-            if (
-                self.at_word("VALUES")
-                and not self.at_op(".", ",", ")", ";", ahead=1)
-                and self._introduces_query(self.index)
-            ):
+            if self.at_word("VALUES") and self._introduces_query(self.index):
+                if self.peek().kind in (Kind.WORD, Kind.QUOTED) and self.peek(2).kind is not Kind.STRING:
+                    # VALUES a is a table with an alias to Spark, VALUES (a) are rows.
+                    self.fail("after FROM the rows of VALUES need parentheses", self.peek().pos)
                 return self.values()
             if self.token.kind not in (Kind.WORD, Kind.QUOTED):
                 self.fail_expected("a table")
             if self.at_word("IDENTIFIER") and self.at_op("(", ahead=1):
                 self.fail("the IDENTIFIER clause is not supported")
+            if self.token.kind is Kind.WORD and not self._is_free_word() and not self.at_op(".", ahead=1):
+                # Spark would rather take the word before it for an alias and this one for its clause.
+                self.fail(f"expected a table, found {self.token.value}: a table of this name needs backticks")
             name = self.dotted_name("a table")
             if self.at_op("("):
                 return r.TableFunction(name, self._arguments(), self._alias(), pos=pos)

@@ -427,7 +427,8 @@ class Call(Expression):
     """A function call with everything SQL can hang on it.
 
     ``count(*)`` has the one argument ``Star()``. SUBSTRING, OVERLAY and POSITION in their keyword forms are
-    calls of ``substring``, ``overlay`` and ``locate``, as Spark reads them. ``nulls`` is IGNORE, RESPECT or None.
+    calls of ``substring``, ``overlay`` and ``locate``, as Spark reads them. ``nulls`` is IGNORE, RESPECT or
+    None.
     """
 
     name: tuple[str, ...]
