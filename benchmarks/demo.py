@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 
 import kquery_spark as kq
 from benchmarks import taxi, tpch
@@ -68,9 +69,10 @@ def rows_table(result: pa.Table) -> Table:
     """The first rows of a result as text."""
     table = Table(show_edge=False, pad_edge=False)
     for name in result.column_names:
-        table.add_column(name)
+        table.add_column(Text(name), overflow="fold")
     for row in result.slice(0, SHOWN_ROWS).to_pylist():
-        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
+        # Text, because data may hold what looks like rich's own markup
+        table.add_row(*(Text("NULL" if value is None else str(value)) for value in row.values()))
     if result.num_rows > SHOWN_ROWS:
         table.caption = f"{result.num_rows - SHOWN_ROWS} more rows"
     return table
@@ -79,15 +81,7 @@ def rows_table(result: pa.Table) -> Table:
 def summary_table(comparisons: list[Comparison]) -> Table:
     """One line a query: both medians, their ratio, whether the answers are the same."""
     table = Table(title="warm medians, planning and running, result in Python")
-    for heading in (
-        "query",
-        "rows",
-        "Spark",
-        "kquery_spark",
-        "times as fast",
-        "runs in the engine",
-        "same as Spark SQL",
-    ):
+    for heading in ("query", "rows", "Spark", "kquery", "ratio", "in the engine", "same as Spark"):
         table.add_column(heading, justify="left" if heading == "query" else "right")
     for one in comparisons:
         table.add_row(
@@ -110,7 +104,7 @@ def yes_no(same: bool) -> str:
 def show(console: Console, one: Comparison, sql: str, result: pa.Table) -> None:
     """A query, its rows, the comparison in one line, and what stayed with Spark."""
     console.rule(one.name)
-    console.print(Syntax(sql.strip(), "sql", background_color="default"))
+    console.print(Syntax(sql.strip(), "sql", background_color="default", word_wrap=True))
     console.print(rows_table(result))
     console.print(
         f"same as Spark SQL: {yes_no(one.same)}   Spark {one.spark_median * 1000:,.0f} ms   "
@@ -118,7 +112,7 @@ def show(console: Console, one: Comparison, sql: str, result: pa.Table) -> None:
         highlight=False,
     )
     for reason in one.reasons:
-        console.print(f"stays with Spark: {reason}", highlight=False)
+        console.print(f"stays with Spark: {reason}", markup=False, highlight=False)
     if one.difference:
         console.print(one.difference, markup=False)
 

@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the console script; its commands are imported only now, so that jobs need not pay for them."""
-    from kquery_spark.cli.main import main as run_commands
+    from kquery_spark.cli.commands import main as run_commands
 
     run_commands()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kquery_spark.cli.commands import cli
 from kquery_spark.cli.failures import Exit, run
-from kquery_spark.cli.main import cli
 
 
 def end(capsys, *arguments):
