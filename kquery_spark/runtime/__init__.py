@@ -1,1 +1,1 @@
-"""."""
+"""Where stages run: in this process, or on Spark."""

@@ -18,7 +18,10 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class ScanExec(PhysicalPlan):
-    """``splits`` None: the task says which (``scan_id``); else these, in every task that runs the plan."""
+    """``splits`` None: the task says which (``scan_id``); else these, in every task that runs the plan.
+
+    ``whole``: the planner counts on one task reading all of them, so they must not be shared out.
+    """
 
     scan_id: int
     table: str
@@ -26,6 +29,7 @@ class ScanExec(PhysicalPlan):
     columns: tuple[str, ...]
     filters: tuple[Expr, ...] = ()
     splits: tuple[Split, ...] | None = None
+    whole: bool = False
 
     @property
     def schema(self) -> pa.Schema:

@@ -1,0 +1,263 @@
+"""The planner: one method per logical node."""
+
+from __future__ import annotations
+
+import math
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Column, Expr, Named
+from kquery_spark.logical import (
+    Aggregate,
+    Filter,
+    Input,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Scan,
+    Sort,
+    Union,
+    walk_plan,
+)
+from kquery_spark.physical.keys import check_key_type
+from kquery_spark.physical.operators import (
+    AggregateExec,
+    BuildSide,
+    ExchangeExec,
+    FilterExec,
+    JoinExec,
+    LimitExec,
+    Partitioning,
+    Phase,
+    PhysicalPlan,
+    ProjectionExec,
+    ReadExec,
+    ReplicateExec,
+    ScanExec,
+    SortExec,
+    UnionExec,
+)
+from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.pruning import prune
+from kquery_spark.planner.statistics import Estimator
+
+_SINGLE = Partitioning((), 1)
+_TOP_K = 100_000
+_ONE_TASK_GROUPS = 200_000
+_BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
+
+
+def plan_query(plan: LogicalPlan, config: EngineConfig) -> PhysicalPlan:
+    """The physical plan of an optimized logical plan; exchanges mark where it is cut into stages."""
+    estimator = Estimator()
+    total = estimator.estimate(plan).scanned
+    inputs = any(isinstance(node, Input) for node in walk_plan(plan))
+    one_task = total <= config.small_bytes and not inputs
+    return _Planner(config, estimator, one_task).place(plan).plan
+
+
+class _Planner:
+    def __init__(
+        self, config: EngineConfig, estimator: Estimator, one_task: bool, scan_ids: list[int] | None = None
+    ):
+        self._config = config
+        self._estimator = estimator
+        self._one_task = one_task
+        self._scan_ids = [0] if scan_ids is None else scan_ids
+
+    def place(self, plan: LogicalPlan) -> Placed:
+        """The physical form of a node and everything below it."""
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Input():
+                return Placed(ReadExec(plan.key or plan.name, plan.schema), Spread.SPLIT)
+            case Filter():
+                child = self.place(plan.child)
+                return child.over(FilterExec(child.plan, plan.condition))
+            case Projection():
+                return self._projection(plan)
+            case Aggregate():
+                return self._aggregate(plan)
+            case Join():
+                return self._join(plan)
+            case Sort():
+                return self._sort(plan)
+            case Limit():
+                return self._limit(plan)
+            case Union():
+                return self._union(plan)
+        raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
+
+    def _scan(self, plan: Scan) -> Placed:
+        splits = tuple(prune(plan.source, plan.source.splits(), plan.filters))
+        scan_id = self._scan_ids[0]
+        self._scan_ids[0] += 1
+        columns = tuple(plan.schema.names)
+        scan = ScanExec(scan_id, plan.table, plan.source, columns, plan.filters, splits, self._one_task)
+        return Placed(scan, Spread.SINGLE if self._one_task else Spread.SPLIT)
+
+    def _projection(self, plan: Projection) -> Placed:
+        child = self.place(plan.child)
+        done = ProjectionExec(child.plan, plan.exprs)
+        if child.spread is not Spread.HASHED:
+            return Placed(done, child.spread)
+        renamed = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
+        if all(k in renamed for k in child.keys):
+            return Placed(done, Spread.HASHED, tuple(renamed[k] for k in child.keys), child.count)
+        return Placed(done, Spread.SPLIT)
+
+    def _aggregate(self, plan: Aggregate) -> Placed:
+        for key in plan.keys:
+            check_key_type(key.expr.dtype)
+        child = self.place(plan.child)
+        if child.groups_by(tuple(k.expr for k in plan.keys)):
+            return self._renamed(child, plan)
+        raw = any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in plan.calls)
+        if raw:
+            keyed = tuple(k.expr for k in plan.keys)
+            moved = self._exchange(
+                child, self._partitioning(keyed, self._estimator.estimate(plan.child).nbytes)
+            )
+            return self._renamed(moved, plan)
+        partial = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.PARTIAL)
+        columns = tuple(k.column for k in plan.keys)
+        groups = self._estimator.groups(plan)
+        count = 1 if not columns or groups < _ONE_TASK_GROUPS else self._reduce_tasks(groups * 64)
+        where = Partitioning(columns, count) if count > 1 else _SINGLE
+        moved = self._exchange(Placed(partial, child.spread), where)
+        keys = tuple(Named(k.column, k.name) for k in plan.keys)
+        return moved.over(AggregateExec(moved.plan, keys, plan.aggregates, Phase.FINAL))
+
+    def _renamed(self, child: Placed, plan: Aggregate) -> Placed:
+        done = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE)
+        if child.spread is not Spread.HASHED:
+            return Placed(done, child.spread)
+        names = {k.expr: k.column for k in plan.keys}
+        return Placed(done, Spread.HASHED, tuple(names[k] for k in child.keys), child.count)
+
+    def _join(self, plan: Join) -> Placed:
+        for key in plan.keys:
+            check_key_type(key.left.dtype)
+        build = self._build_side(plan)
+        built, probe = (plan.left, plan.right) if build is BuildSide.LEFT else (plan.right, plan.left)
+        if self._one_task:
+            left, right = self.place(plan.left), self.place(plan.right)
+            return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
+        if not _owes_build_rows(plan.kind, build) and self._replicable(built):
+            inner = ReplicateExec(
+                _Planner(self._config, self._estimator, True, self._scan_ids).place(built).plan
+            )
+            placed = self.place(probe)
+            pair = (inner, placed.plan) if build is BuildSide.LEFT else (placed.plan, inner)
+            return placed.over(self._join_exec(plan, *pair, build))
+        left, right = self.place(plan.left), self.place(plan.right)
+        if not plan.keys or plan.null_aware:
+            left, right = self._exchange(left, _SINGLE), self._exchange(right, _SINGLE)
+            return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
+        size = self._estimator.estimate(plan.left).nbytes + self._estimator.estimate(plan.right).nbytes
+        count = self._reduce_tasks(size)
+        left_keys, right_keys = tuple(k.left for k in plan.keys), tuple(k.right for k in plan.keys)
+        left = self._exchange(left, Partitioning(left_keys, count))
+        right = self._exchange(right, Partitioning(right_keys, count))
+        joined = self._join_exec(plan, left.plan, right.plan, build)
+        outer_left = plan.kind in (JoinKind.RIGHT, JoinKind.FULL)  # left keys may be NULL padding
+        return Placed(joined, Spread.SPLIT if outer_left else Spread.HASHED, left_keys, count)
+
+    def _join_exec(self, plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: BuildSide) -> JoinExec:
+        return JoinExec(
+            left, right, plan.kind, plan.keys, plan.condition, build, plan.schema, plan.null_aware
+        )
+
+    def _build_side(self, plan: Join) -> BuildSide:
+        """The smaller side; the right one where the kind or NOT IN asks for it and nothing is gained otherwise."""
+        left, right = self._estimator.estimate(plan.left), self._estimator.estimate(plan.right)
+        if plan.null_aware or plan.kind is JoinKind.EXISTENCE:
+            return BuildSide.RIGHT
+        if plan.kind is JoinKind.INNER:
+            return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
+        natural = BuildSide.LEFT if plan.kind is JoinKind.RIGHT else BuildSide.RIGHT
+        small, large = (left, right) if natural is BuildSide.LEFT else (right, left)
+        if small.nbytes > 4 * large.nbytes and small.nbytes > self._config.broadcast_bytes:
+            return BuildSide.RIGHT if natural is BuildSide.LEFT else BuildSide.LEFT
+        return natural
+
+    def _replicable(self, plan: LogicalPlan) -> bool:
+        """Whether every task may compute the build side for itself: only files, small, cheap to read."""
+        if any(isinstance(node, Input) for node in walk_plan(plan)):
+            return False
+        estimate = self._estimator.estimate(plan)
+        return (
+            estimate.nbytes <= self._config.broadcast_bytes
+            and estimate.scanned <= 4 * self._config.broadcast_bytes
+        )
+
+    def _sort(self, plan: Sort, limit: int | None = None) -> Placed:
+        for key in plan.keys:
+            check_key_type(key.expr.dtype)
+        child = self.place(plan.child)
+        if child.spread is not Spread.SINGLE:
+            if limit is not None:
+                child = Placed(SortExec(child.plan, plan.keys, limit), child.spread)
+            child = self._exchange(child, _SINGLE)
+        return Placed(SortExec(child.plan, plan.keys, limit), Spread.SINGLE)
+
+    def _limit(self, plan: Limit) -> Placed:
+        wanted = None if plan.count is None else plan.count + plan.offset
+        if isinstance(plan.child, Sort):
+            child = self._sort(plan.child, wanted if wanted is not None and wanted <= _TOP_K else None)
+        elif isinstance(plan.child, Projection) and isinstance(plan.child.child, Sort):
+            swapped = Limit(plan.child.child, plan.count, plan.offset)
+            below = self._limit(swapped)
+            return Placed(ProjectionExec(below.plan, plan.child.exprs), Spread.SINGLE)
+        else:
+            child = self.place(plan.child)
+            if child.spread is not Spread.SINGLE:
+                if wanted is not None:
+                    child = Placed(LimitExec(child.plan, wanted), child.spread)
+                child = self._exchange(child, _SINGLE)
+        return Placed(LimitExec(child.plan, plan.count, plan.offset), Spread.SINGLE)
+
+    def _union(self, plan: Union) -> Placed:
+        placed = [self.place(p) for p in plan.inputs]
+        if any(p.spread is not Spread.SINGLE for p in placed) and any(
+            p.spread is Spread.SINGLE or _reads(p.plan) for p in placed
+        ):
+            placed = [self._exchange(p, _SINGLE) for p in placed]
+        single = all(p.spread is Spread.SINGLE for p in placed)
+        return Placed(
+            UnionExec(tuple(p.plan for p in placed), plan.schema), Spread.SINGLE if single else Spread.SPLIT
+        )
+
+    def _exchange(self, child: Placed, where: Partitioning) -> Placed:
+        if where.count == 1:
+            if child.spread is Spread.SINGLE:
+                return child
+            return Placed(ExchangeExec(child.plan, _SINGLE), Spread.SINGLE)
+        done = ExchangeExec(child.plan, where)
+        return Placed(done, Spread.HASHED, where.keys, where.count)
+
+    def _partitioning(self, keys: tuple[Expr, ...], nbytes: float) -> Partitioning:
+        count = self._reduce_tasks(nbytes) if keys else 1
+        return Partitioning(keys, count) if count > 1 else _SINGLE
+
+    def _reduce_tasks(self, nbytes: float) -> int:
+        if self._config.shuffle_partitions:
+            return self._config.shuffle_partitions
+        waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self._config.parallelism))
+        return self._config.parallelism * max(1, waves)
+
+
+def _owes_build_rows(kind: JoinKind, build: BuildSide) -> bool:
+    """Whether build rows come out by themselves, which no task may decide alone."""
+    if kind is JoinKind.FULL:
+        return True
+    if build is BuildSide.RIGHT:
+        return kind is JoinKind.RIGHT
+    return kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+
+
+def _reads(plan: PhysicalPlan) -> bool:
+    return isinstance(plan, ReadExec | ExchangeExec) or any(_reads(c) for c in plan.children)

@@ -1,0 +1,148 @@
+"""Estimates of rows and bytes, from file footers and rules of thumb; they steer strategy, never the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.expr import Call, Column, Expr, InList, columns_of
+from kquery_spark.expr.properties import conjuncts
+from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Scan, Union
+from kquery_spark.planner.pruning import comparable, prune
+from kquery_spark.types import names as t
+
+_UNKNOWN_ROWS = 1_000_000.0
+_SELECTIVITY = {"eq": 0.05, "like": 0.1, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Expected rows and bytes of a plan's output, and the bytes its scans decode."""
+
+    rows: float
+    nbytes: float
+    scanned: float
+
+
+class Estimator:
+    """Estimates for one planning run; each scan's footers are looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[LogicalPlan, Estimate]] = {}
+
+    def estimate(self, plan: LogicalPlan) -> Estimate:
+        """The estimate of a plan's output."""
+        found = self._known.get(id(plan))
+        if found is None:
+            found = self._known[id(plan)] = (plan, self._compute(plan))
+        return found[1]
+
+    def _compute(self, plan: LogicalPlan) -> Estimate:
+        width = row_width(plan.schema)
+        if isinstance(plan, Scan):
+            return self._scan(plan, width)
+        inputs = [self.estimate(c) for c in plan.children]
+        scanned = sum(i.scanned for i in inputs)
+        rows = inputs[0].rows if inputs else _UNKNOWN_ROWS
+        match plan:
+            case Filter():
+                rows *= selectivity(plan.condition)
+            case Aggregate():
+                rows = self.groups(plan)
+            case Join():
+                rows = self._join(plan, inputs)
+            case Limit() if plan.count is not None:
+                rows = min(rows, float(plan.count))
+            case Union():
+                rows = sum(i.rows for i in inputs)
+        return Estimate(rows, rows * width, scanned)
+
+    def _scan(self, plan: Scan, width: float) -> Estimate:
+        splits = prune(plan.source, plan.source.splits(), plan.filters)
+        kept = float(sum(s.rows for s in splits))
+        whole = plan.source.row_count()
+        columns = [*plan.schema.names, *columns_of(*plan.filters)]
+        scanned = plan.source.column_bytes(list(dict.fromkeys(columns)))
+        if whole:
+            scanned = int(scanned * kept / whole)
+        rows = kept
+        for condition in plan.filters:
+            rows *= selectivity(condition)
+        return Estimate(rows, rows * width, scanned)
+
+    def groups(self, plan: Aggregate) -> float:
+        """Expected number of groups: at most the product of the keys' value counts."""
+        rows = self.estimate(plan.child).rows
+        product = 1.0
+        for key in plan.keys:
+            product *= self.distinct(plan.child, key.expr) or max(rows * 0.5, 1.0)
+        return max(1.0, min(product, rows))
+
+    def distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
+        """Upper bound on the number of different values, where types or statistics tell."""
+        if expr.dtype == t.BOOL:
+            return 3.0
+        if not isinstance(expr, Column):
+            return None
+        if isinstance(plan, Scan):
+            return _scan_distinct(plan, expr.name)
+        for child in plan.children:
+            if expr.name in child.schema.names:
+                return self.distinct(child, expr)
+        return None
+
+    def _join(self, plan: Join, inputs: list[Estimate]) -> float:
+        left, right = inputs[0].rows, inputs[1].rows
+        if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return left * 0.5
+        if plan.kind is JoinKind.EXISTENCE:
+            return left
+        if not plan.keys:
+            return left * right
+        return max(left, right) if plan.kind is not JoinKind.INNER else min(max(left, right), left * right)
+
+
+def _scan_distinct(plan: Scan, name: str) -> float | None:
+    splits = plan.source.splits()
+    if not splits:
+        return 1.0
+    ranges = [plan.source.ranges(s, name) for s in splits]
+    dtype = plan.source.schema.field(name).type
+    if any(r is None or r.low is None for r in ranges):
+        return None
+    lows = [comparable(r.low, dtype) for r in ranges if r is not None]
+    highs = [comparable(r.high, dtype) for r in ranges if r is not None]
+    if all(isinstance(x, int) for x in (*lows, *highs)):
+        return float(max(highs) - min(lows) + 2)
+    if all(isinstance(x, bytes) for x in (*lows, *highs)) and len(max(highs)) <= 1 and len(min(lows)) <= 1:
+        return 257.0
+    per_value = plan.source.column_bytes([name]) / max(sum(s.rows for s in splits), 1)
+    return 1000.0 if dtype == t.STRING and per_value < 1.5 else None
+
+
+def selectivity(expr: Expr) -> float:
+    """Expected share of rows that pass."""
+    share = 1.0
+    for term in conjuncts(expr):
+        if isinstance(term, InList):
+            share *= min(0.05 * len(term.values), 0.5)
+        elif isinstance(term, Call):
+            share *= _SELECTIVITY.get(term.function, 0.4)
+        else:
+            share *= 0.5
+    return max(share, 0.001)
+
+
+def row_width(schema: pa.Schema) -> float:
+    """Expected bytes of a row in memory."""
+    return sum(_width(f.type) for f in schema) + 1.0
+
+
+def _width(dtype: pa.DataType) -> float:
+    if t.is_decimal(dtype):
+        return 8.0
+    try:
+        return max(float(dtype.bit_width) / 8, 1.0)
+    except ValueError:
+        return 24.0

@@ -1,0 +1,167 @@
+"""The stage graph: each stage runs one plan in some tasks, and reads what earlier stages wrote."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, replace
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.logical import format_plan
+from kquery_spark.physical.operators import (
+    ExchangeExec,
+    Partitioning,
+    PhysicalPlan,
+    ReadExec,
+    ReplicateExec,
+    ScanExec,
+)
+from kquery_spark.sources.base import Split
+
+
+@dataclass(frozen=True)
+class TaskSplits:
+    """The splits one task reads, per scan."""
+
+    scans: tuple[tuple[int, tuple[Split, ...]], ...]
+
+    def as_dict(self) -> dict[int, tuple[Split, ...]]:
+        """Splits by scan id."""
+        return dict(self.scans)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """``plan`` runs once a task and its rows go to ``output`` (None: they are the query's result).
+
+    ``tasks``: one entry per task with what it reads of files. ``inputs``: ids that ReadExec leaves refer to; a stage id
+    ("stage-1") or a hand-over from Spark. A stage that reads other stages has as many tasks as their partitioning.
+    """
+
+    stage_id: str
+    plan: PhysicalPlan
+    output: Partitioning | None
+    tasks: tuple[TaskSplits, ...]
+    inputs: tuple[str, ...]
+
+    @property
+    def is_map(self) -> bool:
+        """Whether the stage starts from files rather than from other stages or Spark."""
+        return not self.inputs
+
+
+@dataclass(frozen=True)
+class StageGraph:
+    """Stages in an order in which each comes after the ones it reads; the last one gives the result."""
+
+    stages: tuple[Stage, ...]
+
+    @property
+    def result(self) -> Stage:
+        """The last stage."""
+        return self.stages[-1]
+
+    def stage(self, stage_id: str) -> Stage | None:
+        """The stage of that id; None for a hand-over."""
+        return next((s for s in self.stages if s.stage_id == stage_id), None)
+
+    def __str__(self) -> str:
+        lines = []
+        for stage in self.stages:
+            where = f"-> {stage.output}" if stage.output else "-> result"
+            reads = f", reads {', '.join(stage.inputs)}" if stage.inputs else ""
+            lines.append(f"{stage.stage_id}: {len(stage.tasks)} task(s){reads} {where}")
+            lines.append(format_plan(stage.plan, 1))
+        return "\n".join(lines)
+
+
+def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
+    """Cut the plan at its exchanges."""
+    stages: list[Stage] = []
+
+    def cut(node: PhysicalPlan) -> PhysicalPlan:
+        if isinstance(node, ExchangeExec):
+            stage_id = finish(node.child, node.partitioning)
+            return ReadExec(stage_id, node.schema)
+        if not node.children:
+            return node
+        children = [cut(c) for c in node.children]
+        return (
+            node.with_children(children)
+            if any(a is not b for a, b in zip(children, node.children, strict=True))
+            else node
+        )
+
+    def finish(node: PhysicalPlan, output: Partitioning | None) -> str:
+        body = cut(node)
+        stage_id = f"stage-{len(stages) + 1}"
+        inputs = tuple(dict.fromkeys(_reads(body)))
+        counts = {s.output.count for s in stages if s.stage_id in inputs and s.output is not None}
+        body, tasks = _assign(body, config, max(counts, default=1) if inputs else None)
+        stages.append(Stage(stage_id, body, output, tasks, inputs))
+        return stage_id
+
+    finish(plan, None)
+    return StageGraph(tuple(stages))
+
+
+def _reads(plan: PhysicalPlan) -> list[str]:
+    if isinstance(plan, ReadExec):
+        return [plan.input_id]
+    return [i for c in plan.children for i in _reads(c)]
+
+
+def _split_scans(plan: PhysicalPlan) -> list[ScanExec]:
+    """Scans whose splits are shared out among tasks: all but those under a replicated build side."""
+    if isinstance(plan, ReplicateExec):
+        return []
+    if isinstance(plan, ScanExec):
+        return [plan]
+    return [s for c in plan.children for s in _split_scans(c)]
+
+
+def _assign(
+    plan: PhysicalPlan, config: EngineConfig, readers: int | None
+) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
+    """Share the splits of the stage's scans out among its tasks, balanced by bytes."""
+    scans = _split_scans(plan)
+    if readers is not None:
+        return plan, tuple(TaskSplits(()) for _ in range(readers))
+    total = sum(s.nbytes for scan in scans for s in scan.splits or ())
+    pieces = sum(len(scan.splits or ()) for scan in scans)
+    if any(scan.whole for scan in scans):
+        return plan, (TaskSplits(()),)
+    waves = math.ceil(total / (config.split_bytes * config.parallelism))
+    count = max(1, min(pieces, config.parallelism * waves))
+    if count == 1:
+        return plan, (TaskSplits(()),)
+    shares: list[dict[int, list[Split]]] = [{} for _ in range(count)]
+    heap = [(0, i) for i in range(count)]
+    for scan in scans:
+        for split, target in _balanced(list(scan.splits or ()), heap):
+            shares[target].setdefault(scan.scan_id, []).append(split)
+    wanted = {s.scan_id for s in scans}
+    tasks = tuple(
+        TaskSplits(tuple((scan_id, tuple(share.get(scan_id, ()))) for scan_id in sorted(wanted)))
+        for share in shares
+    )
+    return _open(plan, wanted), tasks
+
+
+def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Split, int]]:
+    """Give each split, largest first, to the task with the fewest bytes; tasks keep file order inside."""
+    placed = []
+    for index in sorted(range(len(splits)), key=lambda i: -splits[i].nbytes):
+        load, target = heapq.heappop(heap)
+        placed.append((index, target))
+        heapq.heappush(heap, (load + splits[index].nbytes, target))
+    return [(splits[index], target) for index, target in sorted(placed)]
+
+
+def _open(plan: PhysicalPlan, scan_ids: set[int]) -> PhysicalPlan:
+    """Take the splits out of the plan: each task brings its own."""
+    if isinstance(plan, ScanExec):
+        return replace(plan, splits=None) if plan.scan_id in scan_ids else plan
+    if isinstance(plan, ReplicateExec) or not plan.children:
+        return plan
+    return plan.with_children([_open(c, scan_ids) for c in plan.children])

@@ -1,0 +1,96 @@
+"""Hashes of values, the same in every process and for every physical form, to decide where a row goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.physical.keys import as_integers, check_key_type, normalized_bits
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Vector, validity
+
+UInt64s = npt.NDArray[np.uint64]
+_A = np.uint64(0xBF58476D1CE4E5B9)
+_B = np.uint64(0x94D049BB133111EB)
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_NULL = np.uint64(0x2545F4914F6CDD1D)
+
+
+def mix(values: UInt64s) -> UInt64s:
+    """The finalizer of splitmix64: every input bit changes half of the output bits."""
+    values = (values ^ (values >> np.uint64(30))) * _A
+    values = (values ^ (values >> np.uint64(27))) * _B
+    return values ^ (values >> np.uint64(31))
+
+
+def hash_vector(vector: Vector) -> UInt64s:
+    """One hash a row; NULLs hash alike."""
+    check_key_type(vector.dtype)
+    if vector.is_dictionary:
+        data = vector.data
+        values = (
+            hash_vector(Vector(vector.dtype, data.dictionary)) if len(data.dictionary) else np.full(1, _NULL)
+        )
+        hashes = values[data.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+    else:
+        hashes = _hash(vector)
+    valid = validity(vector.data)
+    return hashes if valid is None else np.where(valid, hashes, _NULL)
+
+
+def _hash(vector: Vector) -> UInt64s:
+    integers = as_integers(vector)
+    if integers is not None:
+        return mix(np.asarray(dk.as_int64(integers)).view(np.uint64) + _SEED)
+    if t.is_fractional(vector.dtype):
+        return mix(np.asarray(dk.as_int64(normalized_bits(vector.data))).view(np.uint64) + _SEED)
+    if t.is_decimal(vector.dtype):
+        data = vector.data
+        words = np.frombuffer(data.buffers()[1], np.int64, 2 * (data.offset + len(data))).reshape(-1, 2)[
+            data.offset :
+        ]
+        low, high = words[:, 0], words[:, 1]
+        hashes = mix(np.ascontiguousarray(low).view(np.uint64) + _SEED)
+        wide = high != (low >> 63)  # what fits int64 must hash as its narrow form does
+        return np.where(wide, mix(hashes ^ np.ascontiguousarray(high).view(np.uint64)), hashes)
+    if pa.types.is_null(vector.dtype):
+        return np.full(len(vector.data), _NULL)
+    return hash_bytes(vector.data)
+
+
+def hash_bytes(data: pa.Array) -> UInt64s:
+    """Hashes of strings or binaries, eight bytes of every row at a time."""
+    n = len(data)
+    if n == 0:
+        return np.empty(0, np.uint64)
+    offsets = np.frombuffer(data.buffers()[1], np.int32, n + 1, 4 * data.offset).astype(np.int64)
+    lengths = np.diff(offsets)
+    hashes = mix(lengths.astype(np.uint64) + _SEED)
+    longest = int(lengths.max())
+    if longest == 0 or data.buffers()[2] is None:
+        return hashes
+    content = np.frombuffer(data.buffers()[2], np.uint8)[: offsets[-1]]
+    padded = np.concatenate([content, np.zeros(8, np.uint8)])
+    rows = np.arange(n)
+    for start in range(0, longest, 8):
+        rows = rows[lengths[rows] > start]
+        places = offsets[rows] + start
+        words = np.zeros(len(rows), np.uint64)
+        left = lengths[rows] - start
+        for byte in range(8):
+            piece = padded[places + byte].astype(np.uint64) << np.uint64(8 * byte)
+            words |= np.where(left > byte, piece, np.uint64(0))
+        hashes[rows] = mix(hashes[rows] ^ words)
+    return hashes
+
+
+def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDArray[np.int64]:
+    """The task, in ``[0, count)``, that each row goes to."""
+    total = np.full(num_rows, _SEED)
+    for key in keys:
+        total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
+    return ((total >> np.uint64(33)) % np.uint64(count)).astype(np.int64)

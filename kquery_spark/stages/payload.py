@@ -1,0 +1,89 @@
+"""Batches as bytes: Arrow IPC of the physical forms, so that narrow decimals and dictionaries cross a shuffle as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators import Partitioning
+from kquery_spark.stages.hashing import partition_ids
+from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.vector import decode
+
+
+def encode(batch: Batch) -> pa.Buffer:
+    """One batch as an IPC stream; the row count goes along for batches without columns."""
+    arrays = [_compact(c) for c in batch.columns]
+    schema = pa.schema(
+        [pa.field(str(i), a.type) for i, a in enumerate(arrays)], {b"rows": str(batch.num_rows).encode()}
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(
+            pa.RecordBatch.from_arrays(arrays, schema=schema)
+            if arrays
+            else pa.RecordBatch.from_pylist([], schema=schema)
+        )
+    return sink.getvalue()
+
+
+def _compact(array: pa.Array) -> pa.Array:
+    """A dictionary much larger than the rows that use it is not worth shipping."""
+    if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
+        return decode(array)
+    return array
+
+
+def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
+    """The batch ``encode`` made; ``schema`` says names and Spark types."""
+    with pa.ipc.open_stream(data) as reader:
+        rows = int((reader.schema.metadata or {})[b"rows"])
+        batch = reader.read_next_batch()
+    return Batch(schema, tuple(batch.columns), rows)
+
+
+def partitioned(
+    batches: Iterable[Batch], where: Partitioning, schema: pa.Schema, payload_bytes: int
+) -> Iterator[tuple[int, Batch]]:
+    """Pieces of the batches with the task each belongs to, put together until they are worth a message."""
+    if where.count == 1:
+        for piece in _grouped(batches, schema, payload_bytes):
+            yield 0, piece
+        return
+    program = Program(where.keys, schema)
+    waiting: list[list[Batch]] = [[] for _ in range(where.count)]
+    sizes = [0] * where.count
+    for batch in batches:
+        ids = partition_ids(program.run(batch), batch.num_rows, where.count)
+        order = np.argsort(ids.astype(np.uint16), kind="stable")
+        ends = np.cumsum(np.bincount(ids, minlength=where.count))
+        moved = batch.take(pa.array(order))
+        start = 0
+        for target, end in enumerate(ends.tolist()):
+            if end > start:
+                piece = moved.slice(start, end - start)
+                waiting[target].append(piece)
+                sizes[target] += piece.nbytes
+                if sizes[target] >= payload_bytes:
+                    yield target, concat(schema, waiting[target])
+                    waiting[target], sizes[target] = [], 0
+            start = end
+    for target, pieces in enumerate(waiting):
+        if pieces:
+            yield target, concat(schema, pieces)
+
+
+def _grouped(batches: Iterable[Batch], schema: pa.Schema, payload_bytes: int) -> Iterator[Batch]:
+    waiting: list[Batch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= payload_bytes:
+            yield concat(schema, waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield concat(schema, waiting)
