@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.functions import casts
 from kquery_spark.functions.registry import EvalMode, Function, function
 from kquery_spark.types import names as t
 
@@ -161,6 +162,10 @@ class Call(Expr):
         rule = self.entry.nullable
         if rule == "never":
             return False
+        if rule == "all":
+            return all(a.nullable for a in self.args)
+        if rule == "first":
+            return self.args[0].nullable
         if rule == "always" or any(a.nullable for a in self.args):
             return True
         return self.mode is not EvalMode.ANSI and bool(self.entry.raises)
@@ -212,7 +217,7 @@ class Cast(Expr):
     @property
     def nullable(self) -> bool:
         """See Expr."""
-        return self.child.nullable or self.mode is not EvalMode.ANSI
+        return self.child.nullable or casts.can_be_null(self.child.dtype, self.to, self.mode)
 
     @property
     def children(self) -> tuple[Expr, ...]:

@@ -125,10 +125,16 @@ def _narrow_result(exact: Data, scale: int, context: CallContext, check: bool = 
             exact = pa.array([exact.as_py()], pa.int64())
             return _narrow_result(exact, scale, context, check)[0]
         mask = pc.is_null(exact) if exact.null_count else None
-        exact = with_nulls(div_half_up(np.asarray(as_int64(exact)), 10 ** (scale - out.scale)), mask)
+        drop = scale - out.scale
+        values = np.asarray(as_int64(exact))
+        if drop > 18:  # only 10^19 / 2 is still within int64's reach
+            ties = (np.abs(values) >= 5 * 10**18) & (drop == 19)
+            exact = with_nulls(np.where(ties, np.sign(values), 0), mask)
+        else:
+            exact = with_nulls(div_half_up(values, 10**drop), mask)
     elif out.scale > scale:
         factor = 10 ** (out.scale - scale)
-        if magnitude(exact) * factor > INT64_MAX:
+        if factor > INT64_MAX or magnitude(exact) * factor > INT64_MAX:
             return to_wide(Vector(pa.decimal128(38, scale), exact), context)
         exact = pc.multiply(exact, pa.scalar(factor, pa.int64()))
     return check_range(exact, context) if check else exact
@@ -141,7 +147,8 @@ def check_range(data: Data, context: CallContext) -> Data:
         return data
     if context.mode is EvalMode.ANSI:
         raise out_of_range(context)
-    return pc.if_else(pc.less(pc.abs(data), limit), data, pa.scalar(None, pa.int64()))
+    inside = pc.and_(pc.less(data, limit), pc.greater(data, -limit))
+    return pc.if_else(inside, data, pa.scalar(None, pa.int64()))
 
 
 def out_of_range(context: CallContext) -> ExecutionError:
@@ -158,7 +165,7 @@ def to_wide(vector: Vector, context: CallContext) -> Data:
     """Any decimal vector as the context's type through decimal256, rounded HALF_UP and range-checked."""
     length = 1 if vector.is_scalar else context.num_rows
     values = vector.array(length).cast(
-        pa.decimal256(76 - max(0, 38 - vector.dtype.scale) * 0, vector.dtype.scale)
+        pa.decimal256(76, vector.dtype.scale)
     )
     result = fit(values, context)
     return result[0] if vector.is_scalar else result
@@ -177,7 +184,7 @@ def fit(values: pa.Array, context: CallContext) -> pa.Array:
         values = _null_out(values, limit, context).cast(pa.decimal256(digits, out.scale), safe=False)
     limit = pa.scalar(decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, out.scale))
     kept = _null_out(values, limit, context)
-    return _slim(kept.cast(out))
+    return slim(kept.cast(out))
 
 
 def _null_out(values: pa.Array, limit: pa.Scalar, context: CallContext) -> pa.Array:
@@ -189,7 +196,8 @@ def _null_out(values: pa.Array, limit: pa.Scalar, context: CallContext) -> pa.Ar
     return pc.if_else(inside, values, pa.scalar(None, values.type))
 
 
-def _slim(array: pa.Array) -> pa.Array:
+def slim(array: pa.Array) -> pa.Array:
+    """Narrow where every value fits, else as it is."""
     slim = narrow(array)
     return array if slim is None else slim
 
@@ -252,7 +260,7 @@ def _pack(values: Any, present: Any, context: CallContext) -> pa.Array:
             result[place] = decimal.Decimal(int(value)).scaleb(-out.scale, _EXACT)
         elif context.mode is EvalMode.ANSI:
             raise out_of_range(context)
-    return _slim(pa.array(result, out))
+    return slim(pa.array(result, out))
 
 
 def scalar_narrow(value: decimal.Decimal, dtype: pa.DataType) -> Data:

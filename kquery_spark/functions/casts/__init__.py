@@ -1,7 +1,9 @@
 """CAST and TRY_CAST: a table of (source family, target family) -> kernel, filled by the modules beside this one."""
 
 from kquery_spark.functions.casts import numeric as _numeric
-from kquery_spark.functions.casts.table import can_raise, cast, check_cast
+from kquery_spark.functions.casts import strings as _strings
+from kquery_spark.functions.casts import temporal as _temporal
+from kquery_spark.functions.casts.table import can_be_null, can_raise, cast, check_cast
 
-__all__ = ["can_raise", "cast", "check_cast"]
-del _numeric
+__all__ = ["can_be_null", "can_raise", "cast", "check_cast"]
+del _numeric, _strings, _temporal

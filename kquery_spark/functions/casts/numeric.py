@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
 from kquery_spark.functions.casts.table import cast_rule
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector, narrow
+from kquery_spark.types.vector import Data, Vector, widen
 
 
 def cast_overflow(source: pa.DataType, target: pa.DataType) -> ExecutionError:
@@ -78,7 +81,7 @@ def _float_int(vector: Vector, context: CallContext) -> Data:
         low, high = -(2 ** (java_bits - 1)), 2 ** (java_bits - 1) - 1
         clipped = np.where(np.isnan(whole), 0.0, whole)
         exact = np.where(np.abs(clipped) < 2.0 ** (java_bits - 1), clipped, 0).astype(np.int64)
-        exact = np.where(clipped >= 2.0 ** (java_bits - 1), high, np.where(clipped < low, low, exact))
+        exact = np.where(clipped >= 2.0 ** (java_bits - 1), high, np.where(clipped <= low, low, exact))
         return pa.array(exact.astype(f"int{bits}"), context.dtype, mask=mask)
     safe = np.where(inside & (np.abs(whole) < 2.0**63), whole, 0).astype(np.int64)
     if bits == 64:
@@ -121,21 +124,15 @@ def _nearest_float(vector: Vector, context: CallContext) -> Data:
 def _decimal_int(vector: Vector, context: CallContext) -> Data:
     """Truncate toward zero; past the range raise, give NULL, or wrap as Java's ``longValue`` and narrowing do."""
     scale = vector.dtype.scale
+    if vector.dtype.precision > 18 and context.dtype != t.LONG and context.mode is not EvalMode.LEGACY:
+        # Spark goes through double for decimals that are no longs: 0.99999999999999999999 becomes 1
+        inner = CallContext(t.DOUBLE, context.mode, context.tz, context.num_rows)
+        return _float_int(Vector(vector.dtype, _decimal_float(vector, inner)), context)
     if not vector.is_narrow:
-        whole = pc.trunc(vector.plain())
-        slim = narrow(whole.cast(pa.decimal128(38, 0), safe=False)) if scale else narrow(whole)
-        if slim is None:
-            if context.mode is EvalMode.ANSI:
-                raise cast_overflow(vector.dtype, context.dtype)
-            inside = pc.less_equal(pc.abs(whole), pa.scalar(2**63 - 1).cast(pa.decimal128(38, scale)))
-            kept = pc.if_else(inside, whole, pa.scalar(None, whole.type))
-            if context.mode is EvalMode.LEGACY:
-                raise ExecutionError("CAST_OVERFLOW", "a decimal past bigint cannot be wrapped by the engine")
-            slim = narrow(kept.cast(pa.decimal128(38, 0), safe=False))
-        values = slim
-    elif scale:
+        return _wide_decimal_int(vector, context)
+    if scale:
         raw = dk.as_int64(vector.data)
-        quotient = np.abs(raw) // 10**scale
+        quotient = np.abs(raw) // 10**scale if scale <= 18 else np.zeros_like(raw)
         mask = pc.is_null(vector.data) if vector.data.null_count else None
         values = dk.with_nulls(np.where(np.asarray(raw) < 0, -quotient, quotient), mask)
     else:
@@ -143,29 +140,66 @@ def _decimal_int(vector: Vector, context: CallContext) -> Data:
     return _int_int(Vector(t.LONG, values), context) if context.dtype != t.LONG else values
 
 
+def _wide_decimal_int(vector: Vector, context: CallContext) -> Data:
+    """Past 18 digits: exact Python integers (rare)."""
+    bits = context.dtype.bit_width
+    limit = 2 ** (bits - 1)
+    wholes: list[int | None] = []
+    for unscaled in dk._unscaled(vector, context.num_rows):
+        if unscaled is None:
+            wholes.append(None)
+            continue
+        size = abs(unscaled) // 10**vector.dtype.scale
+        whole = -size if unscaled < 0 else size
+        if -limit <= whole < limit:
+            wholes.append(whole)
+        elif context.mode is EvalMode.ANSI:
+            raise cast_overflow(vector.dtype, context.dtype)
+        else:
+            wraps = (whole + limit) % (2 * limit) - limit
+            wholes.append(wraps if context.mode is EvalMode.LEGACY else None)
+    return pa.array(wholes, context.dtype)
+
+
 @cast_rule("fractional", "decimal")
 def _float_decimal(vector: Vector, context: CallContext) -> Data:
-    """The shortest decimal that reads back as the float, rounded HALF_UP: what ``BigDecimal.valueOf`` gives."""
-    finite = pc.is_finite(vector.data)
-    data = vector.data
-    if pc.any(pc.invert(finite)).as_py():
+    """The decimal that the double's text names, rounded HALF_UP; NaN and infinities are NULL in every mode.
+
+    A float is widened to double first, as Spark does, so 0.1f becomes 0.10000000149011612.
+    """
+    values = vector.data.cast(t.DOUBLE).to_numpy(zero_copy_only=False)
+    missing = ~np.isfinite(values)
+    out = context.dtype
+    scaled, certain = round_scaled(np.where(missing, 0.0, values), out.scale)
+    with np.errstate(invalid="ignore"):
+        unscaled = np.where(certain, scaled, 0).astype(np.int64)
+    slow = np.flatnonzero(~certain)
+    unit = decimal.Decimal(1).scaleb(-out.scale)
+    limit = decimal.Decimal(10) ** (out.precision - out.scale)
+    exact: list[decimal.Decimal | None] = []
+    for value in values[slow].tolist():
+        if abs(value) >= float(limit) * 2:  # too large whatever its last digits are
+            number = limit
+        else:
+            number = exact_decimal(value).quantize(unit, decimal.ROUND_HALF_UP, CONTEXT)
+        fits = abs(number) < limit
+        if not fits and context.mode is EvalMode.ANSI:
+            raise dk.out_of_range(context)
+        exact.append(number if fits else None)
+    outside = np.abs(unscaled) >= 10.0 ** min(out.precision, 18)
+    if outside.any() and out.precision <= 18:
         if context.mode is EvalMode.ANSI:
             raise dk.out_of_range(context)
-        data = pc.if_else(finite, data, pa.scalar(None, data.type))
-    limit = 10.0 ** (context.dtype.precision - context.dtype.scale)
-    big = pc.greater_equal(pc.abs(data), pa.scalar(limit * 2, data.type)) if limit < 1e38 else None
-    if big is not None and pc.any(big).as_py():
-        if context.mode is EvalMode.ANSI:
-            raise dk.out_of_range(context)
-        data = pc.if_else(big, pa.scalar(None, data.type), data)
-    text = data.cast(t.STRING)
-    exact = text.cast(pa.decimal256(76, 36)) if not pc.any(pc.match_substring(text, "e-")).as_py() else None
-    if (
-        exact is None
-    ):  # tiny numbers: Arrow prints exponents it will not read into a fixed scale; round them first
-        rounded = pc.round(data, 37)
-        exact = rounded.cast(t.STRING).cast(pa.decimal256(76, 36))
-    return dk.fit(exact, context)
+        missing = missing | outside
+    narrow_slow = [None if d is None else int(d.scaleb(out.scale, CONTEXT)) for d in exact]
+    if all(d is None or abs(d) <= dk.INT64_MAX for d in narrow_slow):
+        unscaled[slow] = [d or 0 for d in narrow_slow]
+        missing[slow[[d is None for d in narrow_slow]]] = True
+        return pa.array(unscaled, mask=missing)
+    wide = widen(pa.array(unscaled, mask=missing), out).to_pylist()
+    for place, number_or_none in zip(slow.tolist(), exact, strict=True):
+        wide[place] = number_or_none if not missing[place] else None
+    return pa.array(wide, out)
 
 
 @cast_rule("boolean", "integral")
@@ -197,4 +231,5 @@ def _float_bool(vector: Vector, context: CallContext) -> Data:
 def _decimal_bool(vector: Vector, context: CallContext) -> Data:
     if vector.is_narrow:
         return pc.not_equal(vector.data, 0)
-    return pc.not_equal(vector.data, pa.scalar(0).cast(vector.data.type))
+    zero = pa.scalar(decimal.Decimal(0), vector.data.type)
+    return pc.not_equal(vector.data, zero)

@@ -97,6 +97,62 @@ def can_raise(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
     return True
 
 
+_ORDER = (t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE)
+
+
+def _holds_all(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every integer or decimal of ``source`` is a value of the decimal ``target``."""
+    digits, scale = (source.precision, source.scale) if t.is_decimal(source) else (_INTEGRAL_DIGITS[source], 0)
+    return bool(target.precision - target.scale >= digits - scale and target.scale >= scale)
+
+
+_INTEGRAL_DIGITS = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 20}
+
+
+def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """``Cast.canUpCast``: no value is lost."""
+    if target == t.STRING:
+        return source != t.BINARY
+    if source in _ORDER and target in _ORDER:
+        return _ORDER.index(source) <= _ORDER.index(target)
+    if t.is_decimal(target) and (t.is_decimal(source) or t.is_integral(source)):
+        return _holds_all(source, target)
+    if t.is_decimal(source):
+        return t.is_integral(target) and source.scale == 0 and source.precision < _INTEGRAL_DIGITS[target]
+    stamps = (pa.types.is_timestamp(source) or source == t.DATE) and pa.types.is_timestamp(target)
+    seconds = {family(source), family(target)} == {"integral", "timestamp"} and t.LONG in (source, target)
+    return stamps or seconds
+
+
+def can_be_null(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
+    """Whether Spark's schema calls the result nullable although the argument is not (``Cast.forceNullable``)."""
+    if source == target or (source, target) == (t.STRING, t.BINARY):
+        return False
+    if mode is EvalMode.TRY:
+        return not _up_cast(source, target)
+    kinds = (family(source), family(target))
+    if kinds[0] == "string":
+        return True
+    if target == t.STRING or kinds in (("timestamp", "date"), ("date", "timestamp")):
+        return False
+    if source == t.DATE or target == t.DATE or kinds == ("fractional", "timestamp"):
+        return True
+    if kinds == ("timestamp", "integral"):
+        return target != t.LONG
+    if t.is_decimal(target):
+        if source == t.BOOL:
+            return False
+        return t.is_fractional(source) or not (_holds_all(source, target) or _fits_digits(source, target))
+    return kinds[1] == "integral" and (t.is_fractional(source) or t.is_decimal(source))
+
+
+def _fits_digits(source: pa.DataType, target: pa.DataType) -> bool:
+    """``Cast.canNullSafeCastToDecimal`` where the scale shrinks: rounding may carry into one more digit."""
+    if t.is_integral(source):
+        return False
+    return bool(target.precision - target.scale > source.precision - source.scale)
+
+
 def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows: int) -> Vector:
     """Cast values to ``target`` with Spark's semantics; literals stay literals, dictionaries are cast once a value."""
     if vector.dtype == target:
@@ -108,7 +164,7 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
         check_cast(vector.dtype, target)
         raise AssertionError
     if vector.is_scalar:
-        one = Vector(vector.dtype, pa.array([vector.data.as_py()], vector.data.type))
+        one = Vector(vector.dtype, pa.repeat(vector.data, 1))
         return Vector(target, kernel(one, CallContext(target, mode, tz, 1))[0])
     if vector.is_dictionary and len(vector.data.dictionary) <= len(vector.data):
         values = Vector(vector.dtype, vector.data.dictionary)

@@ -1,0 +1,105 @@
+"""Floats as text and as decimals: ``Double.toString`` and the decimal it names."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.types import names as t
+
+CONTEXT = decimal.Context(prec=400, Emax=999999, Emin=-999999)
+
+
+_INSIGNIFICANT = (0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 9, 10, 10, 10, 11, 11)
+
+
+def shortest(value: float, single: bool = False) -> str:
+    """The shortest text that reads back as the value, which is what Java prints since 19.
+
+    Java 17 prints other digits for some whole numbers that need more bits than the type has (1.8e16 to 3e25 for double).
+    Where the versions differ Spark's answer depends on the JVM, so such a value is refused rather than guessed.
+    """
+    text = str(np.float32(value)) if single else repr(value)
+    size = abs(value)
+    if size < (2.0**25 if single else 2.0**54) or size > (3e38 if single else 1e26):
+        return text
+    exact, shown = int(size), abs(int(decimal.Decimal(text)))
+    if exact == shown:
+        return text
+    if size < 2.0**63:
+        drop = _INSIGNIFICANT[exact.bit_length() - 1 - (24 if single else 53) - 1]
+        unit = 10**drop
+        if (exact + unit // 2) // unit * unit == shown:
+            return text
+    raise Unsupported("The digits of a floating-point number past 2^54 depend on the version of the JVM.")
+
+
+_SMALLEST = {5e-324: "4.9E-324", 1e-323: "9.9E-324"}
+
+
+def java_text(value: float, single: bool = False) -> str:
+    """``Double.toString`` / ``Float.toString``: plain from 1e-3 to 1e7, else one digit, point, digits, ``E``, exponent."""
+    if value != value:
+        return "NaN"
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    if math.isinf(value):
+        return sign + "Infinity"
+    if value == 0:
+        return sign + "0.0"
+    size = abs(value)
+    if not single and size in _SMALLEST:
+        return sign + _SMALLEST[size]
+    _, digits, exponent = decimal.Decimal(shortest(size, single)).normalize(CONTEXT).as_tuple()
+    text = "".join(map(str, digits))
+    point = len(text) + int(exponent)
+    if 1e-3 <= size < 1e7:
+        if point <= 0:
+            return f"{sign}0.{'0' * -point}{text}"
+        whole = text[:point].ljust(point, "0")
+        return f"{sign}{whole}.{text[point:] or '0'}"
+    return f"{sign}{text[0]}.{text[1:] or '0'}E{point - 1}"
+
+
+def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False) -> tuple[Any, Any]:
+    """``values * 10**scale`` rounded half away from zero (or to even), as integral floats, and where that is certain.
+
+    What is rounded is the shortest decimal of the value, not its binary expansion. The product is off by at most a few
+    units of its last place, so the result is certain unless it lies that close to a tie.
+    """
+    with np.errstate(all="ignore"):
+        scaled = values * 10.0**scale if scale >= 0 else values / 10.0**-scale
+        size = np.abs(scaled)
+        whole = np.floor(size)
+        fraction = size - whole
+        certain = (size < 2.0**51) & (np.abs(fraction - 0.5) > np.maximum(size, 1.0) * 1e-15)
+        result = np.where(fraction > 0.5, whole + 1, whole)
+    return np.copysign(result, values), certain
+
+
+def exact_decimal(value: float) -> decimal.Decimal:
+    """The decimal ``BigDecimal.valueOf`` makes of a double: the one its text names."""
+    return decimal.Decimal(shortest(value))
+
+
+def text_array(data: pa.Array) -> pa.Array:
+    """A float or double array as Java prints it."""
+    single = data.type == t.FLOAT
+    size = pc.abs(data)
+    common = pc.and_(pc.less(size, pa.scalar(1e7, data.type)), pc.greater_equal(size, pa.scalar(1e-3, data.type)))
+    common = pc.or_(common, pc.equal(data, pa.scalar(0.0, data.type)))
+    text = data.cast(t.STRING)
+    text = pc.if_else(pc.match_substring(text, "."), text, pc.binary_join_element_wise(text, ".0", ""))
+    odd = pc.and_(pc.invert(common), pc.is_valid(data))
+    if not pc.any(odd).as_py():
+        return text
+    rare = data.filter(odd)
+    keys = rare.view(pa.int32() if single else pa.int64()).dictionary_encode()
+    texts = [java_text(v, single) for v in keys.dictionary.view(data.type).to_pylist()]
+    return pc.replace_with_mask(text, odd, pa.array(texts, t.STRING).take(keys.indices))

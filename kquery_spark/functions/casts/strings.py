@@ -1,0 +1,239 @@
+"""Casts from and to strings, except dates and times: what Java's parsers accept and its formatters print."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.casts.floats import text_array
+from kquery_spark.functions.casts.table import cast_rule
+from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+WHITESPACE = "".join(map(chr, range(33))) + "\x7f"  # what UTF8String.trimAll removes
+_JAVA_TRIM = "".join(map(chr, range(33)))  # what String.trim removes
+
+
+def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> ExecutionError:
+    """Spark's error for text that is no value of the target type."""
+    shown = f"'{value}'" if source == t.STRING else str(value)
+    return ExecutionError(
+        "CAST_INVALID_INPUT",
+        f'The value {shown} of the type "{t.spark_name(source).upper()}" cannot be cast to '
+        f'"{t.spark_name(target).upper()}" because it is malformed. Correct the value as per the syntax, or change its '
+        "target type. Use `try_cast` to tolerate malformed input and return NULL instead.",
+    )
+
+
+def parse(
+    vector: Vector,
+    context: CallContext,
+    regular: str,
+    fast: Callable[[pa.Array], pa.Array],
+    slow: Callable[[str], Any],
+    physical: pa.DataType | None = None,
+) -> pa.Array:
+    """Parse strings: those matching the ``regular`` pattern at once, the others one distinct value at a time.
+
+    ``slow`` gives None for malformed text, which raises (ANSI) or becomes NULL.
+    """
+    data = vector.data
+    dtype = physical or context.dtype
+    if data.null_count == len(data):
+        return pa.nulls(len(data), dtype)
+    matches = pc.match_substring_regex(data, regular)
+    if pc.all(matches).as_py():
+        return fast(data)
+
+    def one(value: str) -> Any:
+        found = slow(value)
+        if found is None and context.mode is EvalMode.ANSI:
+            raise invalid_input(value, vector.dtype, context.dtype)
+        return found
+
+    odd = pc.fill_null(pc.invert(matches), False)
+    rest = data.filter(odd)
+    inner = CallContext(context.dtype, context.mode, context.tz, len(rest))
+    parsed = per_distinct(one, [Vector(t.STRING, rest)], inner, dtype)
+    if len(rest) == len(data):
+        return parsed
+    result = fast(pc.if_else(odd, pa.scalar(None, t.STRING), data))
+    if result.type != dtype:
+        result = result.cast(dtype)
+    return pc.replace_with_mask(result, odd, parsed)
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER_LEGACY = re.compile(r"[+-]?(?=[0-9.])[0-9]*(?:\.[0-9]*)?")
+
+
+@cast_rule("string", "integral")
+def _string_int(vector: Vector, context: CallContext) -> Data:
+    bits = context.dtype.bit_width
+    pattern = _INTEGER_LEGACY if context.mode is EvalMode.LEGACY else _INTEGER
+    limit = 2 ** (bits - 1)
+
+    def slow(value: str) -> int | None:
+        text = value.strip(WHITESPACE)
+        if not pattern.fullmatch(text):
+            return None
+        number = int(text.split(".")[0] or "0") if text.split(".")[0] not in ("+", "-") else 0
+        return number if -limit <= number < limit else None
+
+    digits = {8: 2, 16: 4, 32: 9, 64: 18}[bits]
+    return parse(vector, context, rf"\A-?[0-9]{{1,{digits}}}\z", lambda a: a.cast(context.dtype), slow)
+
+
+_FLOAT = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_SPECIAL = {
+    "inf": np.inf, "+inf": np.inf, "infinity": np.inf, "+infinity": np.inf, "-inf": -np.inf, "-infinity": -np.inf, "nan": np.nan,
+}  # fmt: skip
+
+
+@cast_rule("string", "fractional")
+def _string_float(vector: Vector, context: CallContext) -> Data:
+    def slow(value: str) -> float | None:
+        text = value.strip(_JAVA_TRIM)
+        if _FLOAT.fullmatch(text):
+            if text[-1] in "yN":
+                return _SPECIAL[text.lower().removeprefix("+").removeprefix("-")] * (-1 if text[0] == "-" else 1)
+            return float(pa.scalar(text.rstrip("fFdD")).cast(context.dtype).as_py())
+        if _HEX_FLOAT.fullmatch(text):
+            return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" and "p" in text.lower() else text)
+        return _SPECIAL.get(value.strip().lower())
+
+    return parse(
+        vector, context, r"\A-?[0-9]{1,30}(\.[0-9]{1,30})?\z", lambda a: a.cast(context.dtype), slow
+    )
+
+
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+@cast_rule("string", "decimal")
+def _string_decimal(vector: Vector, context: CallContext) -> Data:
+    out = context.dtype
+    wide = pa.decimal256(76, 38)
+    unit = decimal.Decimal(1).scaleb(-out.scale)
+    limit = decimal.Decimal(10) ** (out.precision - out.scale)
+    ansi = context.mode is EvalMode.ANSI
+
+    def slow(value: str) -> decimal.Decimal | None:
+        text = value.strip(_JAVA_TRIM)
+        if not _DECIMAL.fullmatch(text):
+            return None
+        exponent = re.search(r"[eE]([+-]?\d+)", text)
+        if exponent and abs(int(exponent[1])) > 2**31 - 1:
+            return None
+        with decimal.localcontext(decimal.Context(prec=500, Emax=10**15, Emin=-(10**15))):
+            number = decimal.Decimal(text)
+            # Spark counts the digits before the point, and for a negative scale those the exponent stands for
+            integer_digits = number.adjusted() + 1 if number else 1
+            if integer_digits > 38:
+                if ansi:
+                    raise ExecutionError(
+                        "NUMERIC_OUT_OF_SUPPORTED_RANGE", f"The value {value} cannot be interpreted as a numeric."
+                    )
+                return _NULL
+            if number.adjusted() < -60:
+                number = decimal.Decimal(0)
+            number = number.quantize(unit, decimal.ROUND_HALF_UP)
+            if abs(number) >= limit:
+                if ansi:
+                    raise dk.out_of_range(context)
+                return _NULL
+            return number
+
+    def fast(array: pa.Array) -> pa.Array:
+        found = dk.fit(array.cast(wide), context)
+        return found
+
+    return parse_decimal(vector, context, fast, slow)
+
+
+_NULL = decimal.Decimal("NaN")
+
+
+
+def parse_decimal(vector: Vector, context: CallContext, fast: Any, slow: Callable[[str], Any]) -> pa.Array:
+    """As ``parse``; out-of-range values are NULL without being malformed, and results are narrow where they fit."""
+
+    def checked(value: str) -> Any:
+        found = slow(value)
+        if found is None and context.mode is EvalMode.ANSI:
+            raise invalid_input(value, vector.dtype, context.dtype)
+        return None if found is _NULL else found
+
+    data = vector.data
+    matches = pc.match_substring_regex(data, r"\A-?[0-9]{1,37}(\.[0-9]{1,38})?\z")
+    odd = pc.fill_null(pc.invert(matches), False)
+    if not pc.any(odd).as_py():
+        return fast(data)
+    rest = data.filter(odd)
+    inner = CallContext(context.dtype, context.mode, context.tz, len(rest))
+    parsed = per_distinct(checked, [Vector(t.STRING, rest)], inner)
+    regular = fast(pc.if_else(odd, pa.scalar(None, t.STRING), data))
+    wide = Vector(context.dtype, regular).plain()
+    return dk.slim(pc.replace_with_mask(wide, odd, parsed))
+
+
+@cast_rule("string", "boolean")
+def _string_bool(vector: Vector, context: CallContext) -> Data:
+    def slow(value: str) -> bool | None:
+        text = value.strip(WHITESPACE).lower()
+        if text in ("t", "true", "y", "yes", "1"):
+            return True
+        return False if text in ("f", "false", "n", "no", "0") else None
+
+    return parse(vector, context, r"\A(true|false)\z", lambda a: pc.equal(a, "true"), slow)
+
+
+@cast_rule("string", "binary")
+def _string_binary(vector: Vector, context: CallContext) -> Data:
+    return vector.data.cast(t.BINARY)
+
+
+@cast_rule("boolean", "string")
+def _bool_string(vector: Vector, context: CallContext) -> Data:
+    return pc.if_else(vector.data, "true", "false")
+
+
+@cast_rule("integral", "string")
+def _int_string(vector: Vector, context: CallContext) -> Data:
+    return vector.data.cast(t.STRING)
+
+
+@cast_rule("fractional", "string")
+def _float_string(vector: Vector, context: CallContext) -> Data:
+    return text_array(vector.data)
+
+
+@cast_rule("decimal", "string")
+def _decimal_string(vector: Vector, context: CallContext) -> Data:
+    """Plain digits; without ANSI ``BigDecimal.toString``, which uses an exponent below 1e-6."""
+    scale = vector.dtype.scale
+    if scale > 6 and context.mode is EvalMode.LEGACY:
+        return per_distinct(str, [Vector(vector.dtype, vector.plain())], context)
+    if not vector.is_narrow:
+        return per_distinct(lambda d: f"{d:f}", [Vector(vector.dtype, vector.plain())], context)
+    if scale == 0:
+        return vector.data.cast(t.STRING)
+    raw = np.asarray(dk.as_int64(vector.data))
+    sign = pc.if_else(pc.less(vector.data, 0), "-", "")
+    size = np.abs(raw).astype(np.uint64) if scale > 18 else np.abs(raw)
+    unit = 10 ** min(scale, 19)  # int64 has 19 digits: with more after the point the whole part is 0
+    whole = pa.array(size // np.uint64(unit) if scale > 18 else size // unit).cast(t.STRING)
+    rest = pa.array(size % np.uint64(unit) if scale > 18 else size % unit).cast(t.STRING)
+    rest = pc.utf8_lpad(rest, width=scale, padding="0")
+    return pc.binary_join_element_wise(sign, whole, ".", rest, "")

@@ -1,0 +1,287 @@
+"""Casts of dates and timestamps: among themselves, to and from text, and to and from numbers."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions import civil, zones
+from kquery_spark.functions.casts.numeric import cast_overflow
+from kquery_spark.functions.casts.strings import WHITESPACE, parse
+from kquery_spark.functions.casts.table import cast_rule
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+_DAY = civil.DAY
+_MAX = 2**63 - 1
+
+
+def packed(values: Any, dtype: pa.DataType, mask: Any) -> pa.Array:
+    """Integers as a date or timestamp array."""
+    storage = np.int32 if dtype == t.DATE else np.int64
+    return pa.array(np.asarray(values).astype(storage, copy=False), mask=mask).view(dtype)
+
+
+# --- text to date and timestamp -------------------------------------------------------------------------------
+
+_DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+
+
+def parse_date(value: str) -> int | None:
+    """Days since the epoch of one text as ``stringToDate`` reads it, or None."""
+    text = value.strip(WHITESPACE)
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    year = int(match[2]) * (-1 if match[1] == "-" else 1)
+    month, day = int(match[3] or 1), int(match[4] or 1)
+    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
+        return None
+    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
+    return days if -(2**31) <= days < 2**31 else None
+
+
+def _cells(array: pa.Array, width: int) -> tuple[Any, Any]:
+    """The bytes of strings that all have ``width`` bytes, a row each, and the NULL mask (NULL rows hold zeros)."""
+    mask = None
+    if array.null_count:
+        mask = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+        array = array.fill_null("0" * width)
+    bounds = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, 4 * array.offset)
+    raw = np.frombuffer(array.buffers()[2], np.uint8, int(bounds[-1]))[int(bounds[0]) :]
+    return raw.reshape(len(array), width).astype(np.int64) - ord("0"), mask
+
+
+def _number(cells: Any, start: int, width: int) -> Int64s:
+    return np.asarray(cells[:, start : start + width] @ (10 ** np.arange(width - 1, -1, -1)))
+
+
+_REGULAR_DATE = r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])\z"
+
+
+def _regular_dates(array: pa.Array) -> pa.Array:
+    cells, mask = _cells(array, 10)
+    year, month, day = _number(cells, 0, 4), _number(cells, 5, 2), _number(cells, 8, 2)
+    if mask is not None:
+        month, day = np.where(mask, 1, month), np.where(mask, 1, day)
+    return packed(civil.join(year, month, day), t.DATE, mask)
+
+
+def _dates_and_rare(array: pa.Array) -> pa.Array:
+    return _regular_dates(array)
+
+
+@cast_rule("string", "date")
+def _string_date(vector: Vector, context: CallContext) -> Data:
+    return parse(vector, context, _REGULAR_DATE, _dates_and_rare, parse_date)
+
+
+_STAMP = re.compile(
+    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})"
+    r"(?:\.([0-9]*))?(?P<zone>[^0-9.].*)?)?)?)?)?)?",
+    re.DOTALL,
+)
+_JUST_TIME = re.compile(r"T?[0-9]{1,2}:[0-9:.]*.*|T[0-9].*", re.DOTALL)
+_REGION = re.compile(r"[A-Za-z]+/[A-Za-z_/+\-0-9]+")
+_SHORT_ZONES = frozenset(
+    "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT EST HST IET IST JST MIT MST NET NST PLT PNT PRT PST SST VST".split()
+)
+_OFFSET = re.compile(
+    r"([+-])(?:([0-9]{1,2})(\b)(\b)|([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?|([0-9]{2})([0-9]{2})([0-9]{2})?)"
+)
+_PREFIXED = re.compile(r"(?:UTC|GMT|UT)([+-].*)")
+
+
+def zone_offset(text: str) -> int | str | None:
+    """A zone at the end of a timestamp: seconds east of UTC, a region's name, or None when there is no such zone."""
+    text = text.strip(WHITESPACE)
+    if text in ("Z", "UTC", "GMT", "UT"):
+        return 0
+    prefixed = _PREFIXED.fullmatch(text)
+    body = re.sub(r"([+-])(\d):", r"\g<1>0\2:", prefixed[1] if prefixed else text, count=1)
+    body = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body)
+    match = _OFFSET.fullmatch(body)
+    if match:
+        hours, minutes, seconds = (int(next((g for g in match.group(*ks) if g), 0)) for ks in ((2, 5, 8), (3, 6, 9), (4, 7, 10)))
+        if hours > 18 or minutes > 59 or seconds > 59 or (hours == 18 and (minutes or seconds)):
+            return None
+        return (hours * 3600 + minutes * 60 + seconds) * (-1 if match[1] == "-" else 1)
+    if _REGION.fullmatch(text):
+        return text if text in zoneinfo.available_timezones() else None
+    if text in _SHORT_ZONES or text in zoneinfo.available_timezones():
+        raise Unsupported(f"The time zone {text} is not supported.")
+    return None
+
+
+def parse_timestamp(value: str, tz: str | None) -> int | None:
+    """Microseconds of one text as ``stringToTimestamp`` reads it; without ``tz`` the wall-clock time (zone ignored)."""
+    text = value.strip(WHITESPACE)
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        if _JUST_TIME.fullmatch(text) and tz is not None:
+            raise Unsupported("A time without a date as a timestamp depends on the current day.")
+        return None
+    year = int(match[2]) * (-1 if match[1] == "-" else 1)
+    month, day = int(match[3] or 1), int(match[4] or 1)
+    hour, minute, second = int(match[5] or 0), int(match[6] or 0), int(match[7] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
+        return None
+    fraction = int((match[8] or "")[:6].ljust(6, "0"))
+    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
+    local = days * _DAY + (hour * 3600 + minute * 60 + second) * 1_000_000 + fraction
+    zone: int | str | None = None
+    if match["zone"] is not None:
+        zone = zone_offset(match["zone"])
+        if zone is None:
+            return None
+    if tz is None:
+        return local if abs(local) <= _MAX else None
+    if zone is None:
+        zone = tz if zones.fixed_offset(tz) is None else (zones.fixed_offset(tz) or 0) // 1_000_000
+    if isinstance(zone, int):
+        instant = local - zone * 1_000_000
+        return instant if abs(instant) <= _MAX else None
+    if abs(local) > _MAX - 2 * _DAY:
+        raise Unsupported("A timestamp at the end of the range of bigint in a region's time is not supported.")
+    return int(zones.to_instants(np.array([local], np.int64), zone)[0])
+
+
+_REGULAR_STAMP = (
+    r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\z"
+)
+
+
+def _regular_stamps(array: pa.Array) -> tuple[Int64s, Any]:
+    cells, mask = _cells(array, 19)
+    year, month, day = _number(cells, 0, 4), _number(cells, 5, 2), _number(cells, 8, 2)
+    if mask is not None:
+        month, day = np.where(mask, 1, month), np.where(mask, 1, day)
+    seconds = _number(cells, 11, 2) * 3600 + _number(cells, 14, 2) * 60 + _number(cells, 17, 2)
+    return civil.join(year, month, day) * _DAY + seconds * 1_000_000, mask
+
+
+@cast_rule("string", "timestamp")
+def _string_timestamp(vector: Vector, context: CallContext) -> Data:
+    def fast(array: pa.Array) -> pa.Array:
+        local, mask = _regular_stamps(array)
+        return packed(zones.to_instants(local, context.tz), context.dtype, mask)
+
+    return parse(vector, context, _REGULAR_STAMP, fast, lambda s: parse_timestamp(s, context.tz))
+
+
+@cast_rule("string", "timestamp_ntz")
+def _string_ntz(vector: Vector, context: CallContext) -> Data:
+    def fast(array: pa.Array) -> pa.Array:
+        local, mask = _regular_stamps(array)
+        return packed(local, context.dtype, mask)
+
+    return parse(vector, context, _REGULAR_STAMP, fast, lambda s: parse_timestamp(s, None))
+
+
+# --- to text --------------------------------------------------------------------------------------------------
+
+
+@cast_rule("date", "string")
+def _date_string(vector: Vector, context: CallContext) -> Data:
+    days, mask = zones.ints(vector.data)
+    return civil.date_strings(days, mask)
+
+
+@cast_rule("timestamp", "string")
+def _timestamp_string(vector: Vector, context: CallContext) -> Data:
+    instants, mask = zones.ints(vector.data)
+    return civil.timestamp_strings(zones.to_local(instants, context.tz), mask)
+
+
+@cast_rule("timestamp_ntz", "string")
+def _ntz_string(vector: Vector, context: CallContext) -> Data:
+    local, mask = zones.ints(vector.data)
+    return civil.timestamp_strings(local, mask)
+
+
+# --- among themselves -----------------------------------------------------------------------------------------
+
+
+@cast_rule("date", "timestamp")
+def _date_timestamp(vector: Vector, context: CallContext) -> Data:
+    days, mask = zones.ints(vector.data)
+    return packed(zones.to_instants(days * _DAY, context.tz), context.dtype, mask)
+
+
+@cast_rule("date", "timestamp_ntz")
+def _date_ntz(vector: Vector, context: CallContext) -> Data:
+    days, mask = zones.ints(vector.data)
+    return packed(days * _DAY, context.dtype, mask)
+
+
+@cast_rule("timestamp", "date")
+def _timestamp_date(vector: Vector, context: CallContext) -> Data:
+    instants, mask = zones.ints(vector.data)
+    return packed(zones.to_local(instants, context.tz) // _DAY, t.DATE, mask)
+
+
+@cast_rule("timestamp_ntz", "date")
+def _ntz_date(vector: Vector, context: CallContext) -> Data:
+    local, mask = zones.ints(vector.data)
+    return packed(local // _DAY, t.DATE, mask)
+
+
+@cast_rule("timestamp", "timestamp_ntz")
+def _timestamp_ntz(vector: Vector, context: CallContext) -> Data:
+    instants, mask = zones.ints(vector.data)
+    return packed(zones.to_local(instants, context.tz), context.dtype, mask)
+
+
+@cast_rule("timestamp_ntz", "timestamp")
+def _ntz_timestamp(vector: Vector, context: CallContext) -> Data:
+    local, mask = zones.ints(vector.data)
+    return packed(zones.to_instants(local, context.tz), context.dtype, mask)
+
+
+@cast_rule("timestamp", "timestamp")
+def _timestamp_timestamp(vector: Vector, context: CallContext) -> Data:
+    return vector.data.view(context.dtype)  # the same instants, shown in another zone
+
+
+# --- numbers --------------------------------------------------------------------------------------------------
+
+
+@cast_rule("timestamp", "integral")
+def _timestamp_int(vector: Vector, context: CallContext) -> Data:
+    instants, mask = zones.ints(vector.data)
+    seconds = instants // 1_000_000
+    bits = context.dtype.bit_width
+    if bits < 64:
+        outside = (seconds < -(2 ** (bits - 1))) | (seconds >= 2 ** (bits - 1))
+        if outside.any():
+            if context.mode is EvalMode.ANSI:
+                raise cast_overflow(vector.dtype, context.dtype)
+            mask = outside if mask is None else mask | outside
+    return pa.array(seconds.astype(f"int{bits}"), context.dtype, mask=mask)
+
+
+@cast_rule("timestamp", "fractional")
+def _timestamp_float(vector: Vector, context: CallContext) -> Data:
+    micros = vector.data.view(t.LONG)
+    return pc.divide(micros.cast(t.DOUBLE, safe=False), pa.scalar(1e6)).cast(context.dtype, safe=False)
+
+
+@cast_rule("integral", "timestamp")
+def _int_timestamp(vector: Vector, context: CallContext) -> Data:
+    seconds, mask = zones.ints(vector.data)
+    limit = _MAX // 1_000_000
+    scaled = np.clip(seconds, -limit, limit) * 1_000_000
+    scaled = np.where(seconds > limit, _MAX, np.where(seconds < -limit, -(2**63), scaled))
+    return packed(scaled, context.dtype, mask)
+
+
+__all__ = ["packed", "parse_date", "parse_timestamp", "zone_offset"]

@@ -1,0 +1,120 @@
+"""The proleptic Gregorian calendar in numpy: days since the epoch to year, month, day and back, for any year."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
+
+DAY = 86_400_000_000
+_DAYS = "datetime64[D]"
+_MONTHS = "datetime64[M]"
+
+
+def months_of(days: Int64s) -> Int64s:
+    """Months since January 1970 of each day."""
+    return days.astype(_DAYS).astype(_MONTHS).astype(np.int64)
+
+
+def first_day(months: Int64s) -> Int64s:
+    """First day of each month (counted from January 1970)."""
+    return months.astype(_MONTHS).astype(_DAYS).astype(np.int64)
+
+
+def split(days: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Year, month (1 to 12) and day of month."""
+    months = months_of(days)
+    return months // 12 + 1970, months % 12 + 1, days - first_day(months) + 1
+
+
+def join(year: Any, month: Any, day: Any) -> Int64s:
+    """Days since the epoch; month and day must be in range."""
+    return first_day(np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)) + day - 1
+
+
+def days_in_month(year: Any, month: Any) -> Int64s:
+    """Length of each month."""
+    months = np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)
+    return first_day(months + 1) - first_day(months)
+
+
+def is_valid(year: Any, month: Any, day: Any) -> npt.NDArray[np.bool_]:
+    """Whether there is such a date."""
+    in_year = (month >= 1) & (month <= 12)
+    length = days_in_month(year, np.where(in_year, month, 1))
+    return np.asarray(in_year & (day >= 1) & (day <= length))
+
+
+def add_months(days: Int64s, count: Any) -> Int64s:
+    """The same day ``count`` months later, or that month's last day (``LocalDate.plusMonths``)."""
+    months = months_of(days)
+    day = days - first_day(months)
+    target = months + count
+    start = first_day(target)
+    return start + np.minimum(day, first_day(target + 1) - start - 1)
+
+
+def digits(values: Any, width: int) -> npt.NDArray[np.uint8]:
+    """ASCII digits of non-negative integers, zero-padded to ``width`` (a column each)."""
+    values = np.asarray(values, np.int64)
+    powers = 10 ** np.arange(width - 1, -1, -1, dtype=np.int64)
+    return np.asarray(values[:, None] // powers % 10 + ord("0"), np.uint8)
+
+
+def fixed_text(columns: list[Any], length: int, mask: Any) -> pa.Array:
+    """Strings of one width from blocks of ASCII bytes (arrays) and literal pieces (bytes)."""
+    width = sum(len(c) if isinstance(c, bytes) else c.shape[1] for c in columns)
+    cells = np.empty((length, width), np.uint8)
+    at = 0
+    for column in columns:
+        if isinstance(column, bytes):
+            cells[:, at : at + len(column)] = np.frombuffer(column, np.uint8)
+            at += len(column)
+        else:
+            cells[:, at : at + column.shape[1]] = column
+            at += column.shape[1]
+    bounds = np.arange(0, (length + 1) * width, max(width, 1), dtype=np.int32)[: length + 1]
+    bitmap, nulls = None, 0
+    if mask is not None:
+        flags = pa.array(~np.asarray(mask))
+        bitmap, nulls = flags.buffers()[1], int(np.count_nonzero(mask))
+    buffers = [bitmap, pa.py_buffer(bounds), pa.py_buffer(cells)]
+    return pa.Array.from_buffers(t.STRING, length, buffers, nulls)
+
+
+def year_text(year: int) -> str:
+    """A year as Spark prints it: four digits, a sign before more of them or for years before 0."""
+    if 0 <= year <= 9999:
+        return f"{year:04d}"
+    return f"{'-' if year < 0 else '+'}{abs(year):04d}" if year < 0 else f"+{year}"
+
+
+def date_strings(days: Int64s, mask: Any) -> pa.Array:
+    """``yyyy-MM-dd``."""
+    year, month, day = split(days)
+    if len(days) == 0 or ((year >= 0) & (year <= 9999)).all():
+        return fixed_text([digits(year, 4), b"-", digits(month, 2), b"-", digits(day, 2)], len(days), mask)
+    parts = zip(year.tolist(), month.tolist(), day.tolist(), strict=True)
+    texts = [f"{year_text(y)}-{m:02d}-{d:02d}" for y, m, d in parts]
+    return pa.array(texts, t.STRING, mask=mask)
+
+
+def timestamp_strings(local: Int64s, mask: Any) -> pa.Array:
+    """``yyyy-MM-dd HH:mm:ss[.ffffff]`` of wall-clock microseconds, trailing zeros of the fraction dropped."""
+    days, micros = local // DAY, local % DAY
+    seconds, fraction = micros // 1_000_000, micros % 1_000_000
+    clock = [digits(seconds // 3600, 2), b":", digits(seconds // 60 % 60, 2), b":", digits(seconds % 60, 2)]
+    if not fraction.any():
+        time = fixed_text(clock, len(local), mask)
+    else:
+        time = fixed_text([*clock, b".", digits(fraction, 6)], len(local), mask)
+        trimmed = pc.utf8_rtrim(pc.utf8_rtrim(time, characters="0"), characters=".")
+        whole = fixed_text(clock, len(local), mask)
+        time = pc.if_else(pa.array(fraction == 0), whole, trimmed)
+    return pc.binary_join_element_wise(date_strings(days, mask), time, " ")

@@ -1,0 +1,78 @@
+"""The outermost resort for exotic functions: Python, once for each distinct combination of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+
+def values(array: pa.Array) -> list[Any]:
+    """Python values, with dates and times as integers."""
+    dtype = array.type
+    if dtype == t.DATE:
+        array = array.view(pa.int32())
+    elif pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype):
+        array = array.view(pa.int64())
+    return list(array.to_pylist())
+
+
+def _from_values(found: list[Any], dtype: pa.DataType) -> pa.Array:
+    if dtype == t.DATE:
+        return pa.array(found, pa.int32()).cast(dtype)
+    if pa.types.is_timestamp(dtype):
+        return pa.array(found, pa.int64()).cast(dtype)
+    return pa.array(found, dtype)
+
+
+def per_distinct(
+    fn: Callable[..., Any], args: Sequence[Vector], context: CallContext, dtype: pa.DataType | None = None
+) -> Data:
+    """``fn`` of each row's arguments; NULL where an argument is NULL or ``fn`` gives None."""
+    dtype = context.dtype if dtype is None else dtype
+    length = context.num_rows
+    codes = np.zeros(length, np.int64)
+    present = np.ones(length, np.bool_)
+    tables: list[list[Any]] = []
+    sizes: list[int] = []
+    for arg in args:
+        if arg.is_scalar:
+            if not arg.data.is_valid:
+                return pa.nulls(length, dtype)
+            tables.append(values(arg.array(1)))
+            sizes.append(1)
+            continue
+        table, index = (arg.data.dictionary, arg.data.indices) if arg.is_dictionary else _keys(arg.plain())
+        mine = index.fill_null(0).to_numpy(zero_copy_only=False) if index.null_count else index.to_numpy(zero_copy_only=False)
+        if index.null_count:
+            present &= np.asarray(index.is_valid().to_numpy(zero_copy_only=False))
+        tables.append(values(table))
+        sizes.append(max(1, len(table)))
+        codes = codes * sizes[-1] + mine
+    used, inverse = np.unique(codes[present], return_inverse=True)
+    columns = []
+    rest = used
+    for table_values, size in zip(reversed(tables), reversed(sizes), strict=True):
+        columns.append([table_values[i] for i in (rest % size)] if size > 1 else table_values * len(used))
+        rest = rest // size
+    found = [fn(*row) for row in zip(*reversed(columns), strict=True)]
+    place = np.zeros(length, np.int64)
+    place[present] = inverse
+    return _from_values(found, dtype).take(pa.array(place, mask=~present))
+
+
+def _keys(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Distinct values and each row's index among them; floats by their bits, so that -0.0 is not 0.0."""
+    if pa.types.is_floating(array.type):
+        keys = array.view(pa.int64() if array.type == t.DOUBLE else pa.int32()).dictionary_encode()
+        return keys.dictionary.view(array.type), keys.indices
+    if pa.types.is_null(array.type):
+        return array, pa.nulls(len(array), pa.int32())
+    keys = array.dictionary_encode()
+    return keys.dictionary, keys.indices

@@ -1,0 +1,139 @@
+"""Session time zones: instants to wall-clock time and back, by java.time's rules.
+
+Arrow's own zone kernels stop at 2037 (later summers get winter's offset), so the transitions are read here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import importlib.resources
+import re
+import struct
+import zoneinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.types.vector import Int64s
+
+_UTC = frozenset({"UTC", "Z", "Etc/UTC", "GMT", "Etc/GMT", "UT", "GMT0", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"})
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+DAY = 86_400_000_000
+_CYCLE = 146_097 * DAY  # the Gregorian calendar repeats after 400 years, weekdays included
+
+
+@functools.lru_cache(maxsize=256)
+def fixed_offset(tz: str) -> int | None:
+    """Microseconds east of UTC when the zone is one fixed offset, None for a region; Unsupported if unknown."""
+    if tz in _UTC:
+        return 0
+    match = _OFFSET.fullmatch(tz)
+    if match:
+        sign = -1 if match[1] == "-" else 1
+        return sign * (int(match[2]) * 3600 + int(match[3] or 0) * 60 + int(match[4] or 0)) * 1_000_000
+    if "/" in tz and tz in zoneinfo.available_timezones():
+        return None
+    raise Unsupported(f"The time zone {tz} is not supported.")
+
+
+def _file(tz: str) -> bytes:
+    for root in zoneinfo.TZPATH:
+        path = Path(root) / tz
+        if path.is_file():
+            return path.read_bytes()
+    package = importlib.resources.files("tzdata.zoneinfo")
+    return package.joinpath(*tz.split("/")).read_bytes()
+
+
+def _recorded(data: bytes) -> tuple[list[int], list[int]]:
+    """Transition instants (seconds) of a TZif file and the offsets from each on, the first from the beginning of time."""
+    header = struct.Struct(">4sc15x6l")
+    _, version, isut, isstd, leap, times, types, chars = header.unpack_from(data)
+    at, size = header.size, 4
+    if version >= b"2":
+        at += times * 5 + types * 6 + chars + leap * 8 + isstd + isut
+        _, _, isut, isstd, leap, times, types, chars = header.unpack_from(data, at)
+        at, size = at + header.size, 8
+    moments = list(struct.unpack_from(f">{times}{'q' if size == 8 else 'l'}", data, at))
+    kinds = list(data[at + size * times : at + (size + 1) * times])
+    table = at + (size + 1) * times
+    seconds = [struct.unpack_from(">l", data, table + 6 * k)[0] for k in range(types)]
+    return moments, [seconds[0], *(seconds[k] for k in kinds)]
+
+
+@functools.lru_cache(maxsize=64)
+def _transitions(tz: str) -> tuple[Int64s, Int64s]:
+    """Microseconds of every transition until 2500, and the offsets between them."""
+    moments, found = _recorded(_file(tz))
+    zone = zoneinfo.ZoneInfo(tz)
+
+    def offset(second: int) -> int:
+        moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=second)
+        return int(zone.utcoffset(moment.astimezone(zone)).total_seconds())  # type: ignore[union-attr]
+
+    low = max(moments[-1] if moments else 0, 0)
+    known, week = offset(low), 7 * 86400
+    for high in range(low + week, 16_725_225_600 + week, week):  # 2500-01-01
+        now = offset(high)
+        if now != known:
+            left, right = high - week, high
+            while right - left > 1:
+                middle = (left + right) // 2
+                left, right = (middle, right) if offset(middle) == known else (left, middle)
+            moments.append(right)
+            found.append(now)
+            known = now
+    return np.array(moments, np.int64) * 1_000_000, np.array(found, np.int64) * 1_000_000
+
+
+def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
+    """Microseconds east of UTC at each instant (microseconds since the epoch)."""
+    fixed = fixed_offset(tz)
+    if fixed is not None:
+        return np.int64(fixed)
+    moments, found = _transitions(tz)
+    late = 16_725_225_600_000_000
+    if len(instants) and instants.max() >= late:
+        instants = np.where(instants >= late, (instants - late) % _CYCLE + late - _CYCLE, instants)
+    return np.asarray(found[np.searchsorted(moments, instants, side="right")])
+
+
+def to_local(instants: Int64s, tz: str) -> Int64s:
+    """Wall-clock microseconds of each instant."""
+    return np.asarray(instants + offsets(instants, tz))
+
+
+def to_instants(local: Int64s, tz: str) -> Int64s:
+    """The instant of each wall-clock time, as ``ZonedDateTime.ofLocal`` finds it.
+
+    Where clocks were set back it is the earlier one; a time that was skipped moves on by the length of the gap.
+    """
+    fixed = fixed_offset(tz)
+    if fixed is not None:
+        return np.asarray(local - fixed)
+    before = offsets(local - DAY, tz)
+    first = local - before
+    at_first = offsets(first, tz)
+    if np.array_equal(at_first, before):
+        return np.asarray(first)
+    after = offsets(local + DAY, tz)
+    second = local - after
+    use_second = (at_first != before) & (offsets(second, tz) == after)
+    return np.asarray(np.where(use_second, second, first))
+
+
+def ints(data: Any) -> tuple[Int64s, Any]:
+    """A date, timestamp or integer array as int64 (0 where NULL) and its NULL mask or None."""
+    array = data
+    if not pa.types.is_integer(data.type):
+        array = data.view(pa.int32() if pa.types.is_date32(data.type) else pa.int64())
+    mask = None
+    if array.null_count:
+        mask = np.asarray(pc.is_null(array).to_numpy(zero_copy_only=False))
+        array = array.fill_null(0)
+    return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False), mask

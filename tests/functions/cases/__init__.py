@@ -1,0 +1,5 @@
+"""All parity cases, one module per domain."""
+
+from tests.functions.cases import casts
+
+ALL = [*casts.CASES]

@@ -1,0 +1,28 @@
+"""Every cast and every registered function gives Spark's answers on generated arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kquery_spark.functions.registry import functions
+from tests.functions.cases import ALL
+from tests.functions.parity import Case, Oracle, check
+
+
+@pytest.fixture(scope="module")
+def answers(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Any]:
+    """Spark's answers to all cases, asked for once."""
+    return Oracle(spark, tmp_path_factory.mktemp("parity")).ask(ALL)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ALL])
+def test_same_answer_as_spark(case: Case, answers: dict[int, Any]) -> None:
+    assert check(case, answers[id(case)]) == []
+
+
+def test_every_function_has_a_parity_case() -> None:
+    covered = {c.function for c in ALL}
+    missing = sorted(set(functions()) - covered)
+    assert not missing, f"functions without a parity case: {', '.join(missing)}"
