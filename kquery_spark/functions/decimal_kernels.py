@@ -164,9 +164,7 @@ def out_of_range(context: CallContext) -> ExecutionError:
 def to_wide(vector: Vector, context: CallContext) -> Data:
     """Any decimal vector as the context's type through decimal256, rounded HALF_UP and range-checked."""
     length = 1 if vector.is_scalar else context.num_rows
-    values = vector.array(length).cast(
-        pa.decimal256(76, vector.dtype.scale)
-    )
+    values = vector.array(length).cast(pa.decimal256(76, vector.dtype.scale))
     result = fit(values, context)
     return result[0] if vector.is_scalar else result
 

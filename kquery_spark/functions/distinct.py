@@ -49,7 +49,11 @@ def per_distinct(
             sizes.append(1)
             continue
         table, index = (arg.data.dictionary, arg.data.indices) if arg.is_dictionary else _keys(arg.plain())
-        mine = index.fill_null(0).to_numpy(zero_copy_only=False) if index.null_count else index.to_numpy(zero_copy_only=False)
+        mine = (
+            index.fill_null(0).to_numpy(zero_copy_only=False)
+            if index.null_count
+            else index.to_numpy(zero_copy_only=False)
+        )
         if index.null_count:
             present &= np.asarray(index.is_valid().to_numpy(zero_copy_only=False))
         tables.append(values(table))

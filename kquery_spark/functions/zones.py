@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.types.vector import Int64s
 
-_UTC = frozenset({"UTC", "Z", "Etc/UTC", "GMT", "Etc/GMT", "UT", "GMT0", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"})
+_UTC = frozenset(
+    {"UTC", "Z", "Etc/UTC", "GMT", "Etc/GMT", "UT", "GMT0", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"}
+)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 DAY = 86_400_000_000
 _CYCLE = 146_097 * DAY  # the Gregorian calendar repeats after 400 years, weekdays included

@@ -208,11 +208,14 @@ class Oracle:
         cases, rows = [cases[i] for i in sound], [rows[i] for i in sound]
         if not cases:
             return
-        renumbered = [c.text([self._reference(i, j, a) for j, a in enumerate(c.columns)]) for i, c in enumerate(cases)]
+        renumbered = [
+            c.text([self._reference(i, j, a) for j, a in enumerate(c.columns)]) for i, c in enumerate(cases)
+        ]
         view = self._store(cases, rows, height, f"{name}-sound")
         errors = self._errors(view, renumbered, cases, rows)
         good = [
-            [tuple([None] * len(r)) if errors[i][k] else r for k, r in enumerate(rows[i])] for i in range(len(cases))
+            [tuple([None] * len(r)) if errors[i][k] else r for k, r in enumerate(rows[i])]
+            for i in range(len(cases))
         ]
         view = self._store(cases, good, height, f"{name}-good")
         select = ", ".join(f"{e} as r{i}" for i, e in enumerate(renumbered))
@@ -247,7 +250,11 @@ class Oracle:
         """A reference Spark takes for non-nullable, for analysis only."""
         if t.is_nested(arg.dtype) or arg.dtype == t.DAY_TIME:
             return cls._reference(i, j, arg)
-        defaults = {t.DATE: "date'2000-01-01'", t.TIMESTAMP_NTZ: "timestamp_ntz'2000-01-01'", t.BINARY: "X'00'"}
+        defaults = {
+            t.DATE: "date'2000-01-01'",
+            t.TIMESTAMP_NTZ: "timestamp_ntz'2000-01-01'",
+            t.BINARY: "X'00'",
+        }
         if t.is_timestamp(arg.dtype):
             default = "timestamp'2000-01-01 00:00:00'"
         else:
@@ -295,7 +302,11 @@ class Oracle:
             frame = self.spark.sql(f"select {', '.join(used)} from {view}")
             picked = frame._jdf.queryExecution().executedPlan().executeCollect()
             frame.createOrReplaceTempView("parity_one")
-            plan = self.spark.sql(f"select {texts[i]} as r, row from parity_one")._jdf.queryExecution().optimizedPlan()
+            plan = (
+                self.spark.sql(f"select {texts[i]} as r, row from parity_one")
+                ._jdf.queryExecution()
+                .optimizedPlan()
+            )
             expr = plan.projectList().head()
             output = plan.child().output()
             order = [output.apply(k).name() for k in range(output.size())]
@@ -374,7 +385,10 @@ def values_of(array: pa.Array) -> list[Any]:
     if pa.types.is_floating(dtype):
         return [bits(v, dtype) for v in array.to_pylist()]
     if pa.types.is_struct(dtype):
-        parts = [values_of(array.field(i) if array.null_count == 0 else pc.struct_field(array, [i])) for i in range(dtype.num_fields)]
+        parts = [
+            values_of(array.field(i) if array.null_count == 0 else pc.struct_field(array, [i]))
+            for i in range(dtype.num_fields)
+        ]
         valid = array.is_valid().to_pylist()
         return [tuple(p[k] for p in parts) if ok else None for k, ok in enumerate(valid)]
     if pa.types.is_map(dtype):
@@ -429,7 +443,9 @@ def check(case: Case, answer: Answer) -> list[str]:
         strict = [replace(c, null=False) for c in columns]
         nested = any(t.is_nested(a.dtype) or a.dtype == t.DAY_TIME for a in case.columns)
         if columns and not nested and case.expr(strict).nullable != answer.nullable_tight:
-            problems.append(f"nullable over non-null input {case.expr(strict).nullable}, Spark {answer.nullable_tight}")
+            problems.append(
+                f"nullable over non-null input {case.expr(strict).nullable}, Spark {answer.nullable_tight}"
+            )
     spark = values_of(answer.values)
     good = [k for k in range(len(rows)) if answer.errors[k] is None]
     bad = [k for k in range(len(rows)) if answer.errors[k] is not None]
@@ -437,14 +453,18 @@ def check(case: Case, answer: Answer) -> list[str]:
     def compare(label: str, places: Sequence[int], ours: pa.Array) -> None:
         for place, value in zip(places, values_of(ours), strict=True):
             if not close(value, spark[place], answer.dtype, case.ulps, case.relative) and len(problems) < 12:
-                problems.append(f"{label} {rows[place]!r}: {show(value, answer.dtype)}, Spark {show(spark[place], answer.dtype)}")
+                problems.append(
+                    f"{label} {rows[place]!r}: {show(value, answer.dtype)}, Spark {show(spark[place], answer.dtype)}"
+                )
 
     for label, arrays in forms(case, [rows[k] for k in good]):
         try:
             compare(label, good, run(case, columns, arrays, len(good)))
         except ExecutionError as error:
-            problems.append(f"{label} raised {error}; " + str(_first_raising(case, columns, [rows[k] for k in good])))
-    for k in (good if len(good) < 24 else good[:: max(1, len(good) // 12)]):
+            problems.append(
+                f"{label} raised {error}; " + str(_first_raising(case, columns, [rows[k] for k in good]))
+            )
+    for k in good if len(good) < 24 else good[:: max(1, len(good) // 12)]:
         literals = [literal(a, v, case.tz) for a, v in zip(case.columns, rows[k], strict=True)]
         try:
             compare("literals", [k], run(case, literals, [], 1))

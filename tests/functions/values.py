@@ -17,7 +17,14 @@ _RNG = random.Random(20)
 
 def days(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 of a proleptic Gregorian date (any year)."""
-    return int(np.datetime64(f"{year:+05d}-{month:02d}-{day:02d}" if year > 9999 or year < 0 else f"{year:04d}-{month:02d}-{day:02d}", "D").astype(np.int64))
+    return int(
+        np.datetime64(
+            f"{year:+05d}-{month:02d}-{day:02d}"
+            if year > 9999 or year < 0
+            else f"{year:04d}-{month:02d}-{day:02d}",
+            "D",
+        ).astype(np.int64)
+    )
 
 
 def micros(text: str) -> int:
@@ -48,9 +55,19 @@ DOUBLES = Arg(
 # Java 17 and 21 print different digits for these, so the engine refuses to turn them into text or decimals
 JVM_DEPENDENT = (1e23, 9.223372036854775e18, 9.223372036854776e18, -9.223372036854776e18)
 PRINTED_DOUBLES = Arg(t.DOUBLE, tuple(x for x in DOUBLES.values if x not in JVM_DEPENDENT))
-FLOATS = Arg(t.FLOAT, tuple(float(np.float32(x)) for x in (*_FLOATS, math.nan, math.inf, -math.inf, 3.4028235e38, 1.4e-45, 1.17549435e-38)))
-PRINTED_FLOATS = Arg(t.FLOAT, tuple(x for x in FLOATS.values if not 2.0**25 < abs(x) < math.inf and abs(x) > 1.2e-38 or x == 0))
-SHORT_DOUBLES = Arg(t.DOUBLE, (0.0, -0.0, 1.0, -1.0, 2.0, -2.5, 0.5, 3.7, 1e300, math.nan, math.inf, -math.inf))
+FLOATS = Arg(
+    t.FLOAT,
+    tuple(
+        float(np.float32(x))
+        for x in (*_FLOATS, math.nan, math.inf, -math.inf, 3.4028235e38, 1.4e-45, 1.17549435e-38)
+    ),
+)
+PRINTED_FLOATS = Arg(
+    t.FLOAT, tuple(x for x in FLOATS.values if x == 0 or (abs(x) > 1.2e-38 and not 2.0**25 < abs(x) < math.inf))
+)
+SHORT_DOUBLES = Arg(
+    t.DOUBLE, (0.0, -0.0, 1.0, -1.0, 2.0, -2.5, 0.5, 3.7, 1e300, math.nan, math.inf, -math.inf)
+)
 
 
 def decimals(precision: int, scale: int) -> Arg:
@@ -58,9 +75,15 @@ def decimals(precision: int, scale: int) -> Arg:
     unit = Decimal(1).scaleb(-scale)
     top = (10**precision - 1) * unit
     values = {Decimal(0), unit, -unit, top, -top, 5 * unit, -5 * unit, 15 * unit, 25 * unit, -25 * unit}
-    values |= {Decimal(x).quantize(unit) for x in ("1", "-1", "2.5", "-2.5", "0.05", "127", "-129") if abs(Decimal(x)) < top}
+    values |= {
+        Decimal(x).quantize(unit)
+        for x in ("1", "-1", "2.5", "-2.5", "0.05", "127", "-129")
+        if abs(Decimal(x)) < top
+    }
     for _ in range(12):
-        values.add(_RNG.randrange(-(10 ** _RNG.randint(1, precision)) + 1, 10 ** _RNG.randint(1, precision)) * unit)
+        values.add(
+            _RNG.randrange(-(10 ** _RNG.randint(1, precision)) + 1, 10 ** _RNG.randint(1, precision)) * unit
+        )
     kept = []
     import decimal
 
@@ -100,7 +123,9 @@ STRINGS = Arg(
     ),
 )  # fmt: skip
 WORDS = Arg(t.STRING, ("", "a", "b", "ab", "aa", ".", "X", "é", "😀", "日", "an", " "))
-BINARIES = Arg(t.BINARY, (b"", b"a", b"abc", b"\x00\xff\x80", b"hello world", bytes(range(256)), b"\xe6\x97\xa5"))
+BINARIES = Arg(
+    t.BINARY, (b"", b"a", b"abc", b"\x00\xff\x80", b"hello world", bytes(range(256)), b"\xe6\x97\xa5")
+)
 
 DATES = Arg(
     t.DATE,
@@ -113,7 +138,9 @@ DATES = Arg(
         )
     ),
 )  # fmt: skip
-WIDE_DATES = Arg(t.DATE, (*DATES.values, days(10000, 1, 1), days(-1, 6, 15), days(12345, 2, 3), days(0, 2, 29), -719529))
+WIDE_DATES = Arg(
+    t.DATE, (*DATES.values, days(10000, 1, 1), days(-1, 6, 15), days(12345, 2, 3), days(0, 2, 29), -719529)
+)
 _MOMENTS = tuple(
     micros(x)
     for x in (
@@ -126,4 +153,17 @@ _MOMENTS = tuple(
 )  # fmt: skip
 TIMESTAMPS = Arg(t.timestamp("UTC"), _MOMENTS)
 NTZ = Arg(t.TIMESTAMP_NTZ, _MOMENTS)
-INTERVALS = Arg(t.DAY_TIME, (0, 1, -1, 86_400_000_000, -86_400_000_000, 3_600_000_000, 5_400_000_001, 93_784_000_000, 31 * 86_400_000_000))
+INTERVALS = Arg(
+    t.DAY_TIME,
+    (
+        0,
+        1,
+        -1,
+        86_400_000_000,
+        -86_400_000_000,
+        3_600_000_000,
+        5_400_000_001,
+        93_784_000_000,
+        31 * 86_400_000_000,
+    ),
+)

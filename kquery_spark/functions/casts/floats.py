@@ -17,7 +17,47 @@ from kquery_spark.types import names as t
 CONTEXT = decimal.Context(prec=400, Emax=999999, Emin=-999999)
 
 
-_INSIGNIFICANT = (0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 9, 10, 10, 10, 11, 11)
+_INSIGNIFICANT = (
+    0,
+    0,
+    0,
+    0,
+    1,
+    1,
+    1,
+    2,
+    2,
+    2,
+    3,
+    3,
+    3,
+    3,
+    4,
+    4,
+    4,
+    5,
+    5,
+    5,
+    6,
+    6,
+    6,
+    6,
+    7,
+    7,
+    7,
+    8,
+    8,
+    8,
+    9,
+    9,
+    9,
+    9,
+    10,
+    10,
+    10,
+    11,
+    11,
+)
 
 
 def shortest(value: float, single: bool = False) -> str:
@@ -92,7 +132,9 @@ def text_array(data: pa.Array) -> pa.Array:
     """A float or double array as Java prints it."""
     single = data.type == t.FLOAT
     size = pc.abs(data)
-    common = pc.and_(pc.less(size, pa.scalar(1e7, data.type)), pc.greater_equal(size, pa.scalar(1e-3, data.type)))
+    common = pc.and_(
+        pc.less(size, pa.scalar(1e7, data.type)), pc.greater_equal(size, pa.scalar(1e-3, data.type))
+    )
     common = pc.or_(common, pc.equal(data, pa.scalar(0.0, data.type)))
     text = data.cast(t.STRING)
     text = pc.if_else(pc.match_substring(text, "."), text, pc.binary_join_element_wise(text, ".0", ""))

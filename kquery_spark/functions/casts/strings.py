@@ -107,15 +107,15 @@ def _string_float(vector: Vector, context: CallContext) -> Data:
         text = value.strip(_JAVA_TRIM)
         if _FLOAT.fullmatch(text):
             if text[-1] in "yN":
-                return _SPECIAL[text.lower().removeprefix("+").removeprefix("-")] * (-1 if text[0] == "-" else 1)
+                return _SPECIAL[text.lower().removeprefix("+").removeprefix("-")] * (
+                    -1 if text[0] == "-" else 1
+                )
             return float(pa.scalar(text.rstrip("fFdD")).cast(context.dtype).as_py())
         if _HEX_FLOAT.fullmatch(text):
             return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" and "p" in text.lower() else text)
         return _SPECIAL.get(value.strip().lower())
 
-    return parse(
-        vector, context, r"\A-?[0-9]{1,30}(\.[0-9]{1,30})?\z", lambda a: a.cast(context.dtype), slow
-    )
+    return parse(vector, context, r"\A-?[0-9]{1,30}(\.[0-9]{1,30})?\z", lambda a: a.cast(context.dtype), slow)
 
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -143,7 +143,8 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
             if integer_digits > 38:
                 if ansi:
                     raise ExecutionError(
-                        "NUMERIC_OUT_OF_SUPPORTED_RANGE", f"The value {value} cannot be interpreted as a numeric."
+                        "NUMERIC_OUT_OF_SUPPORTED_RANGE",
+                        f"The value {value} cannot be interpreted as a numeric.",
                     )
                 return _NULL
             if number.adjusted() < -60:
@@ -163,7 +164,6 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
 
 
 _NULL = decimal.Decimal("NaN")
-
 
 
 def parse_decimal(vector: Vector, context: CallContext, fast: Any, slow: Callable[[str], Any]) -> pa.Array:

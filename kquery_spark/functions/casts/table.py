@@ -102,7 +102,9 @@ _ORDER = (t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE)
 
 def _holds_all(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether every integer or decimal of ``source`` is a value of the decimal ``target``."""
-    digits, scale = (source.precision, source.scale) if t.is_decimal(source) else (_INTEGRAL_DIGITS[source], 0)
+    digits, scale = (
+        (source.precision, source.scale) if t.is_decimal(source) else (_INTEGRAL_DIGITS[source], 0)
+    )
     return bool(target.precision - target.scale >= digits - scale and target.scale >= scale)
 
 
@@ -114,14 +116,12 @@ def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
     if target == t.STRING:
         return source != t.BINARY
     if source in _ORDER and target in _ORDER:
-        return _ORDER.index(source) <= _ORDER.index(target)
+        return bool(_ORDER.index(source) <= _ORDER.index(target))
     if t.is_decimal(target) and (t.is_decimal(source) or t.is_integral(source)):
         return _holds_all(source, target)
-    if t.is_decimal(source):
-        return t.is_integral(target) and source.scale == 0 and source.precision < _INTEGRAL_DIGITS[target]
     stamps = (pa.types.is_timestamp(source) or source == t.DATE) and pa.types.is_timestamp(target)
     seconds = {family(source), family(target)} == {"integral", "timestamp"} and t.LONG in (source, target)
-    return stamps or seconds
+    return bool(stamps or seconds)
 
 
 def can_be_null(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:

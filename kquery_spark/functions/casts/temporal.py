@@ -109,7 +109,9 @@ def zone_offset(text: str) -> int | str | None:
     body = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body)
     match = _OFFSET.fullmatch(body)
     if match:
-        hours, minutes, seconds = (int(next((g for g in match.group(*ks) if g), 0)) for ks in ((2, 5, 8), (3, 6, 9), (4, 7, 10)))
+        hours, minutes, seconds = (
+            int(next((g for g in match.group(*ks) if g), 0)) for ks in ((2, 5, 8), (3, 6, 9), (4, 7, 10))
+        )
         if hours > 18 or minutes > 59 or seconds > 59 or (hours == 18 and (minutes or seconds)):
             return None
         return (hours * 3600 + minutes * 60 + seconds) * (-1 if match[1] == "-" else 1)
@@ -151,7 +153,9 @@ def parse_timestamp(value: str, tz: str | None) -> int | None:
         instant = local - zone * 1_000_000
         return instant if abs(instant) <= _MAX else None
     if abs(local) > _MAX - 2 * _DAY:
-        raise Unsupported("A timestamp at the end of the range of bigint in a region's time is not supported.")
+        raise Unsupported(
+            "A timestamp at the end of the range of bigint in a region's time is not supported."
+        )
     return int(zones.to_instants(np.array([local], np.int64), zone)[0])
 
 

@@ -41,7 +41,29 @@ NUMBER_TEXTS = Arg(
         "1.8014398509481985e16", "7.038531e-26", "9007199254740993", "1e2147483648", "true", "1l", "5L",
     ),
 )  # fmt: skip
-BOOL_TEXTS = Arg(t.STRING, ("true", "TRUE", " t ", "T", "y", "Yes", "1", "false", "F", "n", "NO", "0", "", "tr", "2", "\ttrue\n", "on", "off"))
+BOOL_TEXTS = Arg(
+    t.STRING,
+    (
+        "true",
+        "TRUE",
+        " t ",
+        "T",
+        "y",
+        "Yes",
+        "1",
+        "false",
+        "F",
+        "n",
+        "NO",
+        "0",
+        "",
+        "tr",
+        "2",
+        "\ttrue\n",
+        "on",
+        "off",
+    ),
+)
 DATE_TEXTS = Arg(
     t.STRING,
     (
@@ -64,14 +86,30 @@ STAMP_TEXTS = Arg(
     ),
 )  # fmt: skip
 LA = "America/Los_Angeles"
-for target in (t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.decimal(5, 2), t.decimal(10, 0), t.decimal(18, 4), t.decimal(38, 10), t.decimal(38, 38), t.decimal(20, 3)):
+for target in (
+    t.BYTE,
+    t.SHORT,
+    t.INT,
+    t.LONG,
+    t.FLOAT,
+    t.DOUBLE,
+    t.decimal(5, 2),
+    t.decimal(10, 0),
+    t.decimal(18, 4),
+    t.decimal(38, 10),
+    t.decimal(38, 38),
+    t.decimal(20, 3),
+):
     CASES += _modes(NUMBER_TEXTS, target)
 CASES += _modes(BOOL_TEXTS, t.BOOL)
 CASES += _modes(DATE_TEXTS, t.DATE)
 for zone in ("UTC", LA):
     CASES += _modes(STAMP_TEXTS, t.timestamp("UTC"), tz=zone)
 CASES += _modes(STAMP_TEXTS, t.TIMESTAMP_NTZ)
-CASES += _modes(Arg(t.STRING, ("294247-01-10 04:00:54.775807", "294247-01-10 04:00:54.775808", "294248-01-01")), t.timestamp("UTC"))
+CASES += _modes(
+    Arg(t.STRING, ("294247-01-10 04:00:54.775807", "294247-01-10 04:00:54.775808", "294248-01-01")),
+    t.timestamp("UTC"),
+)
 CASES += [cast_case(v.STRINGS, t.BINARY)]
 printed = [s for s in NUMERIC if not t.is_fractional(s.dtype)]
 for source in (*printed, v.PRINTED_FLOATS, v.PRINTED_DOUBLES, v.BOOLS, v.WIDE_DATES, v.NTZ):
