@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.frontends.catalyst.jvm import Jvm
-from kquery_spark.frontends.catalyst.tree import CatalystNode, parse_plan
+from kquery_spark.frontends.catalyst.tree import CatalystNode, parse_expression, parse_plan
 from kquery_spark.frontends.catalyst.values import from_text
 
 EvalMode = Literal["ANSI", "TRY", "LEGACY"]
@@ -63,6 +63,9 @@ class Facts(Protocol):
 
     def strings(self, node: CatalystNode, field: str) -> list[str]:
         """A field that is a ``Seq[String]``, which the JSON prints joined and cut."""
+
+    def output(self, node: CatalystNode) -> list[CatalystNode]:
+        """The attributes a plan node puts out, for nodes whose constructor does not say."""
 
     def jvm_object(self, node: CatalystNode) -> Any:
         """The py4j object of a node: a relation to look into, a subtree to leave to Spark."""
@@ -179,6 +182,13 @@ class FactFetcher:
     def strings(self, node: CatalystNode, field: str) -> list[str]:
         """See :class:`Facts`."""
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
+
+    @_fetching
+    def output(self, node: CatalystNode) -> list[CatalystNode]:
+        """See :class:`Facts`."""
+        attributes = self.jvm_object(node).output().toIndexedSeq()
+        texts = self._jvm.strings(attributes.map(self._jvm.getter(_TREE, "toJSON")))
+        return [parse_expression(text) for text in texts]
 
     @_fetching
     def jvm_object(self, node: CatalystNode) -> Any:

@@ -119,8 +119,7 @@ def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
     if valid is not None:
         values = values[valid]
     if groups.count == 1:
-        with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
-            return np.array([values.sum()])
+        return np.array([values.sum()])
     return np.bincount(ids, weights=values, minlength=groups.count)
 
 

@@ -1,0 +1,24 @@
+"""Catalyst expressions as engine expressions, by family; the rest comes from the function registry."""
+
+from kquery_spark.frontends.catalyst.expressions import (
+    aggregates,
+    casts,
+    conditional,
+    decimals,
+    declined,
+    predicates,
+    values,
+)
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+
+__all__ = [
+    "EXPRESSIONS",
+    "Translator",
+    "aggregates",
+    "casts",
+    "conditional",
+    "decimals",
+    "declined",
+    "predicates",
+    "values",
+]

@@ -1,0 +1,36 @@
+"""Casts, in the mode each was made with."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Cast, Expr
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.functions.casts import can_raise, check_cast
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.types import names as t
+
+
+@EXPRESSIONS.handles("Cast", family="casts", partly="pairs of types that the engine casts exactly as Spark")
+def cast(node: CatalystNode, translate: Translator) -> Expr:
+    """A cast; the mode is asked for only where a value may not fit."""
+    child = translate(node.child("child"))
+    target = translate.type(node["dataType"])
+    if child.dtype == target:
+        return child
+    check_cast(child.dtype, target)
+    matters = can_raise(child.dtype, target, EvalMode.ANSI)
+    mode = translate.eval_mode(node) if matters else EvalMode.ANSI
+    return Cast(child, target, mode, translate.zone(node))
+
+
+@EXPRESSIONS.handles("CheckOverflow", family="casts")
+def check_overflow(node: CatalystNode, translate: Translator) -> Expr:
+    """Rounding to a decimal type; what does not fit is NULL or an error, as the node says."""
+    child = translate(node.child("child"))
+    target = translate.type(node["dataType"])
+    if not t.is_decimal(child.dtype):
+        raise Unsupported(f"CheckOverflow of {t.spark_name(child.dtype)} stays with Spark")
+    if child.dtype == target:
+        return child
+    return Cast(child, target, EvalMode.TRY if node["nullOnOverflow"] else EvalMode.ANSI, translate.time_zone)

@@ -1,0 +1,50 @@
+"""CASE, IF and COALESCE."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Call, Case, Expr
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.scope import same_type
+from kquery_spark.frontends.catalyst.tree import CatalystNode, case_parts
+from kquery_spark.functions.registry import for_catalyst
+from kquery_spark.types import names as t
+
+
+@EXPRESSIONS.handles("CaseWhen", family="conditional")
+def case_when(node: CatalystNode, translate: Translator) -> Expr:
+    """CASE WHEN."""
+    pairs, otherwise = case_parts(node)
+    branches = tuple((translate(condition), translate(value)) for condition, value in pairs)
+    return _case(Case(branches, None if otherwise is None else translate(otherwise)))
+
+
+@EXPRESSIONS.handles("If", family="conditional")
+def if_(node: CatalystNode, translate: Translator) -> Expr:
+    """IF(condition, a, b)."""
+    condition, yes, no = (translate(node.child(f)) for f in ("predicate", "trueValue", "falseValue"))
+    return _case(Case(((condition, yes),), no))
+
+
+@EXPRESSIONS.handles("Coalesce", family="conditional")
+def coalesce(node: CatalystNode, translate: Translator) -> Expr:
+    """COALESCE(a, b, ...)."""
+    function = for_catalyst("Coalesce")
+    if function is not None:
+        return translate.call(function, node)
+    args = [translate(child) for child in node.children]
+    if len(args) == 1:
+        return args[0]
+    return _case(Case(tuple((Call.of("isnotnull", a), a) for a in args[:-1]), args[-1]))
+
+
+def _case(case: Case) -> Case:
+    """The case, all of whose values must be of one type."""
+    values = [value for _, value in case.branches]
+    if case.otherwise is not None:
+        values.append(case.otherwise)
+    for value in values:
+        if not same_type(value.dtype, case.dtype):
+            have = f"{t.spark_name(case.dtype)} and {t.spark_name(value.dtype)}"
+            raise Unsupported(f"the branches of a CASE have different types, {have}")
+    return case

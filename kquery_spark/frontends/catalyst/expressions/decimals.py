@@ -1,0 +1,53 @@
+"""Decimals as longs: what Spark's optimizer makes of sums and averages of short decimals."""
+
+from __future__ import annotations
+
+import decimal
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
+from kquery_spark.frontends.catalyst.expressions.aggregates import aggregate_call
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.functions.registry import EvalMode, for_catalyst
+from kquery_spark.types import names as t
+
+
+@EXPRESSIONS.handles("UnscaledValue", family="decimals")
+def unscaled_value(node: CatalystNode, translate: Translator) -> Expr:
+    """The digits of a decimal as a long; Spark writes it only where they fit."""
+    function = for_catalyst("UnscaledValue")
+    if function is not None:
+        return translate.call(function, node)
+    child = translate(node.children[0])
+    if not t.is_decimal(child.dtype) or child.dtype.precision > 18:
+        raise Unsupported(f"UnscaledValue of {t.spark_name(child.dtype)} stays with Spark")
+    if not child.dtype.scale:
+        return Cast(child, t.LONG, EvalMode.ANSI, translate.time_zone)
+    power = Literal(decimal.Decimal(10**child.dtype.scale), t.decimal(child.dtype.scale + 1, 0))
+    return Cast(Call.of("multiply", child, power), t.LONG, EvalMode.ANSI, translate.time_zone)
+
+
+@EXPRESSIONS.handles("MakeDecimal", family="decimals")
+def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
+    """A decimal of digits in a long; over a sum of digits it is the sum of the decimals."""
+    target = t.decimal(node["precision"], node["scale"])
+    child = node.child("child")
+    if child.cls == "AggregateExpression" and translate.aggregates is not None:
+        call = aggregate_call(child, translate)
+        if call.function == "sum" and child.children[0].children[0].cls == "UnscaledValue":
+            inner = _arguments(translate)(child.children[0].children[0].children[0])
+            whole = AggregateCall.of(
+                "sum", inner, distinct=call.distinct, condition=call.condition, mode=call.mode
+            )
+            if whole.dtype == target:
+                return translate.aggregates.column(whole)
+    value = translate(child)
+    wide = Cast(value, t.decimal(19, 0), EvalMode.ANSI, translate.time_zone)
+    power = Literal(decimal.Decimal(1).scaleb(-target.scale), t.decimal(max(target.scale, 1), target.scale))
+    mode = EvalMode.TRY if node["nullOnOverflow"] else EvalMode.ANSI
+    return Cast(Call.of("multiply", wide, power), target, mode, translate.time_zone)
+
+
+def _arguments(translate: Translator) -> Translator:
+    return translate.arguments if translate.arguments is not None else translate

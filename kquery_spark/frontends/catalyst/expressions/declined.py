@@ -1,0 +1,39 @@
+"""Expressions that stay with Spark for a reason worth a sentence of its own."""
+
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS
+
+EXPRESSIONS.declines(
+    "user code",
+    PythonUDF="a Python UDF runs in Spark",
+    PythonUDAF="a Python aggregate function runs in Spark",
+    PythonUDTF="a Python table function runs in Spark",
+    ScalaUDF="a Scala or Java UDF runs in Spark",
+    ScalaAggregator="a Scala or Java aggregate function runs in Spark",
+    HiveSimpleUDF="a Hive UDF runs in Spark",
+    HiveGenericUDF="a Hive UDF runs in Spark",
+    Invoke="a function that Spark calls as a Java method runs in Spark",
+    StaticInvoke="a function that Spark calls as a Java method runs in Spark",
+)
+EXPRESSIONS.declines(
+    "not repeatable",
+    Rand="random numbers are drawn by Spark",
+    Randn="random numbers are drawn by Spark",
+    RandStr="random strings are drawn by Spark",
+    Uuid="random identifiers are drawn by Spark",
+    Shuffle="random orders are drawn by Spark",
+    MonotonicallyIncreasingID="ids that depend on Spark's partitions are made by Spark",
+    SparkPartitionID="the number of a Spark partition is known to Spark only",
+    InputFileName="the name of the file being read is known to Spark only",
+    InputFileBlockStart="the part of the file being read is known to Spark only",
+    InputFileBlockLength="the part of the file being read is known to Spark only",
+)
+EXPRESSIONS.declines(
+    "subqueries",
+    OuterReference="a correlated subquery that Spark did not turn into a join stays with Spark",
+    Exists="an EXISTS that Spark did not turn into a join stays with Spark",
+    ListQuery="an IN subquery that Spark did not turn into a join stays with Spark",
+    InSubquery="an IN subquery that Spark did not turn into a join stays with Spark",
+    LateralSubquery="a lateral subquery stays with Spark",
+    BloomFilterMightContain="a Bloom filter outside of a filter's conjunction stays with Spark",
+    DynamicPruningSubquery="dynamic pruning outside of a filter's conjunction stays with Spark",
+)

@@ -1,0 +1,51 @@
+"""IN lists, LIKE and comparisons that need more than the registry knows."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Call, Expr, InList, Literal
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.expressions.values import as_literal
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.values import scalar
+from kquery_spark.functions.registry import for_catalyst
+from kquery_spark.types import names as t
+
+
+@EXPRESSIONS.handles("In", family="predicates")
+def in_list(node: CatalystNode, translate: Translator) -> Expr:
+    """``a IN (b, c)``: a list of constants, or equalities where there are columns in it."""
+    child = translate(node.child("value"))
+    items = [translate(item) for item in node.child_list("list")]
+    if not items:
+        raise Unsupported("an empty IN list stays with Spark")
+    if all(isinstance(item, Literal) and item.dtype == child.dtype for item in items):
+        return InList(child, tuple(item for item in items if isinstance(item, Literal)))
+    return reduce(lambda a, b: Call.of("or", a, b), (Call.of("eq", child, item) for item in items))
+
+
+@EXPRESSIONS.handles("InSet", family="predicates")
+def in_set(node: CatalystNode, translate: Translator) -> Expr:
+    """A long IN list, whose values are not in the JSON."""
+    child = translate(node.child("child"))
+    values = translate.facts.in_set_values(node, child.dtype)
+    return InList(child, tuple(as_literal(scalar(value, child.dtype)) for value in values))
+
+
+@EXPRESSIONS.handles("Like", family="predicates", partly="a pattern that is a constant")
+def like(node: CatalystNode, translate: Translator) -> Expr:
+    """``a LIKE b``, the escape character being the third argument where it is not the usual one."""
+    function = for_catalyst("Like")
+    if function is None:
+        raise Unsupported("LIKE stays with Spark")
+    left, right = translate(node.child("left")), translate(node.child("right"))
+    if not isinstance(right, Literal):
+        raise Unsupported("LIKE with a pattern that is not a constant stays with Spark")
+    # The JSON loses the escape character; a pattern of wildcards alone cannot contain it.
+    plain = right.value is None or not right.value.strip("%_")
+    escape = "\\" if plain else translate.facts.escape_char(node)
+    if escape == "\\":
+        return Call.of(function.name, left, right)
+    return Call.of(function.name, left, right, Literal(escape, t.STRING))

@@ -1,0 +1,133 @@
+"""Turns Catalyst expressions into engine expressions, over the columns of one imported subtree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import AggregateCall, Call, Column, Expr
+from kquery_spark.frontends.catalyst.facts import Facts
+from kquery_spark.frontends.catalyst.support import Table
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.types import arrow_type
+from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
+from kquery_spark.types import names as t
+
+MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
+
+# Fields that are no arguments. A function with another such field must have a handler of its own.
+_MODE_FIELDS = ("evalMode", "evalContext")
+_FLAG_FIELDS = ("failOnError", "ansiEnabled")
+_ZONE_FIELD = "timeZoneId"
+
+
+class Subqueries(Protocol):
+    """Where the scalar subqueries of a node's expressions go."""
+
+    def scalar(self, node: CatalystNode) -> Column:
+        """The column that will hold the value of a ScalarSubquery."""
+
+
+class AggregateSink(Protocol):
+    """Where the aggregate functions of an Aggregate's results go."""
+
+    def column(self, call: AggregateCall) -> Column:
+        """The column that will hold the value of an aggregate call."""
+
+
+class Translator:
+    """Engine expressions for one plan node.
+
+    ``columns`` are the input columns by expression id (None where two inputs have the same id).
+    ``subqueries`` and ``aggregates`` are given where such expressions are allowed; ``arguments`` translates
+    what is inside of an aggregate.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[int, Column | None],
+        facts: Facts,
+        time_zone: str,
+        subqueries: Subqueries | None = None,
+        aggregates: AggregateSink | None = None,
+        arguments: Translator | None = None,
+    ) -> None:
+        self.columns = columns
+        self.facts = facts
+        self.time_zone = time_zone
+        self.subqueries = subqueries
+        self.aggregates = aggregates
+        self.arguments = arguments
+
+    def __call__(self, node: CatalystNode) -> Expr:
+        """The engine's expression; Unsupported says why there is none."""
+        entry = EXPRESSIONS.entries.get(node.cls)
+        try:
+            if entry is not None:
+                if entry.handler is None:
+                    raise Unsupported(entry.note)
+                return entry.handler(node, self)
+            function = for_catalyst(node.cls)
+            if function is not None:
+                return self.call(function, node)
+        except PlanError as error:
+            raise Unsupported(f"{node.cls}: {error}") from error
+        raise Unsupported(f"the expression {node.cls.rsplit('.', 1)[-1]} stays with Spark")
+
+    def call(self, function: Function, node: CatalystNode) -> Expr:
+        """A registered function whose arguments are the node's children in their order."""
+        if not function.deterministic:
+            raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
+        args = [self(child) for child in node.children]
+        self.check_fields(node)
+        mode = self.mode(node, function, args)
+        return Call.of(function.name, *args, mode=mode, tz=self.zone(node))
+
+    def check_fields(self, node: CatalystNode, *known: str) -> None:
+        """Raises Unsupported unless all other fields than known or common ones name the children in order."""
+        indexes: list[Any] = []
+        for name, value in node.fields.items():
+            if name in known or name in _MODE_FIELDS or name in _FLAG_FIELDS or name == _ZONE_FIELD:
+                continue
+            indexes.extend(value if type(value) is list else (value,))
+        if indexes != list(range(len(node.children))) or any(type(i) is not int for i in indexes):
+            raise Unsupported(f"{node.cls} has a parameter that the engine does not know")
+
+    def mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
+        """The evaluation mode of a call, asked for only where it can matter."""
+        for flag in _FLAG_FIELDS:
+            if flag in node.fields:
+                return EvalMode.ANSI if node[flag] else EvalMode.LEGACY
+        if not any(name in node.fields for name in _MODE_FIELDS):
+            return EvalMode.ANSI
+        if args and t.is_fractional(args[0].dtype) and function.name in ("add", "subtract", "multiply"):
+            return EvalMode.ANSI
+        return self.eval_mode(node)
+
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        """The evaluation mode the JSON does not carry."""
+        return MODES[self.facts.eval_mode(node)]
+
+    def zone(self, node: CatalystNode) -> str:
+        """The time zone an expression computes in."""
+        zone = node.fields.get(_ZONE_FIELD)
+        return self.time_zone if zone is None else str(zone)
+
+    def type(self, spark: Any) -> pa.DataType:
+        """The Arrow type of a Spark type in JSON."""
+        if type(spark) is not str:
+            return arrow_type(spark, self.time_zone)
+        key = (spark, self.time_zone)
+        found = _TYPES.get(key)
+        if found is None:
+            found = _TYPES[key] = arrow_type(spark, self.time_zone)
+        return found
+
+
+_TYPES: dict[tuple[str, str], pa.DataType] = {}
+
+Handler = Callable[[CatalystNode, Translator], Expr]
+EXPRESSIONS: Table[Handler] = Table()

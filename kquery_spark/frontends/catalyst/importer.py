@@ -1,0 +1,147 @@
+"""The Catalyst importer: Spark's optimized plan in, the engine's logical plan out, or the reason why not.
+
+What the engine cannot do stays with Spark, by subtree. An unsupported subtree below becomes a hand-over:
+Spark computes its rows and feeds them to the engine. Below an unsupported node, the supported subtrees are
+accelerated one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import columns_of
+from kquery_spark.frontends.catalyst.expressions import EXPRESSIONS
+from kquery_spark.frontends.catalyst.facts import Facts
+from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
+from kquery_spark.frontends.catalyst.plans.context import Relations
+from kquery_spark.frontends.catalyst.scope import exactly
+from kquery_spark.frontends.catalyst.settings import SessionSettings
+from kquery_spark.frontends.catalyst.support import Level, Row
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.functions.aggregate_registry import aggregate_functions
+from kquery_spark.functions.registry import functions
+from kquery_spark.logical import (
+    Filter,
+    Input,
+    LogicalPlan,
+    Projection,
+    Scan,
+    Union,
+    transform_plan,
+    walk_plan,
+)
+from kquery_spark.sources.base import Source
+
+# Settings that matter to files only: a file scan is declined for them, not the query.
+_FILE_SETTINGS = (
+    "spark.sql.parquet.",
+    "spark.sql.files.",
+    "spark.sql.orc.",
+    "spark.sql.legacy.parquet.",
+    "spark.sql.legacy.csv.",
+    "spark.sql.legacy.json.",
+)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A plan of the engine for a Catalyst subtree.
+
+    ``output`` are the plan's column names in the order of Spark's output, where a name may come twice;
+    ``inputs`` the subtrees that Spark computes for it; ``declined`` the nodes that caused these, each with a
+    sentence.
+    """
+
+    plan: LogicalPlan
+    output: tuple[str, ...]
+    inputs: tuple[Handover, ...]
+    declined: tuple[tuple[CatalystNode, str], ...]
+
+
+class Importer:
+    """Imports subtrees of one optimized plan."""
+
+    def __init__(self, facts: Facts, relations: Relations, settings: SessionSettings) -> None:
+        self._facts = facts
+        self._relations = relations
+        self._settings = settings
+        self._sources: dict[int, Source] = {}
+
+    def import_plan(self, node: CatalystNode) -> Imported:
+        """The engine's plan of a subtree; raises Unsupported when the node itself cannot be in the engine."""
+        for name, value in self._settings.unexpected().items():
+            if not name.startswith(_FILE_SETTINGS):
+                raise Unsupported(f"the engine does not follow the setting {name}={value}")
+        context = Context(self._facts, self._relations, self._settings, self._sources)
+        scope = context.subtree(node)
+        plan = exactly(scope, dict.fromkeys(scope.names()))
+        plan, inputs = _narrowed(plan, context.inputs)
+        return Imported(plan, scope.names(), inputs, tuple(context.declined))
+
+
+def accelerated_roots(importer: Importer, root: CatalystNode) -> list[tuple[CatalystNode, Imported]]:
+    """The maximal subtrees that the engine can compute, each with its plan.
+
+    That is the root itself where it can be imported. Below a node that stays with Spark only subtrees that do
+    more than pass rows on are worth a hand-over.
+    """
+    roots: list[tuple[CatalystNode, Imported]] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        try:
+            imported = importer.import_plan(node)
+        except Unsupported:
+            stack.extend(reversed(node.children))
+            continue
+        if node is root or does_work(imported.plan):
+            roots.append((node, imported))
+    return roots
+
+
+def does_work(plan: LogicalPlan) -> bool:
+    """Whether a plan does more than read, select, compute and pass on rows."""
+    return any(not isinstance(node, Scan | Projection | Filter | Input | Union) for node in walk_plan(plan))
+
+
+def support_table() -> list[Row]:
+    """Every Catalyst class that is known, with its support, for the documentation."""
+    rows = [Row("plan", e.family, e.cls, e.level, e.note) for e in PLANS.entries.values()]
+    rows += [Row("expression", e.family, e.cls, e.level, e.note) for e in EXPRESSIONS.entries.values()]
+    taken = set(EXPRESSIONS.entries)
+    for function in functions().values():
+        rows += [
+            Row("expression", "functions", cls, Level.FULL, function.name)
+            for cls in function.catalyst
+            if cls not in taken
+        ]
+    for aggregate in aggregate_functions().values():
+        rows += [
+            Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name) for cls in aggregate.catalyst
+        ]
+    return sorted(rows, key=lambda row: (row.kind, row.family, row.cls))
+
+
+def _narrowed(plan: LogicalPlan, inputs: list[Handover]) -> tuple[LogicalPlan, tuple[Handover, ...]]:
+    """The plan with hand-overs of only those columns that something reads."""
+    if not inputs:
+        return plan, ()
+    used = set(plan.schema.names)
+    for node in walk_plan(plan):
+        used |= columns_of(*node.expressions)
+        if isinstance(node, Union):
+            used.update(name for child in node.inputs for name in child.schema.names)
+    kept: dict[str, Handover] = {}
+    for handover in inputs:
+        places = [i for i, name in enumerate(handover.schema.names) if name in used] or [0]
+        schema = pa.schema([handover.schema.field(i) for i in places])
+        positions = tuple(handover.positions[i] for i in places)
+        kept[handover.key] = replace(handover, schema=schema, positions=positions)
+
+    def narrow(node: LogicalPlan) -> LogicalPlan:
+        return Input(node.name, kept[node.key].schema, node.key) if isinstance(node, Input) else node
+
+    return transform_plan(plan, narrow), tuple(kept.values())

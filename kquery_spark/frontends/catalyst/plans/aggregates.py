@@ -1,0 +1,78 @@
+"""Aggregate: Spark's arbitrary results over groups as a pure Aggregate and a Projection above it."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import AggregateCall, Column, Expr, Named, columns_of
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.plans.projections import compute
+from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
+from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import Aggregate
+
+
+class _Calls:
+    """The different aggregate calls of one Aggregate, each with the name of its column."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.named: list[Named] = []
+        self.wanted: str | None = None
+
+    def column(self, call: AggregateCall) -> Column:
+        """See AggregateSink."""
+        for known in self.named:
+            if known.expr == call:
+                return known.column
+        name = self._context.names.fresh(call.function if self.wanted is None else self.wanted)
+        self.named.append(Named(call, name))
+        return self.named[-1].column
+
+
+@PLANS.handles("Aggregate", family="aggregates")
+def aggregate(node: CatalystNode, context: Context) -> Scope:
+    """GROUP BY, DISTINCT and global aggregates."""
+    child = context.feed(node.children[0])
+    below, above = ScalarSubqueries(context), ScalarSubqueries(context)
+    arguments = context.translator(child.columns, below)
+    keys = _keys(
+        node.trees("groupingExpressions"), [arguments(g) for g in node.trees("groupingExpressions")], context
+    )
+    calls = _Calls(context)
+    translate = context.translator(child.columns, above, calls, arguments)
+    items: list[tuple[int, str, Expr]] = []
+    for item in node.trees("aggregateExpressions"):
+        direct = item.cls == "Alias" and item.children[0].cls in ("AggregateExpression", "MakeDecimal")
+        calls.wanted = item["name"] if direct else None
+        items.append((item["exprId"], item["name"], _over_keys(translate(item), keys)))
+    plan = Aggregate(below.attach(child.plan), keys, tuple(calls.named))
+    joined = above.attach(plan)
+    known = set(joined.schema.names)
+    for _, name, expr in items:
+        if not columns_of(expr) <= known:
+            raise Unsupported(f"{name} is neither grouped by nor aggregated")
+    return compute(joined, items, context)
+
+
+def _keys(nodes: tuple[CatalystNode, ...], exprs: list[Expr], context: Context) -> tuple[Named, ...]:
+    keys: dict[str, Named] = {}
+    for node, expr in zip(nodes, exprs, strict=True):
+        check_key(expr.dtype)
+        if any(known.expr == expr for known in keys.values()):
+            continue
+        name = (
+            expr.name if isinstance(expr, Column) else context.names.fresh(node.fields.get("name") or "key")
+        )
+        keys[name] = Named(expr, name)
+    return tuple(keys.values())
+
+
+def _over_keys(expr: Expr, keys: tuple[Named, ...]) -> Expr:
+    """The expression with each part that is a grouping expression replaced by that key's column."""
+    for key in keys:
+        if expr == key.expr:
+            return key.column
+    if not expr.children:
+        return expr
+    return expr.with_children([_over_keys(child, keys) for child in expr.children])

@@ -1,0 +1,135 @@
+"""One import: where handlers find their children's plans, and where what stays with Spark is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Column
+from kquery_spark.frontends.catalyst.expressions import Translator
+from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries
+from kquery_spark.frontends.catalyst.facts import Facts
+from kquery_spark.frontends.catalyst.relations import Relation
+from kquery_spark.frontends.catalyst.scope import Names, Scope
+from kquery_spark.frontends.catalyst.settings import SessionSettings
+from kquery_spark.frontends.catalyst.support import Table
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.types import arrow_type
+from kquery_spark.logical import Input
+from kquery_spark.sources.base import Source
+
+
+class Relations(Protocol):
+    """Describes leaves; see RelationReader."""
+
+    def read(self, node: CatalystNode) -> Relation:
+        """What a leaf of the plan reads."""
+
+
+@dataclass(frozen=True)
+class Handover:
+    """A subtree that Spark computes and whose rows feed the engine as ``logical.Input(key=key)``.
+
+    ``positions`` are the columns of the node's output that the engine wants, in the order of ``schema``,
+    which has the engine's names and types for them.
+    """
+
+    key: str
+    node: CatalystNode
+    schema: pa.Schema
+    positions: tuple[int, ...]
+
+
+class Declined(Unsupported):
+    """Unsupported, with the node it began at: nodes that would only pass rows on let it through."""
+
+    def __init__(self, node: CatalystNode, reason: str) -> None:
+        super().__init__(reason)
+        self.node = node
+
+
+class Context:
+    """The state of one import."""
+
+    def __init__(
+        self, facts: Facts, relations: Relations, settings: SessionSettings, sources: dict[int, Source]
+    ) -> None:
+        self.facts = facts
+        self.relations = relations
+        self.settings = settings
+        self.sources = sources
+        self.names = Names()
+        self.inputs: list[Handover] = []
+        self.declined: list[tuple[CatalystNode, str]] = []
+
+    def subtree(self, node: CatalystNode) -> Scope:
+        """The engine's plan of a subtree; raises Declined with the node that cannot be in the engine."""
+        entry = PLANS.entries.get(node.cls)
+        marks = self.names.mark(), len(self.inputs), len(self.declined)
+        try:
+            if entry is None:
+                raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} stays with Spark")
+            if entry.handler is None:
+                raise Unsupported(entry.note)
+            return entry.handler(node, self)
+        except (Unsupported, PlanError, RecursionError) as error:
+            self.names.rollback(marks[0])
+            del self.inputs[marks[1] :]
+            del self.declined[marks[2] :]
+            if isinstance(error, Declined):
+                raise
+            raise Declined(node, _reason(error)) from error
+
+    def feed(self, node: CatalystNode) -> Scope:
+        """The engine's plan of a subtree, or Spark's rows of it where the engine has none."""
+        try:
+            return self.subtree(node)
+        except Declined as error:
+            scope = self._hand_over(node)
+            self.declined.append((error.node, error.reason))
+            return scope
+
+    def translator(
+        self,
+        columns: Mapping[int, Column | None],
+        subqueries: Subqueries | None = None,
+        aggregates: AggregateSink | None = None,
+        arguments: Translator | None = None,
+    ) -> Translator:
+        """A translator of expressions over these columns."""
+        return Translator(columns, self.facts, self.settings.time_zone, subqueries, aggregates, arguments)
+
+    def _hand_over(self, node: CatalystNode) -> Scope:
+        attributes = node.trees("output") if "output" in node.fields else self.facts.output(node)
+        fields, output, positions = [], [], []
+        for position, attribute in enumerate(attributes):
+            try:
+                dtype = arrow_type(attribute["dataType"], self.settings.time_zone)
+            except Unsupported:
+                continue  # who reads the column is told that it cannot be read
+            name = self.names.fresh(attribute["name"])
+            fields.append(pa.field(name, dtype, bool(attribute["nullable"])))
+            output.append((attribute["exprId"], name))
+            positions.append(position)
+        if not fields:
+            raise Declined(node, f"no column of {node.cls} can be handed to the engine")
+        key = f"input_{len(self.inputs) + 1}"
+        schema = pa.schema(fields)
+        self.inputs.append(Handover(key, node, schema, tuple(positions)))
+        return Scope(Input(key, schema, key), tuple(output))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Unsupported):
+        return error.reason
+    if isinstance(error, RecursionError):
+        return "the expressions are nested too deeply for the engine"
+    return str(error)
+
+
+PlanHandler = Callable[[CatalystNode, Context], Scope]
+PLANS: Table[PlanHandler] = Table()

@@ -1,0 +1,46 @@
+"""Plan nodes that stay with Spark for a reason worth a sentence of its own."""
+
+from kquery_spark.frontends.catalyst.plans.context import PLANS
+
+PLANS.declines(
+    "leaves",
+    LocalRelation="rows that are in the query itself are given by Spark",
+    Range="a range of numbers is made by Spark",
+    OneRowRelation="a query without a table is answered by Spark",
+    InMemoryRelation="cached rows are read by Spark",
+    LogicalRDD="the rows of an RDD are given by Spark",
+    ExternalRDD="the rows of an RDD are given by Spark",
+    DataSourceV2ScanRelation="tables of the newer data source interface are read by Spark",
+    StreamingDataSourceV2ScanRelation="streams stay with Spark",
+    HiveTableRelation="Hive tables in their own formats are read by Spark",
+    CTERelationRef="a shared subquery that Spark did not inline stays with Spark",
+)
+PLANS.declines(
+    "user code",
+    BatchEvalPython="a Python UDF runs in Spark",
+    ArrowEvalPython="a pandas UDF runs in Spark",
+    MapInPandas="mapInPandas runs in Spark",
+    MapInArrow="mapInArrow runs in Spark",
+    FlatMapGroupsInPandas="applyInPandas runs in Spark",
+    FlatMapGroupsInArrow="applyInArrow runs in Spark",
+    FlatMapCoGroupsInPandas="a cogrouped applyInPandas runs in Spark",
+    FlatMapCoGroupsInArrow="a cogrouped applyInArrow runs in Spark",
+    MapElements="a function on objects runs in Spark",
+    MapPartitions="a function on partitions runs in Spark",
+    DeserializeToObject="a function on objects runs in Spark",
+    SerializeFromObject="a function on objects runs in Spark",
+    MapGroups="a function on groups of objects runs in Spark",
+    TypedFilter="a function on objects runs in Spark",
+)
+PLANS.declines(
+    "partitions",
+    Repartition="repartitioning is done by Spark",
+    RepartitionByExpression="repartitioning is done by Spark",
+    RebalancePartitions="repartitioning is done by Spark",
+    Sample="random samples are drawn by Spark",
+    CollectMetrics="observed metrics are collected by Spark",
+)
+PLANS.declines(
+    "limits",
+    Tail="the last rows are taken by Spark",
+)

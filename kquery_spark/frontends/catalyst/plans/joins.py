@@ -1,0 +1,109 @@
+"""Join: Spark's one condition as equality keys and a residual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Call, Column, Expr, columns_of
+from kquery_spark.expr.properties import conjunction
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
+from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import Join, JoinKind
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.types.names import is_nested
+
+_KINDS = {
+    "Inner": JoinKind.INNER,
+    "Cross": JoinKind.INNER,
+    "LeftOuter": JoinKind.LEFT,
+    "RightOuter": JoinKind.RIGHT,
+    "FullOuter": JoinKind.FULL,
+    "LeftSemi": JoinKind.SEMI,
+    "LeftAnti": JoinKind.ANTI,
+}
+_EQUALITIES = {"eq": False, "eq_null_safe": True}
+
+
+@PLANS.handles("Join", family="joins", partly="all kinds but LeftSingle")
+def join(node: CatalystNode, context: Context) -> Scope:
+    """A join of any kind, NOT IN (null-aware anti join) and EXISTS as a value (existence join) among them."""
+    kind, exists = _kind(node["joinType"])
+    left, right = context.feed(node.children[0]), context.feed(node.children[1])
+    subqueries = ScalarSubqueries(context)
+    translate = context.translator(_both(left, right), subqueries)
+    condition = node.optional("condition")
+    terms = [] if condition is None else [translate(term) for term in conjunct_nodes(condition)]
+    output = left.output if kind in (JoinKind.SEMI, JoinKind.ANTI) else (*left.output, *right.output)
+    name = ""
+    if exists is not None:
+        name = context.names.fresh(exists["name"])
+        output = (*left.output, (exists["exprId"], name))
+    sides = set(left.plan.schema.names), set(right.plan.schema.names)
+    null_aware = _null_aware(terms, sides) if kind is JoinKind.ANTI else None
+    if null_aware is not None:
+        return Scope(Join(left.plan, right.plan, kind, (null_aware,), null_aware=True), output)
+    keys: list[JoinKey] = []
+    residual: list[Expr] = []
+    for term in terms:
+        key = _key(term, sides)
+        if key is None:
+            residual.append(term)
+        else:
+            keys.append(key)
+    plan = Join(
+        subqueries.attach(left.plan), right.plan, kind, tuple(keys), conjunction(residual), exists=name
+    )
+    return Scope(plan, output)
+
+
+def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
+    if isinstance(join_type, dict) and join_type.get("product-class") == "ExistenceJoin":
+        return JoinKind.EXISTENCE, join_type["exists"]
+    kind = _KINDS.get(join_type) if isinstance(join_type, str) else None
+    if kind is None:
+        raise Unsupported(f"a {join_type} join stays with Spark")
+    return kind, None
+
+
+def _both(left: Scope, right: Scope) -> dict[int, Column | None]:
+    """Columns of both sides; an id that both have says neither."""
+    found: dict[int, Column | None] = dict(left.columns)
+    for expr_id, column in right.columns.items():
+        found[expr_id] = None if expr_id in found else column
+    return found
+
+
+def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
+    """The equality as a key when each of its sides reads one input only."""
+    if not isinstance(term, Call) or term.function not in _EQUALITIES:
+        return None
+    a, b = term.args
+    if a.dtype != b.dtype or is_nested(a.dtype):
+        return None
+    reads_a, reads_b = columns_of(a), columns_of(b)
+    if not reads_a or not reads_b:
+        return None
+    null_safe = _EQUALITIES[term.function]
+    if reads_a <= sides[0] and reads_b <= sides[1]:
+        return JoinKey(a, b, null_safe)
+    if reads_b <= sides[0] and reads_a <= sides[1]:
+        return JoinKey(b, a, null_safe)
+    return None
+
+
+def _null_aware(terms: list[Expr], sides: tuple[set[str], set[str]]) -> JoinKey | None:
+    """The key of NOT IN, which Spark writes as ``a = b OR isnull(a = b)`` and nothing else beside it."""
+    if len(terms) != 1:
+        return None
+    (term,) = terms
+    if not isinstance(term, Call) or term.function != "or":
+        return None
+    for equality, test in (term.args, term.args[::-1]):
+        is_test = isinstance(test, Call) and test.function == "isnull" and test.args == (equality,)
+        if is_test and isinstance(equality, Call) and equality.function == "eq":
+            return _key(equality, sides)
+    return None

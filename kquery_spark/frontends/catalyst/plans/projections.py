@@ -1,0 +1,81 @@
+"""Project and Filter."""
+
+from __future__ import annotations
+
+from kquery_spark.expr import Column, Expr, Named
+from kquery_spark.expr.properties import can_raise, conjunction
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import Filter, LogicalPlan, Projection
+
+# Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
+_REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
+
+
+@PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
+def same(node: CatalystNode, context: Context) -> Scope:
+    """Nodes that only give names."""
+    return context.subtree(node.children[0])
+
+
+@PLANS.handles("Project", family="projections")
+def project(node: CatalystNode, context: Context) -> Scope:
+    """Computed columns beside those passed on; what computes nothing is only another view of its child."""
+    child = context.subtree(node.children[0])
+    subqueries = ScalarSubqueries(context)
+    translate = context.translator(child.columns, subqueries)
+    items = [(item["exprId"], item["name"], translate(item)) for item in node.trees("projectList")]
+    return compute(subqueries.attach(child.plan), items, context)
+
+
+def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Context) -> Scope:
+    """The columns of (expression id, wanted name, expression) over a plan."""
+    output: list[tuple[int, str]] = []
+    exprs: dict[str, Named] = {}
+    for expr_id, wanted, expr in items:
+        name = expr.name if isinstance(expr, Column) else context.names.fresh(wanted)
+        exprs.setdefault(name, Named(expr, name))
+        output.append((expr_id, name))
+    if any(not isinstance(n.expr, Column) for n in exprs.values()):
+        plan = Projection(plan, tuple(exprs.values()))
+    return Scope(plan, tuple(output))
+
+
+@PLANS.handles("Filter", family="projections")
+def filter_(node: CatalystNode, context: Context) -> Scope:
+    """A condition. Terms without a subquery come first, where that cannot raise an error Spark would not."""
+    child = context.subtree(node.children[0])
+    subqueries = ScalarSubqueries(context)
+    translate = context.translator(child.columns, subqueries)
+    early: list[Expr] = []
+    late: list[Expr] = []
+    for term in conjunct_nodes(node.tree("condition")):
+        if term.cls in _REDUNDANT:
+            continue
+        before = subqueries.uses
+        expr = translate(term)
+        plain = subqueries.uses == before
+        (early if plain and (not late or not can_raise(expr)) else late).append(expr)
+    plan = _filtered(child.plan, early)
+    if late:
+        plan = _filtered(subqueries.attach(plan), late)
+    return child.over(plan)
+
+
+def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
+    condition = conjunction(terms)
+    return plan if condition is None else Filter(plan, condition)
+
+
+def conjunct_nodes(node: CatalystNode) -> list[CatalystNode]:
+    """The terms of an And, left to right."""
+    terms, stack = [], [node]
+    while stack:
+        top = stack.pop()
+        if top.cls == "And":
+            stack.extend(reversed(top.children))
+        else:
+            terms.append(top)
+    return terms

@@ -1,0 +1,115 @@
+"""Leaves: files that the engine reads itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlparse
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Named
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.relations import FileRelation, OtherRelation
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.settings import SessionSettings
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import LogicalPlan, Projection, Scan
+from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.parquet import ParquetSource
+
+# Options that only chose the files, which are listed by now, or that matter to writing.
+_HARMLESS = frozenset(
+    {
+        "path",
+        "paths",
+        "basepath",
+        "pathglobfilter",
+        "recursivefilelookup",
+        "modifiedbefore",
+        "modifiedafter",
+        "mergeschema",
+        "compression",
+        "serialization.format",
+        "parquet.compression",
+    }
+)
+
+
+@PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
+def logical_relation(node: CatalystNode, context: Context) -> Scope:
+    """A table of files, under names that are unique in the query."""
+    found = context.relations.read(node)
+    if not isinstance(found, FileRelation):
+        raise Unsupported(
+            found.reason if isinstance(found, OtherRelation) else f"{node.cls} is read by Spark"
+        )
+    source = context.sources.get(id(found))
+    if source is None:
+        source = context.sources[id(found)] = _source(found, context.settings)
+    plan: LogicalPlan = Scan(_table_name(node, found), source)
+    output, renamed = [], []
+    for attribute in node.trees("output"):
+        column = attribute["name"]
+        if source.schema.get_field_index(column) < 0:
+            raise Unsupported(
+                f"the column {column} comes from the file and not from its data, so Spark reads it"
+            )
+        name = context.names.fresh(column)
+        output.append((attribute["exprId"], name))
+        renamed.append(Named(plan.column(column), name))
+    if any(named.name != str(named.expr)[1:] for named in renamed):
+        plan = Projection(plan, tuple(renamed))
+    return Scope(plan, tuple(output))
+
+
+def _source(relation: FileRelation, settings: SessionSettings) -> Source:
+    if relation.format != "parquet":
+        raise Unsupported(f"{relation.format} files are read by Spark")
+    _check_parquet(relation.options, settings)
+    partitions = set(relation.partition_schema.names)
+    fields = [field for field in relation.data_schema if field.name not in partitions]
+    fields = [*fields, *relation.partition_schema]
+    folded = [field.name.lower() for field in fields]
+    if len(set(folded)) < len(folded):
+        raise Unsupported("a table whose column names differ only in case is read by Spark")
+    files = tuple(
+        DataFile(_local(file.path), file.size, file.modified_ms, tuple(_value(v) for v in file.partition))
+        for file in relation.files
+    )
+    return ParquetSource(files, pa.schema(fields), tuple(relation.partition_schema.names))
+
+
+def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:
+    for name, value in settings.unexpected(
+        "spark.sql.parquet.", "spark.sql.files.", "spark.sql.legacy."
+    ).items():
+        raise Unsupported(f"files are read by Spark while {name} is {value}")
+    for rebase in (settings.datetime_rebase, settings.int96_rebase):
+        if rebase != "CORRECTED":
+            raise Unsupported(f"files are read by Spark while dates are rebased in {rebase} mode")
+    for name, value in options.items():
+        if name not in _HARMLESS and not (name.startswith("ignore") and value.lower() == "false"):
+            raise Unsupported(f"files with the option {name} are read by Spark")
+
+
+def _local(path: str) -> str:
+    """The plain path of Hadoop's ``file:/a b`` (nothing in it is escaped)."""
+    scheme = urlparse(path).scheme
+    if scheme != "file":
+        raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
+    plain = path.removeprefix("file:")
+    return "/" + plain.lstrip("/")
+
+
+def _value(value: pa.Scalar) -> object:
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError) as error:
+        raise Unsupported("a partition's date is out of Python's range, so Spark reads the table") from error
+
+
+def _table_name(node: CatalystNode, relation: FileRelation) -> str:
+    name = os.path.basename(relation.roots[0].rstrip("/")) if relation.roots else "files"
+    return name.split(".")[0] or name

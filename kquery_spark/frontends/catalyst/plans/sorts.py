@@ -1,0 +1,33 @@
+"""Sort."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import SortKey
+from kquery_spark.frontends.catalyst.expressions import Translator
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import Sort
+
+_DIRECTIONS = {"Ascending": True, "Descending": False}
+_NULLS = {"NullsFirst": True, "NullsLast": False}
+
+
+@PLANS.handles("Sort", family="sorts", partly="a total order; sorting each partition stays with Spark")
+def sort(node: CatalystNode, context: Context) -> Scope:
+    """ORDER BY."""
+    if not node["global"]:
+        raise Unsupported("sorting within Spark's partitions stays with Spark")
+    child = context.subtree(node.children[0])
+    return child.over(Sort(child.plan, sort_keys(node.trees("order"), context.translator(child.columns))))
+
+
+def sort_keys(orders: tuple[CatalystNode, ...], translate: Translator) -> tuple[SortKey, ...]:
+    """SortOrder expressions as the engine's sort keys."""
+    keys = []
+    for order in orders:
+        expr = translate(order.child("child"))
+        check_key(expr.dtype)
+        keys.append(SortKey(expr, _DIRECTIONS[order["direction"]], _NULLS[order["nullOrdering"]]))
+    return tuple(keys)

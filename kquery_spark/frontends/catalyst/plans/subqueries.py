@@ -1,0 +1,116 @@
+"""Scalar subqueries: their one row is joined to the rows of the node that asks for the value.
+
+A left join without keys gives NULL for no row. More than one row would have to be an error, so only plans
+that give one row at most, whatever the data, are accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Column, Named
+from kquery_spark.frontends.catalyst.plans.context import Context
+from kquery_spark.frontends.catalyst.scope import Scope, exactly
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection
+
+
+class ScalarSubqueries:
+    """The subqueries met in the expressions of one node; equal ones are computed once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: list[tuple[CatalystNode, LogicalPlan]] = []
+        self.uses = 0
+
+    def scalar(self, node: CatalystNode) -> Column:
+        """The column for a ScalarSubquery, or for a GetStructField of one that Spark merged from several."""
+        self.uses += 1
+        ordinal = 0
+        if node.cls == "GetStructField":
+            ordinal, node = node["ordinal"], node.child("child")
+        if node.children:
+            raise Unsupported("a correlated scalar subquery stays with Spark")
+        plan = self._plan(node.tree("plan"))
+        field = plan.schema.field(ordinal)
+        return Column(field.name, field.type, True)
+
+    def attach(self, plan: LogicalPlan) -> LogicalPlan:
+        """The plan with the subqueries' columns beside its own."""
+        for _, subquery in self._known:
+            plan = Join(plan, subquery, JoinKind.LEFT)
+        return plan
+
+    def _plan(self, node: CatalystNode) -> LogicalPlan:
+        for known, plan in self._known:
+            if _same(known, node):
+                return plan
+        if not at_most_one_row(node):
+            raise Unsupported("a scalar subquery that may give more than one row stays with Spark")
+        plan = self._merged(node) if _is_merged(node) else self._single(node)
+        self._known.append((node, plan))
+        return plan
+
+    def _single(self, node: CatalystNode) -> LogicalPlan:
+        scope = self._context.feed(node)
+        return exactly(scope, scope.names()[:1])
+
+    def _merged(self, node: CatalystNode) -> LogicalPlan:
+        """The values of the struct that Spark makes of merged subqueries, as columns."""
+        scope: Scope = self._context.feed(node.children[0])
+        translate = self._context.translator(scope.columns)
+        struct = node.trees("projectList")[0].children[0]
+        named = [
+            Named(translate(value), self._context.names.fresh(_text(name)))
+            for name, value in zip(struct.children[::2], struct.children[1::2], strict=True)
+        ]
+        return Projection(scope.plan, tuple(named))
+
+
+def at_most_one_row(node: CatalystNode) -> bool:
+    """Whether a plan gives one row at most, whatever the data."""
+    match node.cls:
+        case "Aggregate":
+            return not node.trees("groupingExpressions")
+        case "GlobalLimit":
+            limit = node.tree("limitExpr")
+            one = limit.cls == "Literal" and limit.fields.get("value") in ("0", "1")
+            return one or at_most_one_row(node.children[0])
+        case "Project" | "Filter" | "Sort" | "LocalLimit" | "Offset" | "SubqueryAlias" | "Distinct":
+            return at_most_one_row(node.children[0])
+        case "OneRowRelation":
+            return True
+        case "Join":
+            inner = node["joinType"] in ("Inner", "Cross", "LeftOuter", "RightOuter")
+            return inner and all(at_most_one_row(child) for child in node.children)
+    return False
+
+
+def _is_merged(node: CatalystNode) -> bool:
+    if node.cls != "Project" or len(node.trees("projectList")) != 1:
+        return False
+    only = node.trees("projectList")[0]
+    return only.cls == "Alias" and only.children[0].cls == "CreateNamedStruct"
+
+
+def _text(node: CatalystNode) -> str:
+    return str(node.fields.get("value") or "value")
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two trees print alike: same expression ids, so the same subquery."""
+    if isinstance(a, CatalystNode):
+        return (
+            isinstance(b, CatalystNode)
+            and a.qualified == b.qualified
+            and len(a.children) == len(b.children)
+            and a.fields.keys() == b.fields.keys()
+            and all(_same(value, b.fields[key]) for key, value in a.fields.items())
+            and all(_same(x, y) for x, y in zip(a.children, b.children, strict=True))
+        )
+    if isinstance(a, list):
+        return (
+            isinstance(b, list) and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+        )
+    return bool(a == b)

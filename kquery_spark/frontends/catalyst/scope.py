@@ -1,0 +1,93 @@
+"""What an imported subtree offers to the node above it: a plan and its columns by Catalyst's expression ids.
+
+The same expression id can stand for different rows in two places of one plan (Spark copies subtrees, for
+semi-joins above all), so ids are known per subtree, while engine names are unique in the whole import: a name
+says which column is meant in every node. A renaming or selecting Project therefore costs no node: it is only
+another view of the same engine plan, and the optimizer's column pruning does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Column, Named
+from kquery_spark.logical import LogicalPlan, Projection
+from kquery_spark.types.names import is_nested, spark_name
+
+
+@dataclass(frozen=True)
+class Scope:
+    """An engine plan and, in Spark's output order, each output column as (expression id, engine name)."""
+
+    plan: LogicalPlan
+    output: tuple[tuple[int, str], ...]
+
+    @cached_property
+    def columns(self) -> dict[int, Column]:
+        """The output columns by expression id."""
+        schema = self.plan.schema
+        found: dict[int, Column] = {}
+        for expr_id, name in self.output:
+            if expr_id not in found:
+                field = schema.field(name)
+                found[expr_id] = Column(name, field.type, field.nullable)
+        return found
+
+    def names(self) -> tuple[str, ...]:
+        """Engine names in Spark's output order; a name may repeat."""
+        return tuple(name for _, name in self.output)
+
+    def over(self, plan: LogicalPlan) -> Scope:
+        """The same columns of another plan, which has them all."""
+        return Scope(plan, self.output)
+
+
+class Names:
+    """Engine names: the Spark name where it is free, else ``name_2``, ``name_3`` ..."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._order: list[str] = []
+
+    def fresh(self, wanted: str) -> str:
+        """A name not given before."""
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._taken.add(name)
+        self._order.append(name)
+        return name
+
+    def mark(self) -> int:
+        """A point to come back to."""
+        return len(self._order)
+
+    def rollback(self, mark: int) -> None:
+        """Frees the names given since the mark."""
+        self._taken.difference_update(self._order[mark:])
+        del self._order[mark:]
+
+
+def exactly(scope: Scope, names: Iterable[str]) -> LogicalPlan:
+    """The scope's plan with just these columns in this order."""
+    wanted = list(names)
+    if scope.plan.schema.names == wanted:
+        return scope.plan
+    return Projection(scope.plan, tuple(Named(scope.plan.column(name), name) for name in wanted))
+
+
+def same_type(a: pa.DataType, b: pa.DataType) -> bool:
+    """Whether two types are one to Spark; whether elements of nested types can be NULL does not matter."""
+    return bool(a == b) or (is_nested(a) and spark_name(a) == spark_name(b))
+
+
+def check_key(dtype: pa.DataType) -> None:
+    """Raises Unsupported for a type the engine cannot group, join or sort by."""
+    if is_nested(dtype):
+        raise Unsupported(f"grouping, joining or sorting by {spark_name(dtype)} values stays with Spark")

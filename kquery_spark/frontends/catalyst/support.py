@@ -1,0 +1,71 @@
+"""The tables of what is imported: a class's handler, how far the support goes, and why not further.
+
+Explain prints the reasons and the documentation prints the tables, so both are written here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+
+class Level(StrEnum):
+    """How far a Catalyst class is supported."""
+
+    FULL = "engine"
+    PARTIAL = "engine, with conditions"
+    NONE = "Spark"
+
+
+H = TypeVar("H", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class Entry(Generic[H]):
+    """One Catalyst class: ``handler`` imports it (None: Spark does it); ``note`` is a condition or reason."""
+
+    cls: str
+    family: str
+    level: Level
+    note: str = ""
+    handler: H | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the documentation's table."""
+
+    kind: str
+    family: str
+    cls: str
+    level: Level
+    note: str
+
+
+class Table(Generic[H]):
+    """Catalyst classes with their handlers, filled by the decorators below when the modules load."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry[H]] = {}
+
+    def handles(self, *classes: str, family: str, partly: str = "") -> Callable[[H], H]:
+        """Registers a handler for classes; ``partly`` says under which condition."""
+
+        def add(handler: H) -> H:
+            for cls in classes:
+                self._add(Entry(cls, family, Level.PARTIAL if partly else Level.FULL, partly, handler))
+            return handler
+
+        return add
+
+    def declines(self, family: str, **reasons: str) -> None:
+        """Registers classes that stay with Spark, each with its sentence."""
+        for cls, reason in reasons.items():
+            self._add(Entry(cls, family, Level.NONE, reason))
+
+    def _add(self, entry: Entry[H]) -> None:
+        if entry.cls in self.entries:
+            raise ValueError(f"{entry.cls} is registered twice")
+        self.entries[entry.cls] = entry
