@@ -1,0 +1,76 @@
+"""A stage graph as a lazy Spark DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import PlanError
+from kquery_spark.runtime.spark.worker import StageTask
+from kquery_spark.stages.graph import Stage, StageGraph
+from kquery_spark.stages.serialization import to_bytes
+
+_PAYLOAD = "stage int, partition int, payload binary"
+
+
+def to_dataframe(
+    spark: SparkSession,
+    graph: StageGraph,
+    schema: StructType,
+    config: EngineConfig,
+    inputs: Mapping[str, DataFrame] | None = None,
+) -> DataFrame:
+    """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
+
+    ``inputs`` are the DataFrames that hand-over leaves read, by key.
+    """
+    return _Builder(spark, graph, schema, config, inputs or {}).frame(graph.result)
+
+
+class _Builder:
+    def __init__(
+        self,
+        spark: SparkSession,
+        graph: StageGraph,
+        schema: StructType,
+        config: EngineConfig,
+        inputs: Mapping[str, DataFrame],
+    ) -> None:
+        self._spark = spark
+        self._graph = graph
+        self._schema = schema
+        self._settings = to_bytes(config)
+        self._inputs = inputs
+        self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
+
+    def frame(self, stage: Stage) -> DataFrame:
+        """The DataFrame of a stage's output rows: payloads, or results for the last stage."""
+        last = stage.output is None
+        sources = {i: self._numbers[i] for i in stage.inputs if i in self._numbers}
+        task = StageTask(
+            to_bytes(stage),
+            self._settings,
+            self._numbers[stage.stage_id],
+            self._schema.names if last else None,
+            sources,
+        )
+        return self._input(stage).mapInArrow(task, self._schema if last else _PAYLOAD)
+
+    def _input(self, stage: Stage) -> DataFrame:
+        if stage.is_map:
+            count = len(stage.tasks)
+            return self._spark.range(0, count, 1, count)
+        found = [self._graph.stage(i) for i in stage.inputs]
+        stages = [s for s in found if s is not None]
+        if not stages:
+            if len(stage.inputs) != 1:
+                raise PlanError(f"{stage.stage_id} reads several Spark inputs at once: {', '.join(stage.inputs)}")
+            return self._inputs[stage.inputs[0]]
+        if len(stages) < len(stage.inputs):
+            raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
+        rows = reduce(DataFrame.union, [self.frame(s) for s in stages])
+        return rows.repartitionById(len(stage.tasks), "partition")

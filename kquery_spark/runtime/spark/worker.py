@@ -1,0 +1,129 @@
+"""What runs in Spark's Python workers: one stage's plan over one partition.
+
+A function is shipped by reference with the stage as bytes; a worker decodes a stage once and keeps it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
+from kquery_spark.stages.graph import Stage
+from kquery_spark.stages.payload import decode_payload, encode, partitioned
+from kquery_spark.stages.serialization import from_bytes
+from kquery_spark.types.batch import Batch
+
+PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
+
+_stages: OrderedDict[bytes, Stage] = OrderedDict()
+_KEPT = 64
+
+
+def _stage(data: bytes) -> Stage:
+    found = _stages.get(data)
+    if found is None:
+        found = _stages[data] = from_bytes(data, Stage)
+        while len(_stages) > _KEPT:
+            _stages.popitem(last=False)
+    else:
+        _stages.move_to_end(data)
+    return found
+
+
+class StageTask:
+    """Callable given to ``mapInArrow``.
+
+    ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
+    names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id.
+    """
+
+    def __init__(
+        self, stage: bytes, config: bytes, number: int, names: list[str] | None, sources: dict[str, int]
+    ) -> None:
+        self._stage = stage
+        self._config = config
+        self._number = number
+        self._names = names
+        self._sources = sources
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the stage over one Spark partition."""
+        stage = _stage(self._stage)
+        config = from_bytes(self._config, EngineConfig)
+        if stage.is_map:
+            for batch in batches:
+                for index in batch.column(0).to_pylist():
+                    context = TaskContext(config=config, splits=stage.tasks[index].as_dict())
+                    yield from self._emit(stage, context)
+        elif self._sources:
+            yield from self._emit(stage, TaskContext(config=config, inputs=self._stage_inputs(stage, batches)))
+        else:
+            (name,) = stage.inputs
+            schema = _schema_of(stage, name)
+            reader = _once(Batch.from_arrow(b, schema) for b in batches)
+            yield from self._emit(stage, TaskContext(config=config, inputs={name: reader}))
+
+    def _stage_inputs(
+        self, stage: Stage, batches: Iterator[pa.RecordBatch]
+    ) -> dict[str, Callable[[], Iterator[Batch]]]:
+        """Payload rows by the stage that wrote them; with one source they stream."""
+        if len(self._sources) == 1:
+            (name,) = self._sources
+            schema = _schema_of(stage, name)
+            stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
+            return {name: _once(stream)}
+        by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self._sources.values()}
+        for batch in batches:
+            for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
+                by_tag[tag].append(payload)
+        return {name: _decoder(by_tag[tag], _schema_of(stage, name)) for name, tag in self._sources.items()}
+
+    def _emit(self, stage: Stage, context: TaskContext) -> Iterator[pa.RecordBatch]:
+        rows = stage.plan.run(context)
+        if stage.output is None:
+            for batch in rows:
+                for start in range(0, batch.num_rows, context.config.batch_rows):
+                    part = batch.slice(start, context.config.batch_rows).to_arrow()
+                    yield part.rename_columns(self._names) if self._names is not None else part
+            return
+        for target, batch in partitioned(rows, stage.output, stage.plan.schema, context.config.payload_bytes):
+            yield pa.RecordBatch.from_arrays(
+                [
+                    pa.array([self._number], pa.int32()),
+                    pa.array([target], pa.int32()),
+                    pa.array([encode(batch)], pa.binary()),
+                ],
+                schema=PAYLOAD_SCHEMA,
+            )
+
+
+def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
+    """The payload cells as buffers that share the batch's memory."""
+    return [cell.as_buffer() for cell in batch.column(2)]
+
+
+def _decoder(payloads: list[pa.Buffer], schema: pa.Schema) -> Callable[[], Iterator[Batch]]:
+    def read() -> Iterator[Batch]:
+        while payloads:
+            yield decode_payload(payloads.pop(0), schema)
+
+    return read
+
+
+def _once(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
+    return lambda: iter(stream)
+
+
+def _schema_of(stage: Stage, input_id: str) -> pa.Schema:
+    def find(node: PhysicalPlan) -> pa.Schema | None:
+        if isinstance(node, ReadExec) and node.input_id == input_id:
+            return node.schema
+        return next((s for s in map(find, node.children) if s is not None), None)
+
+    found = find(stage.plan)
+    assert found is not None
+    return found
