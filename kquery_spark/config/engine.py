@@ -33,6 +33,10 @@ class EngineConfig:
     sort_rows: int = 2_000_000
     disabled_rules: tuple[str, ...] = ()
 
+    def setting_names(self) -> list[str]:
+        """The full names of all settings (``spark.kquery.batchRows`` ...)."""
+        return [PREFIX + _camel(f.name) for f in fields(self)]
+
     def with_settings(self, settings: Mapping[str, str]) -> EngineConfig:
         """Apply ``spark.kquery.<camelCaseName>`` settings; ConfigError names a bad one and what is allowed."""
         names = {_camel(f.name): f.name for f in fields(self)}

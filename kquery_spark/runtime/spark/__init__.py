@@ -1,5 +1,4 @@
-"""Stages on Spark: map tasks and reduce tasks through ``mapInArrow``, Spark's shuffle in between."""
+"""Stages on Spark: map and reduce tasks through ``mapInArrow``, with Spark's shuffle in between.
 
-from kquery_spark.runtime.spark.frames import to_dataframe
-
-__all__ = ["to_dataframe"]
+Nothing is imported here: workers import ``worker`` alone.
+"""

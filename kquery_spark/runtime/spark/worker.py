@@ -95,7 +95,7 @@ class StageTask:
                 [
                     pa.array([self._number], pa.int32()),
                     pa.array([target], pa.int32()),
-                    pa.array([encode(batch)], pa.binary()),
+                    _cell(encode(batch)),
                 ],
                 schema=PAYLOAD_SCHEMA,
             )
@@ -104,6 +104,12 @@ class StageTask:
 def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
     """The payload cells as buffers that share the batch's memory."""
     return [cell.as_buffer() for cell in batch.column(2)]
+
+
+def _cell(payload: pa.Buffer) -> pa.Array:
+    """One binary value over the payload's own memory."""
+    offsets = pa.array([0, payload.size], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, payload])
 
 
 def _decoder(payloads: list[pa.Buffer], schema: pa.Schema) -> Callable[[], Iterator[Batch]]:

@@ -1,0 +1,118 @@
+"""What the session needs of Spark's JVM: optimized plans, settings, DataFrames of sub-plans, substitution."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import KQueryError
+from kquery_spark.frontends.catalyst.jvm import Jvm
+
+_SETTINGS = tuple(EngineConfig().setting_names())
+_bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
+
+
+class Bridge:
+    """One session's JVM side; make it with ``bridge``."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = weakref.ref(spark)
+        self.jvm = Jvm(spark.sparkContext._gateway)
+        self.gateway = spark.sparkContext._gateway
+        self._parallelism = spark.sparkContext.defaultParallelism
+        _use_this_python(spark)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        spark = self._spark()
+        assert spark is not None
+        return spark
+
+    @property
+    def conf(self) -> Any:
+        """The session's SQLConf."""
+        return self.spark._jsparkSession.sessionState().conf()
+
+    def config(self) -> EngineConfig:
+        """The engine's settings as ``spark.kquery.*`` says now; parallelism is the cluster's unless set."""
+        conf = self.conf
+        given = {}
+        for name in _SETTINGS:
+            value = conf.getConfString(name, "")
+            if value != "":
+                given[name] = value
+        base = EngineConfig(parallelism=self._parallelism)
+        return base.with_settings(given) if given else base
+
+    def frame(self, plan: Any) -> DataFrame:
+        """A DataFrame of a Catalyst plan."""
+        dataset = self.gateway.jvm.org.apache.spark.sql.classic.Dataset
+        return DataFrame(dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
+
+    def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> DataFrame:
+        """The plan with the nodes at some positions replaced by DataFrames of the same columns.
+
+        A position is the child indexes from the root. The new columns get the old ones' expression ids, so that everything
+        above still refers to them.
+        """
+        return self.frame(self._replace(root, (), replacements))
+
+    def _replace(self, node: Any, at: tuple[int, ...], replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
+        frame = replacements.get(at)
+        if frame is not None:
+            return self._renamed(frame, node)
+        below = [p for p in replacements if p[: len(at)] == at]
+        if not below:
+            return node
+        children = node.children()
+        count = children.size()
+        array = self.gateway.new_array(self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.LogicalPlan, count)
+        for i in range(count):
+            array[i] = self._replace(children.apply(i), (*at, i), replacements)
+        return node.withNewChildren(self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq())
+
+    def _renamed(self, frame: DataFrame, node: Any) -> Any:
+        """``frame``'s plan under a projection that gives its columns the names and ids of the node's output."""
+        expressions = self.gateway.jvm.org.apache.spark.sql.catalyst.expressions
+        plan = frame._jdf.queryExecution().analyzed()
+        new, old = plan.output(), node.output()
+        array = self.gateway.new_array(expressions.NamedExpression, old.size())
+        empty = self.gateway.jvm.scala.collection.immutable.List.empty()
+        for i in range(old.size()):
+            attribute = old.apply(i)
+            none = self.gateway.jvm.scala.Option.empty()
+            array[i] = expressions.Alias(new.apply(i), attribute.name(), attribute.exprId(), empty, none, empty)
+        names = self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """On a local master run workers with this interpreter, which has this package, unless one was chosen.
+
+    PySpark's default is whatever ``python3`` is first on the PATH, which in an unactivated virtual environment is another.
+    """
+    context = spark.sparkContext
+    chosen = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if not chosen and context.master.startswith("local"):
+        context.pythonExec = sys.executable
+
+
+def bridge(spark: SparkSession) -> Bridge:
+    """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM to ask."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise KQueryError(
+            "kquery_spark needs a classic Spark session: it reads Spark's optimized plan from the JVM, which a Spark "
+            "Connect session does not offer. Start the session without remote(), or run the query on Spark alone."
+        )
+    found = _bridges.get(spark)
+    if found is None:
+        found = _bridges[spark] = Bridge(spark)
+    return found
+

@@ -1,0 +1,159 @@
+"""Planning a Spark DataFrame: import, optimize, place, cut into stages, and weigh whether that is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Named
+from kquery_spark.frontends.catalyst.facts import FactFetcher
+from kquery_spark.frontends.catalyst.importer import Handover, Imported, Importer, accelerated_roots
+from kquery_spark.frontends.catalyst.relations import RelationReader
+from kquery_spark.frontends.catalyst.settings import session_settings
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import LogicalPlan, Projection, Sort
+from kquery_spark.optimizer import Step, optimize_steps
+from kquery_spark.physical.operators import PhysicalPlan
+from kquery_spark.planner import plan_query
+from kquery_spark.planner.statistics import Estimate, Estimator
+from kquery_spark.session.bridge import Bridge, bridge
+from kquery_spark.stages import StageGraph, build_stages
+
+Position = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A maximal subtree of the query that the engine can run: what became of it at each step."""
+
+    position: Position
+    node: CatalystNode
+    imported: Imported
+    logical: LogicalPlan
+    steps: tuple[Step, ...]
+    physical: PhysicalPlan
+    graph: StageGraph
+    estimate: Estimate
+
+    @property
+    def optimized(self) -> LogicalPlan:
+        """The logical plan after all rules."""
+        return self.steps[-1].plan if self.steps else self.logical
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all."""
+
+    frame: DataFrame
+    bridge: Bridge
+    config: EngineConfig
+    plan: Any
+    facts: FactFetcher | None
+    root: CatalystNode | None
+    parts: tuple[Part, ...]
+    reasons: tuple[tuple[str, str], ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the engine runs the query from its files to its result."""
+        return len(self.parts) == 1 and self.parts[0].position == () and not self.parts[0].imported.inputs
+
+    @cached_property
+    def coverage(self) -> float:
+        """Share of the optimized plan's nodes that run in the engine."""
+        if self.root is None:
+            return 0.0
+        total = sum(1 for _ in _plan_nodes(self.root))
+        inside = 0
+        for part in self.parts:
+            outside = {id(n) for h in part.imported.inputs for n in _plan_nodes(h.node)}
+            inside += sum(1 for n in _plan_nodes(part.node) if id(n) not in outside)
+        return inside / total
+
+
+def plan_frame(frame: DataFrame) -> PlannedQuery:
+    """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead."""
+    link = bridge(frame.sparkSession)
+    config = link.config()
+    if frame.isStreaming:
+        return _nothing(frame, link, config, "Streaming queries are left to Spark.")
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    settings = session_settings(link.conf, link.jvm)
+    facts = FactFetcher(link.jvm, plan)
+    try:
+        root = facts.parse()
+        relations = RelationReader(facts, link.jvm, settings.time_zone)
+        importer = Importer(facts, relations, settings)
+        roots = accelerated_roots(importer, root)
+    except Unsupported as declined:
+        return _nothing(frame, link, config, declined.reason)
+    positions = {id(node): at for node, at in _positions(root, ())}
+    parts: list[Part] = []
+    reasons = [(node.cls, reason) for node, reason in importer.declined]
+    for node, imported in roots:
+        try:
+            parts.append(_plan_part(positions[id(node)], node, imported, config))
+        except Unsupported as declined:
+            reasons.append((node.cls, declined.reason))
+    return PlannedQuery(frame, link, config, plan, facts, root, tuple(parts), tuple(dict.fromkeys(reasons)))
+
+
+def _nothing(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
+    return PlannedQuery(frame, link, config, None, None, None, (), (("Query", reason),))
+
+
+def _plan_part(position: Position, node: CatalystNode, imported: Imported, config: EngineConfig) -> Part:
+    logical = with_output(imported.plan, imported.output)
+    steps = optimize_steps(logical, config.disabled_rules)
+    optimized = steps[-1].plan if steps else logical
+    estimate = Estimator().estimate(optimized)
+    if isinstance(optimized, Sort) and estimate.rows > config.sort_rows:
+        raise Unsupported(
+            f"Sorting about {estimate.rows:,.0f} rows is left to Spark, whose range-partitioned sort uses every task."
+        )
+    physical = plan_query(optimized, config)
+    graph = build_stages(physical, config)
+    return Part(position, node, imported, logical, tuple(steps), physical, graph, estimate)
+
+
+def with_output(plan: LogicalPlan, output: tuple[str, ...]) -> LogicalPlan:
+    """The plan with exactly the columns asked for, in that order; a column asked for twice gets a second name."""
+    if tuple(plan.schema.names) == output:
+        return plan
+    taken: set[str] = set()
+    exprs = []
+    for name in output:
+        fresh, number = name, 1
+        while fresh in taken:
+            number += 1
+            fresh = f"{name}_{number}"
+        taken.add(fresh)
+        exprs.append(Named(plan.column(name), fresh))
+    return Projection(plan, tuple(exprs))
+
+
+def _positions(node: CatalystNode, at: Position) -> Iterator[tuple[CatalystNode, Position]]:
+    yield node, at
+    for i, child in enumerate(node.children):
+        yield from _positions(child, (*at, i))
+
+
+def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:
+    yield node
+    for child in node.children:
+        yield from _plan_nodes(child)
+
+
+def handover_frame(planned: PlannedQuery, handover: Handover) -> DataFrame:
+    """The DataFrame of a subtree that Spark computes for the engine."""
+    assert planned.facts is not None
+    return planned.bridge.frame(planned.facts.jvm_object(handover.node))
+
+

@@ -1,0 +1,144 @@
+"""Comparing two results: the same schema and the same multiset of rows, floats within 1e-9."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.types import names as t
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which two results differ, in a sentence."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def compare_tables(expected: pa.Table, actual: pa.Table, ordered: bool = False) -> list[Difference]:
+    """Differences between Spark's result and the engine's; [] when they are equal.
+
+    Names, types and nullability must match; rows as a multiset, or one by one when ``ordered``.
+    """
+    differences = _schemas(expected.schema, actual.schema)
+    if differences:
+        return differences
+    if expected.num_rows != actual.num_rows:
+        return [Difference(f"Spark gives {expected.num_rows} rows, the engine {actual.num_rows}")]
+    if not expected.num_columns or not expected.num_rows:
+        return []
+    left, right = _plain(expected), _plain(actual)
+    if not ordered:
+        left, right = _sorted(left), _sorted(right)
+    for index, name in enumerate(expected.schema.names):
+        row = _first_difference(left[index], right[index])
+        if row is not None:
+            shown = f"{left[index][row]!r} in Spark, {right[index][row]!r} in the engine"
+            where = f"row {row + 1}" + ("" if ordered else " of the sorted rows")
+            return [Difference(f"column {name}, {where}: {shown}")]
+    return []
+
+
+def _schemas(expected: pa.Schema, actual: pa.Schema) -> list[Difference]:
+    if expected.names != actual.names:
+        return [Difference(f"Spark's columns are {expected.names}, the engine's {actual.names}")]
+    found = []
+    for a, b in zip(expected, actual, strict=True):
+        if a.type != b.type:
+            found.append(Difference(f"column {a.name} is {t.spark_name(a.type)} in Spark, {t.spark_name(b.type)} in the engine"))
+        elif a.nullable != b.nullable:
+            words = {True: "nullable", False: "not nullable"}
+            found.append(Difference(f"column {a.name} is {words[a.nullable]} in Spark, {words[b.nullable]} in the engine"))
+    return found
+
+
+def _plain(table: pa.Table) -> list[np.ndarray]:
+    """Columns as numpy arrays that sort and compare: floats as float64, everything else exact objects or integers."""
+    columns = []
+    for column in table.columns:
+        data = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(data, pa.ChunkedArray):
+            data = data.chunk(0) if data.num_chunks else pa.array([], data.type)
+        if t.is_fractional(data.type) and not data.null_count:
+            columns.append(data.cast(t.DOUBLE).to_numpy() + 0.0)
+        elif (t.is_integral(data.type) or data.type == t.DATE) and not data.null_count:
+            columns.append(data.view(t.INT).to_numpy() if data.type == t.DATE else data.to_numpy())
+        else:
+            array = np.empty(len(data), object)
+            array[:] = [_hashable(v) for v in _values(data)]
+            columns.append(array)
+    return columns
+
+
+def _values(data: pa.Array) -> Iterable[Any]:
+    if pa.types.is_timestamp(data.type) or pa.types.is_duration(data.type):
+        return pc.cast(data, t.LONG).to_pylist() if data.type.tz is None else data.view(t.LONG).to_pylist()  # type: ignore[no-any-return]
+    return data.to_pylist()  # type: ignore[no-any-return]
+
+
+def _hashable(value: Any) -> Any:
+    """Nested values as tuples; -0.0 as 0.0."""
+    if isinstance(value, dict):
+        return tuple((k, _hashable(v)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_hashable(v) for v in value)
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def _sorted(columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Rows in one canonical order: exact columns decide before floats, which may differ in their last digits."""
+    keys = []
+    for column in columns:
+        if column.dtype == object:
+            texts = np.array([_sort_text(v) for v in column])
+            keys.append(np.unique(texts, return_inverse=True)[1])
+        elif column.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                keys.append(np.round(column, 6 - _magnitude(column)))
+        else:
+            keys.append(column)
+    exact_last = [k for c, k in zip(columns, keys, strict=True) if c.dtype.kind == "f"]
+    exact_last += [k for c, k in zip(columns, keys, strict=True) if c.dtype.kind != "f"]
+    order = np.lexsort(exact_last)
+    return [c[order] for c in columns]
+
+
+def _magnitude(column: np.ndarray) -> int:
+    finite = np.abs(column[np.isfinite(column)])
+    largest = float(finite.max(initial=0.0))
+    return 0 if largest == 0 else int(math.floor(math.log10(largest)))
+
+
+def _sort_text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6e}"
+    return "\x00" if value is None else f"{type(value).__name__}{value!r}"
+
+
+def _first_difference(left: np.ndarray, right: np.ndarray) -> int | None:
+    if left.dtype == object or right.dtype == object:
+        return next((i for i, (a, b) in enumerate(zip(left, right, strict=True)) if not _same(a, b)), None)
+    if left.dtype.kind == "f":
+        equal = np.isclose(left, right, rtol=TOLERANCE, atol=0, equal_nan=True)
+    else:
+        equal = left == right
+    return None if equal.all() else int(np.argmin(equal))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or a == b or math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=0)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)
