@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +56,21 @@ class Bridge:
         dataset = self.gateway.jvm.org.apache.spark.sql.classic.Dataset
         return DataFrame(dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
 
+    def _objects(self, count: int) -> Any:
+        return self.gateway.new_array(self.gateway.jvm.java.lang.Object, count)
+
+    def _sequence(self, array: Any) -> Any:
+        return self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
+
+    def columns(self, plan: Any, positions: Sequence[int]) -> Any:
+        """A Catalyst plan of some of another's output columns."""
+        output = plan.output()
+        array = self._objects(len(positions))
+        for i, position in enumerate(positions):
+            array[i] = output.apply(position)
+        names = self._sequence(array)
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
+
     def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> DataFrame:
         """The plan with the nodes at some positions replaced by DataFrames of the same columns.
 
@@ -64,7 +79,9 @@ class Bridge:
         """
         return self.frame(self._replace(root, (), replacements))
 
-    def _replace(self, node: Any, at: tuple[int, ...], replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
+    def _replace(
+        self, node: Any, at: tuple[int, ...], replacements: Mapping[tuple[int, ...], DataFrame]
+    ) -> Any:
         frame = replacements.get(at)
         if frame is not None:
             return self._renamed(frame, node)
@@ -73,23 +90,25 @@ class Bridge:
             return node
         children = node.children()
         count = children.size()
-        array = self.gateway.new_array(self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.LogicalPlan, count)
+        array = self._objects(count)
         for i in range(count):
             array[i] = self._replace(children.apply(i), (*at, i), replacements)
-        return node.withNewChildren(self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq())
+        return node.withNewChildren(self._sequence(array))
 
     def _renamed(self, frame: DataFrame, node: Any) -> Any:
         """``frame``'s plan under a projection that gives its columns the names and ids of the node's output."""
         expressions = self.gateway.jvm.org.apache.spark.sql.catalyst.expressions
         plan = frame._jdf.queryExecution().analyzed()
         new, old = plan.output(), node.output()
-        array = self.gateway.new_array(expressions.NamedExpression, old.size())
-        empty = self.gateway.jvm.scala.collection.immutable.List.empty()
+        array = self._objects(old.size())
+        empty = self.jvm.empty()
         for i in range(old.size()):
             attribute = old.apply(i)
             none = self.gateway.jvm.scala.Option.empty()
-            array[i] = expressions.Alias(new.apply(i), attribute.name(), attribute.exprId(), empty, none, empty)
-        names = self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
+            array[i] = expressions.Alias(
+                new.apply(i), attribute.name(), attribute.exprId(), empty, none, empty
+            )
+        names = self._sequence(array)
         return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
 
@@ -115,4 +134,3 @@ def bridge(spark: SparkSession) -> Bridge:
     if found is None:
         found = _bridges[spark] = Bridge(spark)
     return found
-

@@ -29,7 +29,9 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
     rows, scanned = part.estimate.rows, part.estimate.scanned
     numbers = f"about {scanned / 1e6:,.1f} MB to decode, about {rows:,.0f} result rows, {len(part.graph.stages)} stage(s)"
     if not reduces:
-        return Decision(False, f"A plain scan gives every row back to Spark, which reads files itself ({numbers}).")
+        return Decision(
+            False, f"A plain scan gives every row back to Spark, which reads files itself ({numbers})."
+        )
     cost = rows * _ROW_COST + len(part.graph.stages) * _TASK_COST
     gain = scanned * _BYTE_GAIN
     if gain < cost:

@@ -54,7 +54,15 @@ def _part_lines(part: Part, decision: Decision, trace: bool) -> list[str]:
         for step in part.steps:
             what = format_plan(step.plan) if step.changed else "(no change)"
             lines += ["", f"== Rule {step.rule} ==", what]
-    return [*lines, "", "== Optimized plan ==", format_plan(part.optimized), "", "== Stages ==", str(part.graph)]
+    return [
+        *lines,
+        "",
+        "== Optimized plan ==",
+        format_plan(part.optimized),
+        "",
+        "== Stages ==",
+        str(part.graph),
+    ]
 
 
 def _marked(planned: PlannedQuery) -> list[str]:

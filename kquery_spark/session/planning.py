@@ -13,7 +13,8 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.facts import FactFetcher
-from kquery_spark.frontends.catalyst.importer import Handover, Imported, Importer, accelerated_roots
+from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work
+from kquery_spark.frontends.catalyst.plans.context import Declined, Handover
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -89,20 +90,47 @@ def plan_frame(frame: DataFrame) -> PlannedQuery:
     facts = FactFetcher(link.jvm, plan)
     try:
         root = facts.parse()
-        relations = RelationReader(facts, link.jvm, settings.time_zone)
-        importer = Importer(facts, relations, settings)
-        roots = accelerated_roots(importer, root)
     except Unsupported as declined:
         return _nothing(frame, link, config, declined.reason)
-    positions = {id(node): at for node, at in _positions(root, ())}
-    parts: list[Part] = []
-    reasons = [(node.cls, reason) for node, reason in importer.declined]
-    for node, imported in roots:
-        try:
-            parts.append(_plan_part(positions[id(node)], node, imported, config))
-        except Unsupported as declined:
-            reasons.append((node.cls, declined.reason))
+    importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
+    parts, reasons = _parts(root, importer, config)
     return PlannedQuery(frame, link, config, plan, facts, root, tuple(parts), tuple(dict.fromkeys(reasons)))
+
+
+def _parts(
+    root: CatalystNode, importer: Importer, config: EngineConfig
+) -> tuple[list[Part], list[tuple[str, str]]]:
+    """The maximal subtrees the engine can run, and why each node above or between them stays with Spark.
+
+    Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine.
+    """
+    parts: list[Part] = []
+    reasons: list[tuple[str, str]] = []
+    stack: list[tuple[CatalystNode, Position]] = [(root, ())]
+    while stack:
+        node, at = stack.pop()
+        try:
+            imported = importer.import_plan(node)
+            if node is not root and not does_work(imported.plan):
+                continue
+            part = _plan_part(at, node, imported, config)
+        except Unsupported as declined:
+            at_fault = declined.node if isinstance(declined, Declined) else node
+            reasons.append((at_fault.cls, declined.reason))
+            stack += [(child, (*at, i)) for i, child in enumerate(node.children)][::-1]
+            continue
+        parts.append(part)
+        reasons += [(n.cls, reason) for n, reason in imported.declined]
+        for handover in imported.inputs:
+            stack += [(c, (*_path(node, at, handover.node), i)) for i, c in enumerate(handover.node.children)]
+    return parts, reasons
+
+
+def _path(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position:
+    """Position of a node below ``node``."""
+    found = next((p for n, p in _positions(node, at) if n is wanted), None)
+    assert found is not None
+    return found
 
 
 def _nothing(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
@@ -152,8 +180,8 @@ def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:
 
 
 def handover_frame(planned: PlannedQuery, handover: Handover) -> DataFrame:
-    """The DataFrame of a subtree that Spark computes for the engine."""
+    """The DataFrame of the columns the engine wants of a subtree that Spark computes."""
     assert planned.facts is not None
-    return planned.bridge.frame(planned.facts.jvm_object(handover.node))
-
-
+    return planned.bridge.frame(
+        planned.bridge.columns(planned.facts.jvm_object(handover.node), handover.positions)
+    )

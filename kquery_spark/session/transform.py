@@ -35,7 +35,9 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     if not planned.config.enabled:
         return frame
     if fallback == "error" and (not planned.whole or planned.reasons):
-        node, reason = planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
+        node, reason = (
+            planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
+        )
         raise Unsupported(f"{node}: {reason}")
     chosen = [p for p in planned.parts if when == "always" or decide(planned, p).accelerate]
     return accelerate(planned, chosen)

@@ -56,10 +56,18 @@ def _schemas(expected: pa.Schema, actual: pa.Schema) -> list[Difference]:
     found = []
     for a, b in zip(expected, actual, strict=True):
         if a.type != b.type:
-            found.append(Difference(f"column {a.name} is {t.spark_name(a.type)} in Spark, {t.spark_name(b.type)} in the engine"))
+            found.append(
+                Difference(
+                    f"column {a.name} is {t.spark_name(a.type)} in Spark, {t.spark_name(b.type)} in the engine"
+                )
+            )
         elif a.nullable != b.nullable:
             words = {True: "nullable", False: "not nullable"}
-            found.append(Difference(f"column {a.name} is {words[a.nullable]} in Spark, {words[b.nullable]} in the engine"))
+            found.append(
+                Difference(
+                    f"column {a.name} is {words[a.nullable]} in Spark, {words[b.nullable]} in the engine"
+                )
+            )
     return found
 
 

@@ -72,4 +72,8 @@ def _timed(frame: DataFrame) -> tuple[pa.Table, float]:
 def _field_differences(frame: DataFrame, fast: DataFrame) -> list[Difference]:
     if frame.schema == fast.schema:
         return []
-    return [Difference(f"Spark's schema is {frame.schema.simpleString()}, the engine's {fast.schema.simpleString()}")]
+    return [
+        Difference(
+            f"Spark's schema is {frame.schema.simpleString()}, the engine's {fast.schema.simpleString()}"
+        )
+    ]

@@ -68,7 +68,9 @@ class _Builder:
         stages = [s for s in found if s is not None]
         if not stages:
             if len(stage.inputs) != 1:
-                raise PlanError(f"{stage.stage_id} reads several Spark inputs at once: {', '.join(stage.inputs)}")
+                raise PlanError(
+                    f"{stage.stage_id} reads several Spark inputs at once: {', '.join(stage.inputs)}"
+                )
             return self._inputs[stage.inputs[0]]
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")

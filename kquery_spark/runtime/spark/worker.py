@@ -60,7 +60,9 @@ class StageTask:
                     context = TaskContext(config=config, splits=stage.tasks[index].as_dict())
                     yield from self._emit(stage, context)
         elif self._sources:
-            yield from self._emit(stage, TaskContext(config=config, inputs=self._stage_inputs(stage, batches)))
+            yield from self._emit(
+                stage, TaskContext(config=config, inputs=self._stage_inputs(stage, batches))
+            )
         else:
             (name,) = stage.inputs
             schema = _schema_of(stage, name)
