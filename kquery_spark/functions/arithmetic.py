@@ -127,8 +127,8 @@ def _try_int(
     a, b = left.array(context.num_rows), right.array(context.num_rows)
     wrapped = wrapping(a, b)
     wide = wrapping(
-        a.cast(pa.decimal128(19, 0)).cast(pa.decimal256(38, 0)),
-        b.cast(pa.decimal128(19, 0)).cast(pa.decimal256(38, 0)),
+        a.cast(pa.decimal256(19, 0)),
+        b.cast(pa.decimal256(19, 0)),
     )
     same_value = pc.equal(wrapped.cast(pa.decimal128(19, 0)).cast(wide.type), wide)
     return pc.if_else(same_value, wrapped, pa.scalar(None, wrapped.type))

@@ -122,15 +122,15 @@ def _parts(
         parts.append(part)
         reasons += [(n.cls, reason) for n, reason in imported.declined]
         for handover in imported.inputs:
-            stack += [(c, (*_path(node, at, handover.node), i)) for i, c in enumerate(handover.node.children)]
+            where = _path(node, at, handover.node)
+            if where is not None:
+                stack += [(c, (*where, i)) for i, c in enumerate(handover.node.children)]
     return parts, reasons
 
 
-def _path(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position:
-    """Position of a node below ``node``."""
-    found = next((p for n, p in _positions(node, at) if n is wanted), None)
-    assert found is not None
-    return found
+def _path(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position | None:
+    """Position of a node below ``node``; None for one in the plan of a subquery."""
+    return next((p for n, p in _positions(node, at) if n is wanted), None)
 
 
 def _nothing(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:

@@ -21,6 +21,7 @@ from kquery_spark.frontends.catalyst.scope import exactly
 from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.support import Level, Row
 from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
 from kquery_spark.logical import (
@@ -75,7 +76,8 @@ class Importer:
         for name, value in self._settings.unexpected().items():
             if not name.startswith(_FILE_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
-        context = Context(self._facts, self._relations, self._settings, self._sources)
+        wanted = Wanted.of(node)
+        context = Context(self._facts, self._relations, self._settings, self._sources, wanted)
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
         plan, inputs = _narrowed(plan, context.inputs)

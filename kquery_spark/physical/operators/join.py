@@ -80,7 +80,8 @@ class JoinExec(PhysicalPlan):
             return (batch, table), 2 * batch.nbytes + 16 * batch.num_rows
 
         if isinstance(plan, ReplicateExec):
-            found: tuple[Batch, JoinTable] = task.cache.get((plan.cache_key, tuple(exprs)), make)
+            null_safe = tuple(k.null_safe for k in self.keys)
+            found: tuple[Batch, JoinTable] = task.cache.get((plan.cache_key, tuple(exprs), null_safe), make)
             return found
         return make()[0]
 

@@ -19,6 +19,7 @@ from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_type
+from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.sources.base import Source
 
@@ -56,12 +57,18 @@ class Context:
     """The state of one import."""
 
     def __init__(
-        self, facts: Facts, relations: Relations, settings: SessionSettings, sources: dict[int, Source]
+        self,
+        facts: Facts,
+        relations: Relations,
+        settings: SessionSettings,
+        sources: dict[int, Source],
+        wanted: Wanted,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.settings = settings
         self.sources = sources
+        self.wanted = wanted
         self.names = Names()
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
@@ -89,7 +96,7 @@ class Context:
         try:
             return self.subtree(node)
         except Declined as error:
-            scope = self._hand_over(node)
+            scope = self._hand_over(node, error)
             self.declined.append((error.node, error.reason))
             return scope
 
@@ -103,7 +110,7 @@ class Context:
         """A translator of expressions over these columns."""
         return Translator(columns, self.facts, self.settings.time_zone, subqueries, aggregates, arguments)
 
-    def _hand_over(self, node: CatalystNode) -> Scope:
+    def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:
         attributes = node.trees("output") if "output" in node.fields else self.facts.output(node)
         fields, output, positions = [], [], []
         for position, attribute in enumerate(attributes):
@@ -116,7 +123,7 @@ class Context:
             output.append((attribute["exprId"], name))
             positions.append(position)
         if not fields:
-            raise Declined(node, f"no column of {node.cls} can be handed to the engine")
+            raise why
         key = f"input_{len(self.inputs) + 1}"
         schema = pa.schema(fields)
         self.inputs.append(Handover(key, node, schema, tuple(positions)))

@@ -48,17 +48,19 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     source = context.sources.get(id(found))
     if source is None:
         source = context.sources[id(found)] = _source(found, context.settings)
-    plan: LogicalPlan = Scan(_table_name(node, found), source)
-    output, renamed = [], []
-    for attribute in node.trees("output"):
-        column = attribute["name"]
+    attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
+    for column in (attribute["name"] for attribute in attributes):
         if source.schema.get_field_index(column) < 0:
             raise Unsupported(
                 f"the column {column} comes from the file and not from its data, so Spark reads it"
             )
-        name = context.names.fresh(column)
+    columns = tuple(dict.fromkeys(attribute["name"] for attribute in attributes))
+    plan: LogicalPlan = Scan(_table_name(found), source, columns)
+    output, renamed = [], []
+    for attribute in attributes:
+        name = context.names.fresh(attribute["name"])
         output.append((attribute["exprId"], name))
-        renamed.append(Named(plan.column(column), name))
+        renamed.append(Named(plan.column(attribute["name"]), name))
     if any(named.name != str(named.expr)[1:] for named in renamed):
         plan = Projection(plan, tuple(renamed))
     return Scope(plan, tuple(output))
@@ -110,6 +112,6 @@ def _value(value: pa.Scalar) -> object:
         raise Unsupported("a partition's date is out of Python's range, so Spark reads the table") from error
 
 
-def _table_name(node: CatalystNode, relation: FileRelation) -> str:
+def _table_name(relation: FileRelation) -> str:
     name = os.path.basename(relation.roots[0].rstrip("/")) if relation.roots else "files"
     return name.split(".")[0] or name

@@ -1,0 +1,77 @@
+"""Which columns of its leaves a plan reads, so that scans start narrow and plans print short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+
+# Nodes that read what their expressions name and nothing else of their children.
+_NARROW = frozenset({"Project", "Aggregate", "Expand"})
+# Nodes that pass on what is read above them.
+_PASSING = frozenset(
+    {
+        "Filter",
+        "Sort",
+        "GlobalLimit",
+        "LocalLimit",
+        "Offset",
+        "SubqueryAlias",
+        "View",
+        "Window",
+        "WindowGroupLimit",
+        "Generate",
+        "Join",
+    }
+)
+_ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
+
+
+@dataclass
+class Wanted:
+    """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read."""
+
+    ids: set[int] = field(default_factory=set)
+    whole: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, root: CatalystNode) -> Wanted:
+        """What a plan with all of its output reads."""
+        wanted = cls()
+        stack = [(root, True)]
+        while stack:
+            node, everything = stack.pop()
+            if not node.children:
+                if everything:
+                    wanted.whole.add(id(node))
+                continue
+            stack += [(plan, True) for plan in wanted._expressions(node)]
+            stack += zip(node.children, _children(node, everything), strict=True)
+        return wanted
+
+    def __call__(self, leaf: CatalystNode, attribute: CatalystNode) -> bool:
+        """Whether a column of a leaf is read."""
+        return attribute["exprId"] in self.ids or id(leaf) in self.whole
+
+    def _expressions(self, node: CatalystNode) -> list[CatalystNode]:
+        """Notes what a node's expressions read; the plans of their subqueries are to be looked into."""
+        plans = []
+        for tree in node.expressions():
+            for part in tree.walk():
+                if part.cls == "AttributeReference":
+                    self.ids.add(part["exprId"])
+                plan = part.fields.get("plan")
+                if isinstance(plan, CatalystNode):
+                    plans.append(plan)
+        return plans
+
+
+def _children(node: CatalystNode, everything: bool) -> list[bool]:
+    """Whether all columns of each child are read."""
+    if node.cls in _NARROW:
+        return [False] * len(node.children)
+    if node.cls == "Join":
+        kind = node.fields.get("joinType")
+        one_sided = isinstance(kind, dict) or kind in _ONE_SIDED
+        return [everything, everything and not one_sided]
+    return [everything if node.cls in _PASSING else True] * len(node.children)
