@@ -12,7 +12,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check lint bench clean
+.PHONY: help venv demo test check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -43,7 +43,13 @@ check: lint test ## everything a change must pass: lint, then the tests
 bench: venv ## the 22 TPC-H-derived queries on both engines; ARGS="--scale 10 --queries 1,6"
 	@$(SPARK_ENV) $(PY) -m benchmarks.bench $(ARGS)
 
+# The compiler is pinned: code of newer ones asks for a runtime of their own time, this runs on all from 5.28 on.
+proto: ## write the plan messages' Python code from plan.proto
+	python="$$(.ci/find-python)"; test -d .protoc || "$$python" -m venv .protoc
+	.protoc/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
+	.protoc/bin/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. kquery_spark/stages/plan.proto
+
 clean: ## remove the environment, caches, and generated data
-	rm -rf $(VENV) .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,262 @@
+"""What a serialized plan may contain: classes found in this package, their fields, and tests of field values.
+
+Every concrete frozen dataclass below the plan bases is found by itself, and so is every class or enum that a
+field's annotation mentions; adding a node needs no line here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import threading
+import types
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from enum import Enum
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark import expr, logical, sources
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import SerializationError
+from kquery_spark.expr import AggregateCall, Call, Expr
+from kquery_spark.functions import catalog as _catalog
+from kquery_spark.logical import LogicalPlan
+from kquery_spark.physical import operators
+from kquery_spark.physical.operators import PhysicalPlan
+from kquery_spark.sources.base import Source
+from kquery_spark.sources.memory import MemorySource
+from kquery_spark.stages.graph import Stage, StageGraph, TaskSplits
+
+del _catalog  # imported because Call and AggregateCall are checked against the function registries
+
+_BASES: tuple[type, ...] = (Expr, LogicalPlan, PhysicalPlan, Source)
+_HOMES = (expr, logical, operators, sources)
+_ROOTS: tuple[type, ...] = (EngineConfig, Stage, StageGraph, TaskSplits)
+_OUR_PACKAGE = __name__.partition(".")[0]
+
+# A field annotated Any holds a plain value, except these.
+_FIELD_TYPES: dict[tuple[type, str], Any] = {(MemorySource, "table"): pa.Table}
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes, Decimal})
+
+Test = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a class is written: its name, its fields in order, how they are read, what values they may have."""
+
+    cls: type
+    name: str
+    fields: tuple[str, ...]
+    values: Callable[[Any], tuple[Any, ...]]
+    tests: tuple[Callable[[Sequence[Any]], bool], ...]
+    check: Callable[[Any], object] | None
+
+
+class Registry:
+    """The allow-list: forms by class and by name, enums by name."""
+
+    def __init__(self) -> None:
+        self.forms: dict[type, Form] = {}
+        self.by_name: dict[str, Form] = {}
+        self.enums: dict[str, type[Enum]] = {}
+        self.enum_names: dict[type, str] = {}
+        self._types: dict[type, str] = {}
+        for home in _HOMES:
+            _import_all(home)
+        for base in _BASES:
+            for cls in _below(base):
+                if cls.__module__.partition(".")[0] == _OUR_PACKAGE and is_plan_class(cls):
+                    self.add(cls)
+        for cls in _ROOTS:
+            self.add(cls)
+
+    def add(self, cls: type, name: str | None = None) -> None:
+        """Allow a class, and every class of this package that its fields mention."""
+        waiting = [(cls, name or cls.__name__)]
+        found = []
+        while waiting:
+            each, label = waiting.pop()
+            if each in self._types:
+                continue
+            taken = next((c for c, n in self._types.items() if n == label), None)
+            if taken is not None:
+                raise SerializationError(
+                    f"{each.__qualname__} and {taken.__qualname__} are both called {label}"
+                )
+            self._types[each] = label
+            if issubclass(each, Enum):
+                self.enums[label] = each
+                self.enum_names[each] = label
+                continue
+            found.append((each, label))
+            for annotation in _annotations(each).values():
+                waiting += [(c, c.__name__) for c in _mentioned(annotation)]
+        self.forms.update({each: self._form(each, label) for each, label in found})
+        self.by_name = {f.name: f for f in self.forms.values()}
+
+    def _form(self, cls: type, name: str) -> Form:
+        annotations = _annotations(cls)
+        names = tuple(annotations)
+        check = _entry if issubclass(cls, Call | AggregateCall) else None
+        tests = tuple(_column_test(_test(a, f"{name}.{n}")) for n, a in annotations.items())
+        return Form(cls, name, names, _getter(names), tests, check)
+
+
+def is_plan_class(cls: type) -> bool:
+    """Whether a class is a concrete frozen dataclass, as everything in a plan has to be."""
+    own = cls.__dict__
+    frozen = "__dataclass_params__" in own and own["__dataclass_params__"].frozen
+    return frozen and cls not in _BASES and not inspect.isabstract(cls)
+
+
+_lock = threading.RLock()
+_registry: Registry | None = None
+_registered: list[type] = []
+
+
+def registry() -> Registry:
+    """The allow-list of this process, made at first use."""
+    global _registry
+    with _lock:
+        if _registry is None:
+            made = Registry()
+            for cls in _registered:
+                made.add(cls, _user_name(cls))
+            _registry = made
+        return _registry
+
+
+def register_serializable(cls: type) -> type:
+    """Allow a class of your own (a ``Source``, say) in serialized plans; works as a decorator.
+
+    It must be a frozen dataclass whose fields are annotated with plain values, Arrow types, tuples, and other
+    allowed classes. The process that reads a plan has to register it, too. Raises SerializationError where
+    that cannot work.
+    """
+    if not is_plan_class(cls):
+        raise SerializationError(f"{cls.__qualname__} is not a concrete frozen dataclass")
+    with _lock:
+        if cls not in _registered:
+            registry().add(cls, _user_name(cls))
+            _registered.append(cls)
+    return cls
+
+
+def registered_classes() -> tuple[type, ...]:
+    """What ``register_serializable`` was called with: a runtime registers the same in its workers."""
+    return tuple(_registered)
+
+
+def _user_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _import_all(package: types.ModuleType) -> None:
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+
+
+def _below(cls: type) -> Iterator[type]:
+    sub: type
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from _below(sub)
+
+
+def _entry(node: Any) -> object:
+    """Raises PlanError when this version has no such function."""
+    return node.entry
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: _FIELD_TYPES.get((cls, f.name), hints[f.name]) for f in fields(cls) if f.init}
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, n) for n in names)
+
+
+def _mentioned(annotation: Any) -> Iterator[type]:
+    """Classes of this package and enums inside an annotation."""
+    for argument in typing.get_args(annotation):
+        yield from _mentioned(argument)
+    if not isinstance(annotation, type) or typing.get_origin(annotation) is not None:
+        return
+    ours = annotation.__module__.partition(".")[0] == _OUR_PACKAGE
+    if issubclass(annotation, Enum) or (ours and is_plan_class(annotation)):
+        yield annotation
+
+
+def _test(annotation: Any, place: str) -> Test | type:
+    """How a value of the annotated type is recognized; a class when its exact type decides."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation is Any:
+        return _is_plain
+    if origin in (typing.Union, types.UnionType):
+        return _any_of([_test(a, place) for a in arguments])
+    if origin is typing.Literal:
+        return lambda value: any(type(value) is type(a) and value == a for a in arguments)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            every = _column_test(_test(arguments[0], place))
+            return lambda value: type(value) is tuple and every(value)
+        items = [_single(_test(a, place)) for a in arguments]
+        return lambda value: (
+            type(value) is tuple
+            and len(value) == len(items)
+            and all(test(v) for test, v in zip(items, value, strict=True))
+        )
+    if annotation is float:
+        return _any_of([float, int])
+    if annotation in (pa.DataType, *_BASES):
+        return lambda value: isinstance(value, annotation)
+    if isinstance(annotation, type) and (
+        annotation in _PLAIN
+        or annotation in (pa.Schema, pa.Table)
+        or issubclass(annotation, Enum)
+        or is_plan_class(annotation)
+    ):
+        return annotation
+    raise SerializationError(f"{place} is annotated {annotation}, which has no serialized form")
+
+
+def _single(test: Test | type) -> Test:
+    return (lambda value: type(value) is test) if isinstance(test, type) else test
+
+
+def _any_of(tests: list[Test | type]) -> Test:
+    exact = frozenset(t for t in tests if isinstance(t, type))
+    others = [t for t in tests if not isinstance(t, type)]
+    return lambda value: type(value) in exact or any(t(value) for t in others)
+
+
+def _column_test(test: Test | type) -> Callable[[Sequence[Any]], bool]:
+    """The test for all of many values; by their set of types where that is enough."""
+    if isinstance(test, type):
+        only = frozenset({test})
+        return lambda values: only.issuperset(map(type, values))
+    if test is _is_plain:
+        return lambda values: _PLAIN.issuperset(map(type, values)) or all(map(_is_plain, values))
+    return lambda values: all(map(test, values))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a scalar, or tuples of scalars to any depth."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is tuple:
+            waiting += each
+        elif type(each) not in _PLAIN:
+            return False
+    return True
