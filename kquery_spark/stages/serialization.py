@@ -206,8 +206,9 @@ class _Encoder:
         if kind is Decimal:
             return self._text(value, _DECIMAL, self._message.decimals)
         if kind in self._registry.enum_names:
+            # The class is part of the key: members of two string enums can be equal.
             member = EnumMember(type=self._registry.enum_names[kind], name=value.name)
-            return self._added((_ENUM, value), member, self._message.enum_members)
+            return self._added((_ENUM, (kind, value)), member, self._message.enum_members)
         return self._arrow(value)
 
     def _arrow(self, value: Any) -> int:
