@@ -37,7 +37,7 @@ class AggregateCall(Expr):
         entry = aggregate_function(name)
         entry.check_arity(len(args))
         derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
-        return cls(entry.name, args, derived, distinct, condition, mode)
+        return cls(entry.name, args, derived, distinct or entry.always_distinct, condition, mode)
 
     @property
     def entry(self) -> AggregateFunction:

@@ -19,7 +19,7 @@ class AggregateFunction:
     """One aggregate function.
 
     nullable: whether the result can be NULL (count's cannot). ordered: its result depends on row order.
-    duplicate_free: DISTINCT changes nothing (min, max). accumulator: its name in ``physical/aggregates``.
+    duplicate_free: DISTINCT changes nothing (min, max). always_distinct: it means DISTINCT without saying so. accumulator: its name in ``physical/aggregates``.
     """
 
     name: str
@@ -32,6 +32,7 @@ class AggregateFunction:
     aliases: tuple[str, ...] = ()
     ordered: bool = False
     duplicate_free: bool = False
+    always_distinct: bool = False
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""

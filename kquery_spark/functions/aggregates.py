@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
-from kquery_spark.functions.registry import fixed, same
+from kquery_spark.functions.registry import accept, cast_to, fixed, same
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 
@@ -21,6 +21,8 @@ def _sum(types: Sequence[pa.DataType]) -> pa.DataType:
         return t.LONG
     if t.is_fractional(dtype):
         return t.DOUBLE
+    if dtype == t.DAY_TIME:
+        return dtype
     raise PlanError(f"sum cannot be taken of {t.spark_name(dtype)}")
 
 
@@ -30,6 +32,8 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
         return decimals.bounded(dtype.precision + 4, dtype.scale + 4)
     if t.is_numeric(dtype):
         return t.DOUBLE
+    if dtype == t.DAY_TIME:
+        return dtype
     raise PlanError(f"avg cannot be taken of {t.spark_name(dtype)}")
 
 
@@ -43,10 +47,82 @@ def _number(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.DOUBLE] if types[0] in (t.STRING, t.NULL) else types
 
 
+def _integer(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not t.is_integral(types[0]):
+        raise PlanError(f"bits of {t.spark_name(types[0])} cannot be combined, only of whole numbers")
+    return types[0]
+
+
+def _by(types: Sequence[pa.DataType]) -> pa.DataType:
+    _ordered(types[1:])
+    return types[0]
+
+
+def _double(types: Sequence[pa.DataType]) -> pa.DataType:
+    for dtype in types:
+        if not t.is_numeric(dtype):
+            raise PlanError(f"a number is needed, not {t.spark_name(dtype)}")
+    return t.DOUBLE
+
+
+def _list(types: Sequence[pa.DataType]) -> pa.DataType:
+    return pa.list_(types[0])
+
+
+def _set(types: Sequence[pa.DataType]) -> pa.DataType:
+    if t.is_nested(types[0]):
+        raise PlanError(f"collect_set of {t.spark_name(types[0])} is not supported by the engine")
+    return pa.list_(types[0])
+
+
+_DOUBLES = cast_to(t.DOUBLE)
+_BOOLEAN = accept(t.BOOL, t.BOOL)
+
+
+def _statistic(
+    name: str, catalyst: str, arguments: int = 1, aliases: tuple[str, ...] = ()
+) -> AggregateFunction:
+    """A statistic over doubles: NULL of nothing, and where a single value does not define it."""
+    both = (arguments, arguments)
+    return AggregateFunction(name, _double, name, (catalyst,), both, coerce=_DOUBLES, aliases=aliases)
+
+
 register_aggregate(
     AggregateFunction("sum", _sum, "sum", ("Sum",), coerce=_number),
     AggregateFunction("avg", _avg, "avg", ("Average",), coerce=_number, aliases=("mean",)),
     AggregateFunction("count", fixed(t.LONG), "count", ("Count",), arity=(0, None), nullable=False),
+    AggregateFunction("count_if", accept(t.LONG, t.BOOL), "count_if", ("CountIf",), nullable=False),
+    # Exact, where Spark estimates: an answer of its own, so no Catalyst class. Frontends make it count(DISTINCT x).
+    AggregateFunction("approx_count_distinct", fixed(t.LONG), "count", nullable=False, always_distinct=True),
     AggregateFunction("min", _ordered, "min", ("Min",), duplicate_free=True),
     AggregateFunction("max", _ordered, "max", ("Max",), duplicate_free=True),
+    AggregateFunction("bool_and", _BOOLEAN, "min", ("BoolAnd",), aliases=("every",), duplicate_free=True),
+    AggregateFunction("bool_or", _BOOLEAN, "max", ("BoolOr",), aliases=("some", "any"), duplicate_free=True),
+    AggregateFunction("bit_and", _integer, "bit_and", ("BitAndAgg",), duplicate_free=True),
+    AggregateFunction("bit_or", _integer, "bit_or", ("BitOrAgg",), duplicate_free=True),
+    AggregateFunction("bit_xor", _integer, "bit_xor", ("BitXorAgg",)),
+    # Catalyst's First and Last carry ignoreNulls in a field; the importer picks the entry by it.
+    AggregateFunction("first", same, "first", ("First",), aliases=("any_value",)),
+    AggregateFunction("first_ignore_nulls", same, "first_ignore_nulls", aliases=("any_value_ignore_nulls",)),
+    AggregateFunction("last", same, "last", ("Last",)),
+    AggregateFunction("last_ignore_nulls", same, "last_ignore_nulls"),
+    AggregateFunction("max_by", _by, "max_by", ("MaxBy",), arity=(2, 2)),
+    AggregateFunction("min_by", _by, "min_by", ("MinBy",), arity=(2, 2)),
+    AggregateFunction(
+        "collect_list", _list, "collect_list", ("CollectList",), aliases=("array_agg",), nullable=False
+    ),
+    AggregateFunction(
+        "collect_set", _set, "collect_set", ("CollectSet",), nullable=False, duplicate_free=True
+    ),
+    AggregateFunction("percentile", _double, "percentile", ("Percentile",), arity=(2, 2), coerce=_DOUBLES),
+    AggregateFunction("median", _double, "median", ("Median",), coerce=_DOUBLES),
+    _statistic("stddev_samp", "StddevSamp", aliases=("stddev", "std")),
+    _statistic("stddev_pop", "StddevPop"),
+    _statistic("var_samp", "VarianceSamp", aliases=("variance",)),
+    _statistic("var_pop", "VariancePop"),
+    _statistic("skewness", "Skewness"),
+    _statistic("kurtosis", "Kurtosis"),
+    _statistic("covar_samp", "CovSample", 2),
+    _statistic("covar_pop", "CovPopulation", 2),
+    _statistic("corr", "Corr", 2),
 )

@@ -103,8 +103,9 @@ def _encode_dictionary(data: pa.Array) -> Codes:
     else:
         null_code = len(distinct.dictionary)
     cardinality = max(len(distinct.dictionary), null_code + 1)
-    if indices.null_count:
-        codes = np.where(validity(indices), codes, null_code)
+    valid = validity(indices)
+    if valid is not None:
+        codes = np.where(valid, codes, null_code)
     return Codes(codes, cardinality)
 
 

@@ -63,4 +63,4 @@ def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
         return np.argsort(one, kind="stable")[:limit]
     table = pa.table({str(i): c for i, c in enumerate(columns)})
     order = pc.sort_indices(table, [(str(i), "ascending") for i in range(len(columns))])
-    return order.to_numpy().astype(np.int64)[:limit]
+    return np.asarray(order.to_numpy(), np.int64)[:limit]

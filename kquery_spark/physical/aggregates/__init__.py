@@ -1,7 +1,10 @@
 """Accumulators: each aggregate's update, merge and finish with their state types, declared together."""
 
+from kquery_spark.physical.aggregates import basic as _basic  # importing these fills the table
+from kquery_spark.physical.aggregates import lists as _lists
+from kquery_spark.physical.aggregates import moments as _moments
+from kquery_spark.physical.aggregates import picking as _picking
 from kquery_spark.physical.aggregates.accumulator import Accumulator, accumulator
-from kquery_spark.physical.aggregates import basic as _basic  # fills the table
 
 __all__ = ["Accumulator", "accumulator"]
-del _basic
+del _basic, _lists, _moments, _picking

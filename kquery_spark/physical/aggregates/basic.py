@@ -59,7 +59,9 @@ def _grouped_sum(vector: Vector, groups: Groups) -> Vector:
     state = _sum_state(vector.dtype)
     if state == t.DOUBLE:
         return Vector(state, pa.array(reduce.sum_float(vector.data, groups)))
-    if not t.is_decimal(vector.dtype):
+    if vector.dtype == t.DAY_TIME:
+        vector = Vector(pa.decimal128(38, 0), vector.data.view(t.LONG))
+    elif not t.is_decimal(vector.dtype):
         vector = Vector(pa.decimal128(38, 0), vector.data.cast(t.LONG))
     return Vector(state, reduce.sum_decimal(vector, groups, state.scale))
 
@@ -96,10 +98,10 @@ class Sum(Accumulator):
         out = context.dtype
         if out == t.DOUBLE:
             return pc.if_else(empty, pa.scalar(None, t.DOUBLE), total.data)
-        if out == t.LONG:
+        if out in (t.LONG, t.DAY_TIME):
             if not total.is_narrow:
-                return self._past_long(total, empty, context)
-            return pc.if_else(empty, pa.scalar(None, t.LONG), total.data)
+                return self._past_long(total, empty, context).view(out)
+            return pc.if_else(empty, pa.scalar(None, t.LONG), total.data).view(out)
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
             and context.mode is EvalMode.ANSI
@@ -111,8 +113,8 @@ class Sum(Accumulator):
         return dk.to_wide(Vector(total.dtype, data), context)
 
     def _past_long(self, total: Vector, empty: pa.Array, context: CallContext) -> Data:
-        if context.mode is EvalMode.ANSI:
-            raise overflow(t.LONG)
+        if context.mode is EvalMode.ANSI or context.dtype == t.DAY_TIME:
+            raise overflow(context.dtype)
         exact = [None if v is None else int(v) for v in total.plain().to_pylist()]
         if context.mode is EvalMode.TRY:
             kept = [v if v is not None and -(2**63) <= v < 2**63 else None for v in exact]
@@ -132,6 +134,13 @@ class Average(Sum):
             sums = total.data if total.dtype == t.DOUBLE else _as_double(total)
             divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
             return pc.divide(sums, divisor)
+        if context.dtype == t.DAY_TIME:
+            if not total.is_narrow:
+                raise overflow(t.DAY_TIME)
+            shares = dk.div_half_up(
+                np.asarray(dk.as_int64(total.data)), np.maximum(np.asarray(counts.data), 1)
+            )
+            return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(shares)).view(t.DAY_TIME)
         divisor = Vector(pa.decimal128(20, 0), pc.if_else(empty, pa.scalar(None, t.LONG), counts.data))
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -13,6 +15,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.vector import Data, Int64s, Vector, narrow, validity, widen
 
+_LOW_HALF = np.int64(0xFFFFFFFF)
+_EXACT = decimal.Context(prec=40)
 _SIGN = np.int64(-(2**63))
 
 
@@ -76,33 +80,33 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
     if valid is not None:
         words = words[valid]
     low, high = words[:, 0], words[:, 1]
-    parts = (low & 0xFFFFFFFF, (low >> 32) & 0xFFFFFFFF, high)
+    parts = (low & _LOW_HALF, (low >> 32) & _LOW_HALF, high & _LOW_HALF, high >> 32)
     sums = []
     for part in parts:
         total = np.zeros(groups.count, np.int64)
         np.add.at(total, ids, part)
         sums.append(total)
-    middle = _join_words(sums[1], sums[0])  # < 2^95: exact
-    top = sums[2].astype(object) * 2**64
-    exact = [int(a) + int(b) for a, b in zip(top, _ints(middle), strict=True)]
-    return _from_ints(exact, scale)
+    return _from_halves(sums, scale)
 
 
-def _ints(array: pa.Array) -> list[int]:
-    return [int(v) for v in array.to_pylist()]
-
-
-def _from_ints(values: list[int], scale: int) -> pa.Array:
-    """128-bit integers as decimal(38, scale); what passes 38 digits is NULL (Spark: overflow)."""
-    limit = 10**38
-    words = np.empty((len(values), 2), np.int64)
-    for i, value in enumerate(values):
-        kept = value if -limit < value < limit else 0
-        words[i, 0] = np.uint64(kept & 0xFFFFFFFFFFFFFFFF).view(np.int64)
-        words[i, 1] = kept >> 64
-    array = pa.Array.from_buffers(pa.decimal128(38, scale), len(values), [None, pa.py_buffer(words)], 0)
-    over = np.array([not -limit < v < limit for v in values], np.bool_)
-    return _slim(pc.if_else(pa.array(over), pa.scalar(None, array.type), array) if over.any() else array)
+def _from_halves(sums: list[Int64s], scale: int) -> pa.Array:
+    """Sums of 32-bit digits, lowest first, as decimal(38, scale); what passes 38 digits is NULL (Spark: overflow)."""
+    carry = np.zeros(len(sums[0]), np.int64)
+    digits = []
+    for total in sums:
+        carry = carry + total
+        digits.append(carry & _LOW_HALF)
+        carry = carry >> 32
+    # the last digit is signed: the value fits 128 bits when nothing is carried out of it but its sign
+    lost = carry != np.where(digits[3] >> 31, -1, 0)
+    words = np.empty((len(carry), 2), np.int64)
+    words[:, 0] = digits[0] | (digits[1] << 32)
+    words[:, 1] = digits[2] | (digits[3] << 32)
+    array = pa.Array.from_buffers(pa.decimal128(38, scale), len(carry), [None, pa.py_buffer(words)], 0)
+    limit = pa.scalar(decimal.Decimal(10**38 - 1).scaleb(-scale, _EXACT), array.type)
+    lowest = pa.scalar(decimal.Decimal(1 - 10**38).scaleb(-scale, _EXACT), array.type)
+    over = pc.or_(pc.or_(pc.greater(array, limit), pc.less(array, lowest)), pa.array(lost))
+    return _slim(pc.if_else(over, pa.scalar(None, array.type), array) if over.true_count else array)
 
 
 def _rescaled(total: pa.Array, scale: int) -> pa.Array:
@@ -119,8 +123,10 @@ def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
     if valid is not None:
         values = values[valid]
     if groups.count == 1:
-        return np.array([values.sum()])
-    return np.bincount(ids, weights=values, minlength=groups.count)
+        with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
+            return np.array([values.sum()])
+    sums = np.bincount(ids, weights=values, minlength=groups.count)
+    return sums.astype(np.float64, copy=False)  # of no rows at all numpy gives integers
 
 
 def ordered_integers(vector: Vector) -> Int64s | None:

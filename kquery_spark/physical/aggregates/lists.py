@@ -1,0 +1,128 @@
+"""Aggregates whose state is a list of values per group: collect_list, collect_set, percentile and median."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.moments import doubles
+from kquery_spark.physical.aggregates.reduce import float_order
+from kquery_spark.physical.keys import Codes, Groups, encode, pack
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector, validity
+
+
+def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
+    """One list per group, values in row order."""
+    sizes = np.bincount(ids, minlength=count)
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    if offsets[-1] > 2**31 - 1:
+        raise pa.ArrowCapacityError("more than 2147483647 values in the lists of one batch")
+    order = np.argsort(ids, kind="stable")
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values.take(pa.array(order)))
+
+
+def spread(lists: pa.Array) -> tuple[pa.Array, Int64s]:
+    """All values of a list column, and the row each comes from."""
+    return lists.flatten(), np.asarray(lists.value_parent_indices().to_numpy(), np.int64)
+
+
+class Collect(Accumulator):
+    """All values that are not NULL, in row order; ``distinct`` keeps the first of equal ones."""
+
+    def __init__(self, distinct: bool) -> None:
+        self._distinct = distinct
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (pa.list_(args[0]),)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        valid = validity(data)
+        ids = groups.ids
+        if valid is not None:
+            rows = np.flatnonzero(valid)
+            data, ids = data.take(pa.array(rows)), ids[rows]
+        return [self._gathered(args[0].dtype, data, ids, groups.count)]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        values, rows = spread(states[0].data)
+        return [self._gathered(states[0].dtype.value_type, values, groups.ids[rows], groups.count)]
+
+    def _gathered(self, dtype: pa.DataType, values: pa.Array, ids: Int64s, count: int) -> Vector:
+        if self._distinct and len(ids):
+            codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
+            _, first = np.unique(codes.values, return_index=True)
+            first = np.sort(first)
+            values, ids = values.take(pa.array(first)), ids[first]
+        return Vector(pa.list_(dtype), gather(values, ids, count))
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+class Percentile(Accumulator):
+    """The exact percentile with linear interpolation, Spark's ``percentile(x, p)``; ``median`` is p = 0.5.
+
+    States: the values as doubles, and p.
+    """
+
+    def __init__(self, fixed: float | None = None) -> None:
+        self._fixed = fixed
+        self._values = Collect(distinct=False)
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (pa.list_(t.DOUBLE), t.DOUBLE)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        plain = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        values = self._values.update([Vector(t.DOUBLE, plain.cast(t.DOUBLE, safe=False))], groups, context)[0]
+        share = np.zeros(groups.count)
+        if self._fixed is not None:
+            share[:] = self._fixed
+        elif args[1].is_scalar:
+            share[:] = float(args[1].plain().as_py())
+        else:
+            share[groups.ids] = doubles(args[1].plain())
+        return [values, Vector(t.DOUBLE, pa.array(share))]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        share = np.zeros(groups.count)
+        np.maximum.at(share, groups.ids, doubles(states[1].data))
+        return [self._values.merge(states[:1], groups, context)[0], Vector(t.DOUBLE, pa.array(share))]
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        flat, ids = spread(states[0].data)
+        count = len(states[0].data)
+        numbers = doubles(flat)
+        order = np.lexsort((float_order(flat), ids))
+        numbers = np.append(numbers[order], 0.0)
+        sizes = np.bincount(ids, minlength=count)
+        starts = np.cumsum(sizes) - sizes
+        position = np.maximum(sizes - 1, 0) * doubles(states[1].data)
+        low, high = np.floor(position), np.ceil(position)
+        below = numbers[np.minimum(starts + low.astype(np.int64), len(numbers) - 1)]
+        above = numbers[np.minimum(starts + high.astype(np.int64), len(numbers) - 1)]
+        with np.errstate(invalid="ignore"):
+            between = (high - position) * below + (position - low) * above
+        exact = (low == high) | (below == above)
+        return pa.array(np.where(exact, below, between), mask=sizes == 0)
+
+
+register_accumulator("collect_list", Collect(distinct=False))
+register_accumulator("collect_set", Collect(distinct=True))
+register_accumulator("percentile", Percentile())
+register_accumulator("median", Percentile(0.5))

@@ -1,0 +1,206 @@
+"""Variance, covariance, correlation, skewness and kurtosis from central moments.
+
+States are counts, means and sums of powers of deviations, as Spark's ``CentralMomentAgg``: merging them stays well
+conditioned where sums of squares would cancel. Values are first shifted by one value of their group, so that a constant
+column has moments of exactly 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.keys import Groups
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector, validity
+
+Doubles = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Result = Callable[[Sequence[Doubles]], tuple[Doubles, Flags]]  # values, and where they are NULL
+_BINOMIAL = {2: (1.0,), 3: (1.0, 3.0), 4: (1.0, 4.0, 6.0)}
+
+
+def doubles(data: pa.Array) -> Doubles:
+    """A column of doubles in numpy, 0 for NULL."""
+    values: Doubles = data.cast(t.DOUBLE, safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _summed(ids: npt.NDArray[np.int64], weights: Doubles, count: int) -> Doubles:
+    sums = np.bincount(ids, weights=weights, minlength=count)
+    return sums.astype(np.float64, copy=False)  # of no rows at all numpy gives integers
+
+
+def _some_value(values: Doubles, ids: npt.NDArray[np.int64], count: int) -> Doubles:
+    """One finite value of each group, 0 where there is none."""
+    shift = np.zeros(count)
+    finite = np.isfinite(values)
+    shift[ids[finite][::-1]] = values[finite][::-1]
+    return shift
+
+
+def _vectors(columns: Sequence[Doubles]) -> list[Vector]:
+    return [Vector(t.DOUBLE, pa.array(c)) for c in columns]
+
+
+class CentralMoments(Accumulator):
+    """count, mean and the second to ``order``-th central moment sums; ``result`` makes the answer of them."""
+
+    def __init__(self, order: int, result: Result) -> None:
+        self._order = order
+        self._result = result
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (t.DOUBLE,) * (self._order + 1)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        values, ids = doubles(data), groups.ids
+        valid = validity(data)
+        if valid is not None:
+            values, ids = values[valid], ids[valid]
+        with np.errstate(all="ignore"):
+            n = np.bincount(ids, minlength=groups.count).astype(np.float64)
+            shift = _some_value(values, ids, groups.count)
+            moved = values - shift[ids]
+            mean = _summed(ids, moved, groups.count) / np.maximum(n, 1.0)
+            away = moved - mean[ids]
+            power, sums = away, []
+            for _ in range(2, self._order + 1):
+                power = power * away
+                sums.append(_summed(ids, power, groups.count))
+            return _vectors([n, shift + mean, *sums])
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        columns = [doubles(s.data) for s in states]
+        some = columns[0] > 0
+        n, mean, *moments = (c[some] for c in columns)
+        ids, count = groups.ids[some], groups.count
+        with np.errstate(all="ignore"):
+            total = _summed(ids, n, count)
+            shift = _some_value(mean, ids, count)
+            moved = mean - shift[ids]
+            center = _summed(ids, n * moved, count) / np.maximum(total, 1.0)
+            away = moved - center[ids]
+            sums = []
+            for order in range(2, self._order + 1):
+                part = n * away**order
+                for k, factor in enumerate(_BINOMIAL[order][: order - 1]):
+                    part = part + factor * moments[order - 2 - k] * away**k
+                sums.append(_summed(ids, part, count))
+            return _vectors([total, shift + center, *sums])
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        with np.errstate(all="ignore"):
+            values, undefined = self._result([doubles(s.data) for s in states])
+        return pa.array(values, mask=undefined)
+
+
+class Comoments(Accumulator):
+    """count, both means and the sum of products of deviations (correlation: their squares too) of pairs."""
+
+    def __init__(self, squares: bool, result: Result) -> None:
+        self._squares = squares
+        self._result = result
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (t.DOUBLE,) * (6 if self._squares else 4)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        data = [Vector(a.dtype, a.physical(context.num_rows)).plain() for a in args]
+        ids, (x, y) = groups.ids, (doubles(d) for d in data)
+        masks = [v for v in map(validity, data) if v is not None]
+        if masks:
+            both = np.logical_and.reduce(masks)
+            ids, x, y = ids[both], x[both], y[both]
+        ones = np.ones(len(ids))
+        zeros = np.zeros(len(ids))
+        return self._combined([ones, x, y, zeros, zeros, zeros], ids, groups.count)
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        columns = [doubles(s.data) for s in states]
+        some = columns[0] > 0
+        columns = [c[some] for c in columns]
+        if not self._squares:
+            columns += [np.zeros(len(columns[0]))] * 2
+        return self._combined(columns, groups.ids[some], groups.count)
+
+    def _combined(self, parts: Sequence[Doubles], ids: npt.NDArray[np.int64], count: int) -> list[Vector]:
+        n, x, y, cxy, cxx, cyy = parts
+        with np.errstate(all="ignore"):
+            total = _summed(ids, n, count)
+            centers, aways = [], []
+            for mean in (x, y):
+                shift = _some_value(mean, ids, count)
+                moved = mean - shift[ids]
+                center = _summed(ids, n * moved, count) / np.maximum(total, 1.0)
+                centers.append(shift + center)
+                aways.append(moved - center[ids])
+            dx, dy = aways
+            sums = [_summed(ids, cxy + n * dx * dy, count)]
+            if self._squares:
+                sums.append(_summed(ids, cxx + n * dx * dx, count))
+                sums.append(_summed(ids, cyy + n * dy * dy, count))
+        return _vectors([total, *centers, *sums])
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        with np.errstate(all="ignore"):
+            values, undefined = self._result([doubles(s.data) for s in states])
+        return pa.array(values, mask=undefined)
+
+
+def _variance(sample: bool, root: bool) -> Result:
+    def result(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+        n, m2 = states[0], states[2]
+        values = m2 / (n - 1.0 if sample else n)
+        return np.asarray(np.sqrt(values) if root else values), n <= (1.0 if sample else 0.0)
+
+    return result
+
+
+def _skewness(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    n, _, m2, m3 = states
+    return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n == 0.0) | (m2 == 0.0)
+
+
+def _kurtosis(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    n, _, m2, _, m4 = states
+    return n * m4 / (m2 * m2) - 3.0, (n == 0.0) | (m2 == 0.0)
+
+
+def _covariance(sample: bool) -> Result:
+    def result(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+        n, c = states[0], states[3]
+        return c / (n - 1.0 if sample else n), n <= (1.0 if sample else 0.0)
+
+    return result
+
+
+def _correlation(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    n, c, xx, yy = states[0], states[3], states[4], states[5]
+    spread = np.sqrt(xx * yy)
+    return c / spread, (n <= 1.0) | (spread == 0.0)  # Spark's division by zero is NULL here
+
+
+register_accumulator("stddev_samp", CentralMoments(2, _variance(sample=True, root=True)))
+register_accumulator("stddev_pop", CentralMoments(2, _variance(sample=False, root=True)))
+register_accumulator("var_samp", CentralMoments(2, _variance(sample=True, root=False)))
+register_accumulator("var_pop", CentralMoments(2, _variance(sample=False, root=False)))
+register_accumulator("skewness", CentralMoments(3, _skewness))
+register_accumulator("kurtosis", CentralMoments(4, _kurtosis))
+register_accumulator("covar_samp", Comoments(False, _covariance(sample=True)))
+register_accumulator("covar_pop", Comoments(False, _covariance(sample=False)))
+register_accumulator("corr", Comoments(True, _correlation))

@@ -1,0 +1,164 @@
+"""Aggregates that pick one row's value: first, last, max_by, min_by; and bitwise folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.keys import Groups, as_integers
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector, validity
+
+
+def pick(vector: Vector, rows: Int64s) -> Vector:
+    """One value per group by row number, NULL where the row is -1."""
+    index = pa.array(rows, mask=rows < 0) if (rows < 0).any() else pa.array(rows)
+    return Vector(vector.dtype, vector.data.take(index))
+
+
+def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
+    """The first or last of the candidate ``rows`` (ascending) in each group, -1 where a group has none."""
+    found = np.full(groups.count, -1, np.int64)
+    if not last:
+        rows = rows[::-1]
+    found[groups.ids[rows]] = rows
+    return found
+
+
+class End(Accumulator):
+    """first or last value in row order; the second state says whether the group has a value at all."""
+
+    def __init__(self, last: bool, ignore_nulls: bool) -> None:
+        self._last = last
+        self._ignore_nulls = ignore_nulls
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (args[0], t.BOOL)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        data = args[0].physical(context.num_rows)
+        valid = validity(data) if self._ignore_nulls else None
+        rows = np.arange(context.num_rows) if valid is None else np.flatnonzero(valid)
+        return self._states(Vector(args[0].dtype, data), groups, rows)
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        present = states[1].data.to_numpy(zero_copy_only=False)
+        return self._states(states[0], groups, np.flatnonzero(present))
+
+    def _states(self, values: Vector, groups: Groups, rows: Int64s) -> list[Vector]:
+        chosen = end_rows(groups, rows, self._last)
+        return [pick(values, chosen), Vector(t.BOOL, pa.array(chosen >= 0))]
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+class ExtremeBy(Accumulator):
+    """max_by and min_by: the first argument where the second is largest or smallest; of equals the last row."""
+
+    def __init__(self, largest: bool) -> None:
+        self._largest = largest
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (args[0], args[1])
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        value, by = (Vector(a.dtype, a.physical(context.num_rows)) for a in args)
+        ordered = reduce.ordered_integers(by)
+        if ordered is None:
+            ordered, _ = reduce.ranks(by)
+        valid = validity(by.data)
+        rows = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
+        start = np.iinfo(np.int64).min if self._largest else np.iinfo(np.int64).max
+        best = np.full(groups.count, start, np.int64)
+        (np.maximum if self._largest else np.minimum).at(best, groups.ids[rows], ordered[rows])
+        rows = rows[ordered[rows] == best[groups.ids[rows]]]
+        chosen = end_rows(groups, rows, last=True)
+        return [pick(value, chosen), pick(by, chosen)]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        return self.update(states, groups, context)
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+class Bits(Accumulator):
+    """bit_and, bit_or and bit_xor of integers, NULLs left out."""
+
+    def __init__(self, fold: np.ufunc, start: int) -> None:
+        self._fold = fold
+        self._start = start
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (args[0],)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
+        ids, valid = reduce.present(vector.data, groups)
+        integers: npt.NDArray[np.int64] = np.asarray(dk.as_int64(as_integers(vector)))
+        folded = np.full(groups.count, self._start, np.int64)
+        self._fold.at(folded, ids, integers if valid is None else integers[valid])
+        empty = reduce.count_valid(vector.data, groups) == 0
+        array = pa.array(np.where(empty, 0, folded), mask=empty if empty.any() else None)
+        return [Vector(vector.dtype, array.cast(vector.dtype))]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        return self.update(states, groups, context)
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+class CountIf(Accumulator):
+    """Rows for which the argument is true."""
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (t.LONG,)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        flags = pc.fill_null(args[0].physical(context.num_rows), False).to_numpy(zero_copy_only=False)
+        return [Vector(t.LONG, pa.array(np.bincount(groups.ids[flags], minlength=groups.count), t.LONG))]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        values = np.asarray(dk.as_int64(states[0].data))
+        return [Vector(t.LONG, reduce.sum_int64(values, groups.ids, groups.count))]
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        return states[0].data
+
+
+register_accumulator("first", End(last=False, ignore_nulls=False))
+register_accumulator("first_ignore_nulls", End(last=False, ignore_nulls=True))
+register_accumulator("last", End(last=True, ignore_nulls=False))
+register_accumulator("last_ignore_nulls", End(last=True, ignore_nulls=True))
+register_accumulator("max_by", ExtremeBy(True))
+register_accumulator("min_by", ExtremeBy(False))
+register_accumulator("bit_and", Bits(np.bitwise_and, -1))
+register_accumulator("bit_or", Bits(np.bitwise_or, 0))
+register_accumulator("bit_xor", Bits(np.bitwise_xor, 0))
+register_accumulator("count_if", CountIf())
