@@ -1,0 +1,173 @@
+"""Run logical plans in several distributions, and compare with what Spark SQL answers on the same data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import Call, Column, Expr, Literal, Named
+from kquery_spark.logical import LogicalPlan, Scan
+from kquery_spark.optimizer import optimize
+from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
+from kquery_spark.planner import plan_query
+from kquery_spark.runtime.local import run_graph
+from kquery_spark.sources.base import Source, Split
+from kquery_spark.stages import build_stages
+from kquery_spark.types.batch import Batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# one task; shuffles with several reduce tasks; replicated build sides
+CONFIGS = (
+    EngineConfig(small_bytes=1 << 30),
+    EngineConfig(small_bytes=-1, broadcast_bytes=-1, shuffle_partitions=3),
+    EngineConfig(small_bytes=-1, shuffle_partitions=2),
+)
+
+
+@dataclass(frozen=True)
+class PiecesSource(Source):
+    """A table in memory whose splits are of a few rows, so that small data meets many batches and tasks."""
+
+    columnar: ClassVar[bool] = True
+    rows_each: int
+    table: Any = field(compare=False, repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def splits(self) -> list[Split]:
+        n, k = self.table.num_rows, self.rows_each
+        return [Split(0, (i, min(k, n - i)), min(k, n - i), 100_000_000) for i in range(0, n, k)]
+
+    def row_count(self) -> int | None:
+        return int(self.table.num_rows)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        start, length = split.pieces
+        schema = pa.schema([self.schema.field(c) for c in columns])
+        if not columns:
+            yield Batch(schema, (), length)
+            return
+        for batch in self.table.select(list(columns)).slice(start, length).combine_chunks().to_batches():
+            yield Batch.from_arrow(batch, schema)
+
+
+def scan(table: pa.Table, name: str = "t", rows_each: int = 3) -> Scan:
+    return Scan(name, PiecesSource(rows_each, table))
+
+
+def run(plan: LogicalPlan, config: EngineConfig = CONFIGS[0]) -> pa.Table:
+    graph = build_stages(plan_query(optimize(plan), config), config)
+    return run_graph(graph, config).to_arrow()
+
+
+def batches_of(table: pa.Table, rows: int = 0) -> list[Batch]:
+    if not table.num_columns:
+        raise ValueError("needs columns")
+    pieces = table.combine_chunks().to_batches(rows or None)
+    return [Batch.from_arrow(p, table.schema) for p in pieces]
+
+
+def read(table: pa.Table, name: str = "t") -> ReadExec:
+    """A physical leaf; give its rows to ``execute``."""
+    return ReadExec(name, table.schema)
+
+
+def execute(
+    plan: PhysicalPlan, tables: Mapping[str, pa.Table], config: EngineConfig | None = None, rows: int = 3
+) -> tuple[pa.Table, TaskContext]:
+    """Run one physical plan in one task over named tables cut into batches of ``rows``."""
+    task = TaskContext(
+        config=config or EngineConfig(),
+        inputs={n: (lambda t=t: iter(batches_of(t, rows))) for n, t in tables.items()},
+    )
+    done = [b.to_arrow() for b in plan.run(task)]
+    return pa.Table.from_batches(done, schema=plan.schema), task
+
+
+def rows_of(table: pa.Table, ordered: bool = False) -> list[tuple[Any, ...]]:
+    columns = [c.to_pylist() for c in table.columns]
+    rows = [tuple(map(_plain, row)) for row in zip(*columns, strict=True)]
+    return rows if ordered else sorted(rows, key=_sort_key)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return tuple((k, _plain(v)) for k, v in value.items())
+    return value
+
+
+def _sort_key(row: tuple[Any, ...]) -> str:
+    return repr(tuple(f"{v:.6g}" if isinstance(v, float) else v for v in row))
+
+
+def assert_same_rows(got: pa.Table, want: pa.Table, ordered: bool = False, note: str = "") -> None:
+    a, b = rows_of(got, ordered), rows_of(want, ordered)
+    assert len(a) == len(b), f"{note}: {len(a)} rows, not {len(b)}\n{a[:20]}\n{b[:20]}"
+    for x, y in zip(a, b, strict=True):
+        assert all(_close(p, q) for p, q in zip(x, y, strict=True)), (
+            f"{note}: {x} is not {y}\n{a[:30]}\n{b[:30]}"
+        )
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=0.0) or a == b
+    if isinstance(a, Decimal) and isinstance(b, Decimal):
+        return a == b and a.as_tuple().exponent == b.as_tuple().exponent
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_close(p, q) for p, q in zip(a, b, strict=True))
+    return type(a) is type(b) and bool(a == b)
+
+
+def register(spark: SparkSession, **tables: pa.Table) -> None:
+    for name, table in tables.items():
+        spark.createDataFrame(table).createOrReplaceTempView(name)
+
+
+def assert_like_spark(
+    spark: SparkSession,
+    sql: str,
+    plan: LogicalPlan,
+    ordered: bool = False,
+    configs: Sequence[EngineConfig] = CONFIGS,
+) -> None:
+    """Every distribution of ``plan`` gives the rows and the types that Spark gives for ``sql``."""
+    want = spark.sql(sql).toArrow()
+    for number, config in enumerate(configs):
+        got = run(plan, config)
+        assert [_type(f.type) for f in got.schema] == [_type(f.type) for f in want.schema], sql
+        assert_same_rows(got, want, ordered, f"{sql} [config {number}]")
+
+
+def _type(dtype: pa.DataType) -> str:
+    return str(dtype).replace("large_", "").replace(" not null", "").replace("element:", "item:")
+
+
+def c(plan: LogicalPlan, name: str) -> Column:
+    return plan.column(name)
+
+
+def lit(value: Any, dtype: pa.DataType) -> Literal:
+    return Literal(value, dtype)
+
+
+def call(name: str, *args: Expr) -> Call:
+    return Call.of(name, *args)
+
+
+def named(expr: Expr, name: str) -> Named:
+    return Named(expr, name)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from kquery_spark.expr import AggregateCall, Expr
+from kquery_spark.logical import Aggregate, LogicalPlan
+from kquery_spark.types import names as t
+from tests.physical.harness import (
+    CONFIGS,
+    assert_like_spark,
+    assert_same_rows,
+    c,
+    call,
+    lit,
+    named,
+    register,
+    rows_of,
+    run,
+    scan,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAN, INF = float("nan"), float("inf")
+D = Decimal
+MIXED = pa.table(
+    {
+        "g": ["a", "b", None, "a", "b", None, "c", "a", "d", "a", "b", ""],
+        "i": pa.array([1, 2, None, 4, -5, 6, None, 8, 2**31 - 1, -(2**31), 2, 0], pa.int32()),
+        "l": pa.array([1, None, 3, 4, 5, -6, None, 2**62, 9, 2**62 - 5, 0, 0], pa.int64()),
+        "f": pa.array([0.0, -0.0, NAN, NAN, INF, -INF, None, 1.5, 1.5, None, 0.1, 0.2], pa.float64()),
+        "r": pa.array([0.5, NAN, 1.25, None, 3.0, -0.0, None, 0.0, 2.5, 7.0, 1.0, 1.0], pa.float32()),
+        "d": pa.array(
+            [D("1.50"), None, D("-2.25"), D("99999.99"), D("0"), D("0.01")] * 2, pa.decimal128(7, 2)
+        ),
+        "w": pa.array([D(10) ** 20, None, D(-5), D("0.125"), D(10) ** 19, D(0)] * 2, pa.decimal128(30, 3)),
+        "s": ["x", None, "é", "Z", "", "z", "x", "zz", "x", "é", None, "x"],
+        "b": pa.array([True, None, False, True, False, None] * 2),
+        "y": pa.array([dt.date(2020, 1, 1), None, dt.date(1960, 2, 29), dt.date(9999, 12, 31)] * 3),
+        "ts": pa.array([0, None, -1, 1_600_000_000_123_456] * 3, pa.timestamp("us", "UTC")),
+    }
+)
+EMPTY = MIXED.slice(0, 0)
+NULLS = pa.table(
+    {"g": ["a", "a", "b"], **{n: pa.nulls(3, MIXED.schema.field(n).type) for n in MIXED.schema.names[1:]}}
+)
+EACH = [
+    *(("count", n, False) for n in "gilfdwsby"),
+    *(("sum", n, False) for n in ["i", "f", "r", "d", "w"]),
+    *(("avg", n, False) for n in ["i", "l", "f", "r", "d", "w"]),
+    *(
+        (f, n, False)
+        for f in ("min", "max")
+        for n in ["g", "i", "l", "f", "r", "d", "w", "s", "b", "y", "ts"]
+    ),
+    *((f, n, True) for f in ("count", "sum", "avg") for n in ["i", "f", "d"]),
+    *(("count", n, True) for n in ["s", "b", "y", "w"]),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def views(spark: SparkSession) -> None:
+    register(spark, mixed=MIXED, empty=EMPTY, nulls=NULLS)
+
+
+def aggregate(child: LogicalPlan, keys: list[str], *calls: Expr) -> Aggregate:
+    return Aggregate(
+        child,
+        tuple(named(c(child, k), k) for k in keys),
+        tuple(named(e, f"a{i}") for i, e in enumerate(calls)),
+    )
+
+
+def every(child: LogicalPlan, keys: list[str]) -> tuple[Aggregate, str]:
+    calls: list[Expr] = [AggregateCall.of("count")]
+    texts = ["count(*)"]
+    for function, name, distinct in EACH:
+        calls.append(AggregateCall.of(function, c(child, name), distinct=distinct))
+        texts.append(f"{function}({'DISTINCT ' if distinct else ''}{name})")
+    return aggregate(child, keys, *calls), ", ".join([*keys, *texts])
+
+
+@pytest.mark.parametrize(
+    "keys", [[], ["g"], ["s"], ["f"], ["r"], ["d"], ["w"], ["b"], ["y"], ["g", "b", "f"]]
+)
+def test_every_aggregate_by_every_kind_of_key(keys: list[str], spark: SparkSession) -> None:
+    plan, shown = every(scan(MIXED), keys)
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    assert_like_spark(spark, f"SELECT {shown} FROM mixed{by}", plan)
+
+
+@pytest.mark.parametrize("name,table", [("empty", EMPTY), ("nulls", NULLS)])
+@pytest.mark.parametrize("keys", [[], ["g"]])
+def test_every_aggregate_of_nothing_and_of_nulls(
+    name: str, table: pa.Table, keys: list[str], spark: SparkSession
+) -> None:
+    plan, shown = every(scan(table), keys)
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    assert_like_spark(spark, f"SELECT {shown} FROM {name}{by}", plan)
+
+
+def test_min_max_sum_of_the_book() -> None:
+    child = scan(pa.table({"k": ["a", "a", "b", "b"], "v": pa.array([1, 2, 4, 3], pa.int64())}), rows_each=1)
+    plan = aggregate(child, ["k"], *(AggregateCall.of(f, c(child, "v")) for f in ("min", "max", "sum")))
+    for config in CONFIGS:
+        assert rows_of(run(plan, config)) == [("a", 1, 2, 3), ("b", 3, 4, 7)]
+
+
+def test_largest_salary_by_state_has_a_group_for_null() -> None:
+    table = pa.table({"state": ["CA", "CO", "CO", None], "salary": pa.array([12000, 10000, 11500, 11500])})
+    child = scan(table, rows_each=1)
+    plan = aggregate(child, ["state"], AggregateCall.of("max", c(child, "salary")))
+    for config in CONFIGS:
+        want = pa.table({"s": ["CO", "CA", None], "m": [11500, 12000, 11500]})
+        assert_same_rows(run(plan, config), want)
+
+
+def test_no_keys_and_no_input_is_one_row() -> None:
+    child = scan(EMPTY)
+    plan = aggregate(child, [], AggregateCall.of("count"), AggregateCall.of("max", c(child, "i")))
+    for config in CONFIGS:
+        assert rows_of(run(plan, config)) == [(0, None)]
+
+
+def test_nan_and_zero_are_one_group_each() -> None:
+    child = scan(pa.table({"f": [0.0, -0.0, NAN, -NAN, None, 1.0]}), rows_each=1)
+    plan = aggregate(child, ["f"], AggregateCall.of("count"))
+    for config in CONFIGS:
+        got = run(plan, config)
+        assert sorted(map(str, rows_of(got))) == sorted(map(str, [(0.0, 2), ("NaN", 2), (None, 1), (1.0, 1)]))
+
+
+def test_keys_alone_are_distinct(spark: SparkSession) -> None:
+    child = scan(MIXED)
+    assert_like_spark(spark, "SELECT DISTINCT g, b FROM mixed", aggregate(child, ["g", "b"]))
+
+
+def test_filter_clause_and_distinct_of_two_columns(spark: SparkSession) -> None:
+    child = scan(MIXED)
+    some = call("gt", c(child, "i"), lit(0, t.INT))
+    plan = aggregate(
+        child,
+        ["g"],
+        AggregateCall.of("count", condition=some),
+        AggregateCall.of("sum", c(child, "d"), condition=some),
+        AggregateCall.of("count", c(child, "s"), c(child, "b"), distinct=True),
+        AggregateCall.of("count", c(child, "s"), distinct=True, condition=some),
+        AggregateCall.of("sum", c(child, "i"), distinct=True),
+    )
+    assert_like_spark(
+        spark,
+        "SELECT g, count(*) FILTER (WHERE i > 0), sum(d) FILTER (WHERE i > 0), count(DISTINCT s, b), "
+        "count(DISTINCT s) FILTER (WHERE i > 0), sum(DISTINCT i) FROM mixed GROUP BY g",
+        plan,
+    )
+
+
+def test_a_bigint_sum_out_of_range_raises_sparks_error() -> None:
+    from kquery_spark.errors import ExecutionError
+
+    child = scan(pa.table({"l": pa.array([2**63 - 1, 1], pa.int64())}), rows_each=1)
+    plan = aggregate(child, [], AggregateCall.of("sum", c(child, "l")))
+    for config in CONFIGS:
+        with pytest.raises(ExecutionError, match="ARITHMETIC_OVERFLOW"):
+            run(plan, config)
+
+
+def test_wide_key_ranges_and_many_groups_agree_with_python() -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(7)
+    keys = rng.integers(-(2**63), 2**63 - 1, 500)
+    rows = rng.integers(0, 500, 20_000)
+    values = rng.integers(-1000, 1000, 20_000)
+    table = pa.table({"k": keys[rows], "j": keys[::-1][rows % 7], "v": values})
+    child = scan(table, rows_each=3000)
+    plan = aggregate(child, ["k", "j"], AggregateCall.of("sum", c(child, "v")))
+    want: dict[tuple[int, int], int] = {}
+    for k, j, v in zip(*(table[n].to_pylist() for n in ("k", "j", "v")), strict=True):
+        want[k, j] = want.get((k, j), 0) + v
+    for config in CONFIGS:
+        assert {(k, j): s for k, j, s in rows_of(run(plan, config))} == want
