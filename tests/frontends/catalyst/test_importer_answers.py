@@ -135,8 +135,8 @@ def test_modes_of_one_query_are_kept_apart(spark: Any, jvm: Jvm, zoo: None) -> N
     taken = take(
         spark,
         jvm,
-        """select try_add(i, 2147483640) a, i + 1 b, try_cast(s as int) c, cast(i as bigint) + 1 d,
-           try_multiply(id, 9223372036854775807) e, sum(try_add(i, 2147483640)) over_all
+        """select try_add(i, 2147483645) a, i + 1 b, try_cast(s as int) c, cast(i as bigint) + 1 d,
+           try_multiply(id, 9223372036854775807) e, sum(try_add(i, 2147483645)) over_all
            from t group by i, s, id""",
     )
     ours = taken.run(taken.whole())

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import decimal
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.aggregates import aggregate_call
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.functions.registry import EvalMode, for_catalyst
+from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
-
-
-@EXPRESSIONS.handles("UnscaledValue", family="decimals")
-def unscaled_value(node: CatalystNode, translate: Translator) -> Expr:
-    """The digits of a decimal as a long; Spark writes it only where they fit."""
-    function = for_catalyst("UnscaledValue")
-    if function is not None:
-        return translate.call(function, node)
-    child = translate(node.children[0])
-    if not t.is_decimal(child.dtype) or child.dtype.precision > 18:
-        raise Unsupported(f"UnscaledValue of {t.spark_name(child.dtype)} stays with Spark")
-    if not child.dtype.scale:
-        return Cast(child, t.LONG, EvalMode.ANSI, translate.time_zone)
-    power = Literal(decimal.Decimal(10**child.dtype.scale), t.decimal(child.dtype.scale + 1, 0))
-    return Cast(Call.of("multiply", child, power), t.LONG, EvalMode.ANSI, translate.time_zone)
 
 
 @EXPRESSIONS.handles("MakeDecimal", family="decimals")

@@ -1,0 +1,199 @@
+"""What the engine leaves to Spark: hand-overs below, accelerated subtrees under unsupported parents, reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.importer import accelerated_roots, support_table
+from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.frontends.catalyst.support import Level
+from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
+
+
+@pytest.fixture
+def taken(spark: Any, jvm: Jvm, zoo: None) -> Any:
+    return lambda query: take(spark, jvm, query)
+
+
+@contextmanager
+def setting(spark: Any, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
+def declined(query: Taken) -> str:
+    with pytest.raises(Unsupported) as error:
+        query.whole()
+    return error.value.reason
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select id, uuid() as u from t", "random identifiers are drawn by Spark"),
+        ("select id, rand() as r from t", "random numbers are drawn by Spark"),
+        (
+            "select id, spark_partition_id() as p from t",
+            "the number of a Spark partition is known to Spark only",
+        ),
+        (
+            "select id, input_file_name() as f from t",
+            "the name of the file being read is known to Spark only",
+        ),
+        ("select * from values (1), (2) as v(a)", "rows that are in the query itself are given by Spark"),
+        ("select id from range(10) where id % 3 = 0", "a range of numbers is made by Spark"),
+        ("select id from t sort by id", "sorting within Spark's partitions stays with Spark"),
+        ("select id from t tablesample (50 percent)", "random samples are drawn by Spark"),
+        ("select /*+ repartition(3) */ id from t", "repartitioning is done by Spark"),
+        ("select map('a', i) as m from t", "stays with Spark"),
+        ("select reflect('java.util.UUID', 'randomUUID') as r from t", "stays with Spark"),
+    ],
+)
+def test_one_sentence_says_why(taken: Any, query: str, reason: str) -> None:
+    assert reason in declined(taken(query))
+
+
+def test_hidden_columns_of_files_are_read_by_spark(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
+    query = take(spark, jvm, spark.read.parquet(str(zoo_dir / "t")).select("id", "_metadata.file_size"))
+    assert declined(query).endswith("comes from the file and not from its data, so Spark reads it")
+
+
+def test_the_first_node_that_is_unsupported_is_named(taken: Any) -> None:
+    """Nodes that only pass rows on let the reason of what is below them through."""
+    query = taken(
+        "select id + 1 as a from (select id from t tablesample (50 percent)) where id > 3 order by id"
+    )
+    with pytest.raises(Unsupported) as error:
+        query.whole()
+    assert error.value.node.cls == "Sample"  # type: ignore[attr-defined]
+
+
+def test_python_functions_stay_with_spark(spark: Any, taken: Any) -> None:
+    from pyspark.sql.functions import udf
+
+    plus = udf(lambda x: None if x is None else x + 1, "long")
+    query = taken(spark.table("t").select(plus("id").alias("a")))
+    assert declined(query) == "a Python UDF runs in Spark"
+
+
+def test_an_unsupported_subtree_feeds_the_engine(spark: Any, taken: Any) -> None:
+    from pyspark.sql.functions import udf
+
+    text = udf(lambda x: f"<{x}>", "string")
+    frame = spark.table("t").select("i", "m", "b", text("s").alias("x")).groupBy("x").sum("m")
+    query = taken(frame)
+    imported = query.whole()
+    (handover,) = imported.inputs
+    assert handover.node.cls == "Project"
+    assert [name for _, name in [(n.cls, r) for n, r in imported.declined]] == ["a Python UDF runs in Spark"]
+    assert set(handover.schema.names) == {"m", "x"}
+    assert_same_rows(query.run(imported), frame.toArrow())
+
+
+def test_a_hand_over_keeps_only_the_columns_that_are_read(taken: Any) -> None:
+    query = taken("select k, count(*) as n from (select * from range(100)) join pt using (id) group by k")
+    imported = query.whole()
+    assert [h.schema.names for h in imported.inputs] == [["id"]]
+    assert_same_rows(query.run(imported), query.frame.toArrow())
+
+
+def test_a_cached_table_feeds_the_engine(spark: Any, taken: Any) -> None:
+    cached = spark.sql("select i, m, s from t").cache()
+    try:
+        frame = cached.groupBy("i").sum("m")
+        query = taken(frame)
+        imported = query.whole()
+        assert [(n.cls, reason) for n, reason in imported.declined] == [
+            ("InMemoryRelation", "cached rows are read by Spark")
+        ]
+        assert_same_rows(query.run(imported), frame.toArrow())
+    finally:
+        cached.unpersist()
+
+
+def test_below_an_unsupported_node_the_aggregate_is_accelerated(taken: Any) -> None:
+    query = taken("select * from (select i, count(*) as n from t group by i) tablesample (50 percent)")
+    ((node, imported),) = accelerated_roots(query.importer, query.root)
+    assert node.cls == "Aggregate"
+    assert str(imported.plan).startswith("Aggregate: groupExpr=[#i], aggregateExpr=[COUNT(*) AS n]")
+
+
+def test_both_sides_of_an_unsupported_node_are_accelerated(taken: Any) -> None:
+    query = taken(
+        """select * from (select i, count(*) n from t group by i) a
+           full join (select k, count(*) n from pt group by k) b
+           on a.i = b.k and luhn_check(cast(a.n + b.n as string))"""
+    )
+    with pytest.raises(Unsupported):
+        query.whole()
+    roots = accelerated_roots(query.importer, query.root)
+    assert [node.cls for node, _ in roots] == ["Aggregate", "Aggregate"]
+
+
+def test_a_scan_below_an_unsupported_node_is_not_worth_it(taken: Any) -> None:
+    query = taken("select id, rand() as r from t where i > 3")
+    assert accelerated_roots(query.importer, query.root) == []
+
+
+def test_a_whole_query_is_its_own_root(taken: Any) -> None:
+    query = taken("select id from t where i > 3")
+    ((node, _),) = accelerated_roots(query.importer, query.root)
+    assert node is query.root
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+    ],
+)
+def test_settings_that_change_answers_decline_the_query(
+    spark: Any, taken: Any, name: str, value: str
+) -> None:
+    with setting(spark, name, value):
+        query = taken("select sum(m) as x from t")
+        assert declined(query) == f"the engine does not follow the setting {name}={value}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.files.ignoreCorruptFiles", "true"),
+        ("spark.sql.parquet.binaryAsString", "true"),
+        ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
+    ],
+)
+def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: str, value: str) -> None:
+    with setting(spark, name, value):
+        imported = taken("select i, count(*) as n from t group by i").whole()
+    ((node, reason),) = imported.declined
+    assert node.cls == "LogicalRelation"
+    assert "files are read by Spark while" in reason
+
+
+def test_an_option_that_is_not_known_makes_spark_read_the_files(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
+    frame = spark.read.option("datetimeRebaseMode", "LEGACY").parquet(str(zoo_dir / "t")).groupBy("i").count()
+    imported = take(spark, jvm, frame).whole()
+    assert [reason for _, reason in imported.declined] == [
+        "files with the option datetimerebasemode are read by Spark"
+    ]
+
+
+def test_the_support_table_has_a_reason_for_whatever_stays(spark: Any) -> None:
+    rows = support_table()
+    assert {"plan", "expression", "aggregate"} == {row.kind for row in rows}
+    assert all(row.note for row in rows if row.level is not Level.FULL)
+    assert len({(row.kind, row.cls) for row in rows}) == len(rows)
