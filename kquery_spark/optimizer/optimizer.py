@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kquery_spark.errors import ConfigError
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
+from kquery_spark.optimizer.rules.join_order import join_order
 from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
 from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
 
@@ -16,6 +17,7 @@ Rule = Callable[[LogicalPlan], LogicalPlan]
 RULES: tuple[Rule, ...] = (
     constant_folding,
     predicate_pushdown,
+    join_order,
     projection_pushdown,
 )
 

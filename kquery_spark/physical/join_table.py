@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -96,6 +97,11 @@ class JoinTable:
         if self.unique:
             return codes, (self._row_of[codes] >= 0).astype(np.int64)
         return codes, self._counts[codes]
+
+    def contains(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
+        """Whether each probe row matches any build row."""
+        codes = self._codes(keys, num_rows)
+        return np.asarray((self._row_of[codes] >= 0) if self.unique else (self._counts[codes] > 0))
 
     def matches(self, codes: Int64s, counts: Int64s) -> Matches:
         """All pairs for the codes and counts that ``counts`` gave."""

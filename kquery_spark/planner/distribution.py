@@ -10,11 +10,12 @@ from kquery_spark.physical.operators import PhysicalPlan
 
 
 class Spread(StrEnum):
-    """SINGLE: all rows in one task. SPLIT: anywhere. HASHED: equal keys in one task."""
+    """SINGLE: all rows in one task. SPLIT: anywhere. HASHED: equal keys in one task, by hash. RANGED: by key range."""
 
     SINGLE = "single"
     SPLIT = "split"
     HASHED = "hashed"
+    RANGED = "ranged"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
@@ -39,9 +40,10 @@ from kquery_spark.physical.operators import (
     SortExec,
     UnionExec,
 )
+from kquery_spark.planner.copartition import Ranges, find_ranges
 from kquery_spark.planner.distribution import Placed, Spread
-from kquery_spark.planner.pruning import prune
-from kquery_spark.planner.statistics import Estimator
+from kquery_spark.optimizer.pruning import needed_filters, prune
+from kquery_spark.optimizer.statistics import Estimator
 
 _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
@@ -55,16 +57,24 @@ def plan_query(plan: LogicalPlan, config: EngineConfig) -> PhysicalPlan:
     total = estimator.estimate(plan).scanned
     inputs = any(isinstance(node, Input) for node in walk_plan(plan))
     one_task = total <= config.small_bytes and not inputs
-    return _Planner(config, estimator, one_task).place(plan).plan
+    ranges = None if one_task else find_ranges(plan, config)
+    return _Planner(config, estimator, one_task, ranges).place(plan).plan
 
 
 class _Planner:
     def __init__(
-        self, config: EngineConfig, estimator: Estimator, one_task: bool, scan_ids: list[int] | None = None
-    ):
+        self,
+        config: EngineConfig,
+        estimator: Estimator,
+        one_task: bool,
+        ranges: Ranges | None,
+        scan_ids: list[int] | None = None,
+    ) -> None:
         self._config = config
         self._estimator = estimator
         self._one_task = one_task
+        self._ranges = ranges
+        self._ranged: dict[int, frozenset[str]] = {}
         self._scan_ids = [0] if scan_ids is None else scan_ids
 
     def place(self, plan: LogicalPlan) -> Placed:
@@ -93,10 +103,13 @@ class _Planner:
 
     def _scan(self, plan: Scan) -> Placed:
         splits = tuple(prune(plan.source, plan.source.splits(), plan.filters))
+        filters = needed_filters(plan.source, splits, plan.filters)
         scan_id = self._scan_ids[0]
         self._scan_ids[0] += 1
         columns = tuple(plan.schema.names)
-        scan = ScanExec(scan_id, plan.table, plan.source, columns, plan.filters, splits, self._one_task)
+        scan = ScanExec(scan_id, plan.table, plan.source, columns, filters, splits, self._one_task)
+        if self._ranges is not None and id(plan) in self._ranges.shares:
+            return Placed(replace(scan, shares=self._ranges.shares[id(plan)]), Spread.RANGED)
         return Placed(scan, Spread.SINGLE if self._one_task else Spread.SPLIT)
 
     def _projection(self, plan: Projection) -> Placed:
@@ -113,6 +126,8 @@ class _Planner:
         for key in plan.keys:
             check_key_type(key.expr.dtype)
         child = self.place(plan.child)
+        if child.spread is Spread.RANGED and self.ranged(plan):
+            return Placed(AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Spread.RANGED)
         if child.groups_by(tuple(k.expr for k in plan.keys)):
             return self._renamed(child, plan)
         raw = any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in plan.calls)
@@ -146,9 +161,12 @@ class _Planner:
         if self._one_task:
             left, right = self.place(plan.left), self.place(plan.right)
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
-        if not _owes_build_rows(plan.kind, build) and self._replicable(built):
+        if self._meets(plan):
+            left, right = self.place(plan.left), self.place(plan.right)
+            return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.RANGED)
+        if self._replicates(plan, build):
             inner = ReplicateExec(
-                _Planner(self._config, self._estimator, True, self._scan_ids).place(built).plan
+                _Planner(self._config, self._estimator, True, None, self._scan_ids).place(built).plan
             )
             placed = self.place(probe)
             pair = (inner, placed.plan) if build is BuildSide.LEFT else (placed.plan, inner)
@@ -165,6 +183,48 @@ class _Planner:
         joined = self._join_exec(plan, left.plan, right.plan, build)
         outer_left = plan.kind in (JoinKind.RIGHT, JoinKind.FULL)  # left keys may be NULL padding
         return Placed(joined, Spread.SPLIT if outer_left else Spread.HASHED, left_keys, count)
+
+    def _replicates(self, plan: Join, build: BuildSide) -> bool:
+        built = plan.left if build is BuildSide.LEFT else plan.right
+        return not _owes_build_rows(plan.kind, build) and self._replicable(built)
+
+    def _meets(self, plan: Join) -> bool:
+        """Whether both sides are spread by the same key ranges and the join compares those keys."""
+        if self._ranges is None or plan.null_aware:
+            return False
+        left, right = self.ranged(plan.left), self.ranged(plan.right)
+        return any(_named(k.left, left) and _named(k.right, right) for k in plan.keys)
+
+    def ranged(self, plan: LogicalPlan) -> frozenset[str]:
+        """The output columns by whose ranges the plan's rows will be spread; empty when they will not be."""
+        if self._ranges is None:
+            return frozenset()
+        found = self._ranged.get(id(plan))
+        if found is None:
+            found = self._ranged[id(plan)] = self._find_ranged(plan, self._ranges)
+        return found
+
+    def _find_ranged(self, plan: LogicalPlan, ranges: Ranges) -> frozenset[str]:
+        match plan:
+            case Scan():
+                column = ranges.columns.get(id(plan))
+                return frozenset() if column is None else frozenset([column])
+            case Filter():
+                return self.ranged(plan.child)
+            case Projection():
+                inside = self.ranged(plan.child)
+                return frozenset(e.name for e in plan.exprs if _named(e.expr, inside))
+            case Aggregate():
+                inside = self.ranged(plan.child)
+                return frozenset(k.name for k in plan.keys if _named(k.expr, inside))
+            case Join():
+                left, right = self.ranged(plan.left), self.ranged(plan.right)
+                if self._meets(plan):
+                    return _surviving(plan.kind, left, right)
+                build = self._build_side(plan)
+                if self._replicates(plan, build):
+                    return right if build is BuildSide.LEFT else left
+        return frozenset()
 
     def _join_exec(self, plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: BuildSide) -> JoinExec:
         return JoinExec(
@@ -248,6 +308,19 @@ class _Planner:
             return self._config.shuffle_partitions
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self._config.parallelism))
         return self._config.parallelism * max(1, waves)
+
+
+def _named(expr: Expr, names: frozenset[str]) -> bool:
+    return isinstance(expr, Column) and expr.name in names
+
+
+def _surviving(kind: JoinKind, left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
+    """Of the key columns of a ranged join, those that still say in which range a row is (padding with NULL does not)."""
+    if kind is JoinKind.INNER:
+        return left | right
+    if kind is JoinKind.FULL:
+        return frozenset()
+    return right if kind is JoinKind.RIGHT else left
 
 
 def _owes_build_rows(kind: JoinKind, build: BuildSide) -> bool:

@@ -22,7 +22,7 @@ from kquery_spark.logical import LogicalPlan, Projection, Sort
 from kquery_spark.optimizer import Step, optimize_steps
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
-from kquery_spark.planner.statistics import Estimate, Estimator
+from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.session.bridge import Bridge, bridge
 from kquery_spark.stages import StageGraph, build_stages
 

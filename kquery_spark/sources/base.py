@@ -30,13 +30,15 @@ class Split:
     """A part of a source that one task reads as a whole.
 
     ``file`` indexes the source's files; ``pieces`` are row groups or stripes, or (start, length) for byte ranges.
-    ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns).
+    ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns). ``bounds`` (column, low, high):
+    whoever reads the split keeps only rows with ``low <= column < high``; None is no bound.
     """
 
     file: int
     pieces: tuple[int, ...]
     rows: int
     nbytes: int
+    bounds: tuple[str, int | None, int | None] | None = None
 
 
 @dataclass(frozen=True)

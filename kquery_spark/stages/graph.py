@@ -127,6 +127,9 @@ def _assign(
     scans = _split_scans(plan)
     if readers is not None:
         return plan, tuple(TaskSplits(()) for _ in range(readers))
+    ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
+    if ranged:
+        return _ranged(plan, scans, ranged)
     total = sum(s.nbytes for scan in scans for s in scan.splits or ())
     pieces = sum(len(scan.splits or ()) for scan in scans)
     if any(scan.whole for scan in scans):
@@ -148,6 +151,23 @@ def _assign(
     return _open(plan, wanted), tasks
 
 
+def _ranged(
+    plan: PhysicalPlan, scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split, ...], ...]]
+) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
+    """Tasks by key range; scans without ranges (other inputs of a union) are balanced over the same tasks."""
+    count = len(next(iter(ranged.values())))
+    shares: list[dict[int, tuple[Split, ...]]] = [{k: v[i] for k, v in ranged.items()} for i in range(count)]
+    heap = [(sum(s.nbytes for part in share.values() for s in part), i) for i, share in enumerate(shares)]
+    heapq.heapify(heap)
+    for scan in scans:
+        if scan.scan_id not in ranged:
+            for split, target in _balanced(list(scan.splits or ()), heap):
+                shares[target][scan.scan_id] = (*shares[target].get(scan.scan_id, ()), split)
+    wanted = {s.scan_id for s in scans}
+    tasks = tuple(TaskSplits(tuple((i, share.get(i, ())) for i in sorted(wanted))) for share in shares)
+    return _open(plan, wanted), tasks
+
+
 def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Split, int]]:
     """Give each split, largest first, to the task with the fewest bytes; tasks keep file order inside."""
     placed = []
@@ -161,7 +181,7 @@ def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Sp
 def _open(plan: PhysicalPlan, scan_ids: set[int]) -> PhysicalPlan:
     """Take the splits out of the plan: each task brings its own."""
     if isinstance(plan, ScanExec):
-        return replace(plan, splits=None) if plan.scan_id in scan_ids else plan
+        return replace(plan, splits=None, shares=()) if plan.scan_id in scan_ids else plan
     if isinstance(plan, ReplicateExec) or not plan.children:
         return plan
     return plan.with_children([_open(c, scan_ids) for c in plan.children])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
 from kquery_spark.sources.base import Split
 from kquery_spark.types.batch import Batch
@@ -37,6 +38,7 @@ class TaskContext:
     inputs: Mapping[str, Callable[[], Iterator[Batch]]] = field(default_factory=dict)
     cache: WorkerCache = field(default_factory=worker_cache)
     metrics: dict[int, Metrics] = field(default_factory=dict)
+    runtime_filters: dict[int, list[RuntimeFilter]] = field(default_factory=dict)
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:
         """The metrics of a node of the plan this task runs."""
@@ -62,6 +64,9 @@ class PhysicalPlan:
         if children:
             raise ValueError(f"{type(self).__name__} has no children")
         return self
+
+    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+        """Take a run-time filter on output columns nearer to the scan they come from; ignoring it is always right."""
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """Yield the output; called through ``run``."""

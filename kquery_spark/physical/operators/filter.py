@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from kquery_spark.expr import Expr
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 
@@ -38,6 +39,10 @@ class FilterExec(PhysicalPlan):
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
         """See PhysicalPlan."""
         return FilterExec(children[0], self.condition)
+
+    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+        """See PhysicalPlan."""
+        self.child.accept_filter(task, found)
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -20,10 +20,12 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.join_table import JoinTable, Matches
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
+from kquery_spark.physical.runtime_filter import RuntimeFilter, drops_unmatched, key_names
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
 
 _PAIR_LIMIT = 2_000_000
+_ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 
 
 class BuildSide(StrEnum):
@@ -66,7 +68,22 @@ class JoinExec(PhysicalPlan):
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
         side = self._build(build_plan, task)
+        if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
+            names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
+            if names is not None:
+                probe_plan.accept_filter(task, RuntimeFilter(names, side[1]))
         yield from _Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
+
+    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+        """To the probe side, unless build rows are owed that the missing probe rows would have matched."""
+        probe = self.right if self.build is BuildSide.LEFT else self.left
+        owes = self.kind is JoinKind.FULL or not (
+            self.kind is JoinKind.INNER
+            or self.kind is (JoinKind.RIGHT if self.build is BuildSide.LEFT else JoinKind.LEFT)
+            or (self.build is BuildSide.RIGHT and self.kind in _ONE_SIDED)
+        )
+        if not owes and set(found.columns) <= set(probe.schema.names):
+            probe.accept_filter(task, found)
 
     def _build(self, plan: PhysicalPlan, task: TaskContext) -> tuple[Batch, JoinTable]:
         exprs = [k.left if self.build is BuildSide.LEFT else k.right for k in self.keys]
@@ -110,7 +127,7 @@ class _Probe:
         right_kept = kind in (JoinKind.RIGHT, JoinKind.FULL)
         self._keep_probe = left_kept if self._probe_is_left else right_kept
         self._keep_build = right_kept if self._probe_is_left else left_kept
-        self._one_sided = kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+        self._one_sided = kind in _ONE_SIDED
         self._marks = (
             np.zeros(self._built.num_rows, np.bool_)
             if self._keep_build or (self._one_sided and not self._probe_is_left)

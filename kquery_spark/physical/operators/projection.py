@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.expr import Named
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.types.batch import Batch, from_vectors
 
 
@@ -33,6 +34,13 @@ class ProjectionExec(PhysicalPlan):
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
         """See PhysicalPlan."""
         return ProjectionExec(children[0], self.exprs)
+
+    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+        """See PhysicalPlan."""
+        sources = {e.name: e.expr for e in self.exprs}
+        names = key_names([sources[c] for c in found.columns])
+        if names is not None:
+            self.child.accept_filter(task, replace(found, columns=names))
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

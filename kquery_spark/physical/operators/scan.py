@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
-from kquery_spark.physical.operators.filter import keep
+from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Int64s
 
 
 @dataclass(frozen=True)
 class ScanExec(PhysicalPlan):
     """``splits`` None: the task says which (``scan_id``); else these, in every task that runs the plan.
 
-    ``whole``: the planner counts on one task reading all of them, so they must not be shared out.
+    ``whole``: the planner counts on one task reading all of them, so they must not be shared out. ``shares``: it counts on
+    task ``i`` reading just ``shares[i]``.
     """
 
     scan_id: int
@@ -30,48 +34,27 @@ class ScanExec(PhysicalPlan):
     filters: tuple[Expr, ...] = ()
     splits: tuple[Split, ...] | None = None
     whole: bool = False
+    shares: tuple[tuple[Split, ...], ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return pa.schema([self.source.schema.field(c) for c in self.columns])
 
+    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+        """See PhysicalPlan."""
+        task.runtime_filters.setdefault(self.scan_id, []).append(found)
+
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         splits = task.splits[self.scan_id] if self.splits is None else self.splits
+        reader = _FilteringReader(self, task.runtime_filters.get(self.scan_id, []))
         for split in splits:
-            if not self.filters:
-                yield from self.source.read(split, self.columns)
-            elif not self.source.divisible or len(split.pieces) == 1:
-                yield from self._filtered(split)
+            if not self.source.divisible or len(split.pieces) == 1:
+                yield from reader.read(split)
             else:
                 for piece in split.pieces:
-                    yield from self._filtered(replace(split, pieces=(piece,)))
-
-    def _filtered(self, split: Split) -> Iterator[Batch]:
-        needed = columns_of(*self.filters)
-        first = [c for c in self.source.schema.names if c in needed]
-        rest = [c for c in self.columns if c not in needed]
-        condition = conjunction(list(self.filters))
-        assert condition is not None
-        batches = list(self.source.read(split, first))
-        schema = pa.schema([self.source.schema.field(c) for c in first])
-        program = Program([condition], schema)
-        tests = [program.run(b)[0] for b in batches]
-        kept = [keep(b, c) for b, c in zip(batches, tests, strict=True)]
-        if not any(k.num_rows for k in kept):
-            return
-        others = self.source.read(split, rest) if rest else iter(())
-        for found, test in zip(kept, tests, strict=True):
-            other = keep(next(others), test) if rest else None
-            columns = []
-            for name in self.columns:
-                if name in needed:
-                    columns.append(found.columns[first.index(name)])
-                else:
-                    assert other is not None
-                    columns.append(other.columns[rest.index(name)])
-            yield Batch(self.schema, tuple(columns), found.num_rows)
+                    yield from reader.read(replace(split, pieces=(piece,)))
 
     def label(self) -> str:
         """See PhysicalPlan."""
@@ -79,3 +62,130 @@ class ScanExec(PhysicalPlan):
         if self.filters:
             text += f"; filters=[{', '.join(map(str, self.filters))}]"
         return text if self.splits is None else f"{text}; splits={len(self.splits)}"
+
+
+class _FilteringReader:
+    """Reads splits in steps: columns of the filters, the filters, the columns that are left for the rows that are left."""
+
+    def __init__(self, scan: ScanExec, runtime: list[RuntimeFilter]) -> None:
+        self._scan = scan
+        self._schema = scan.schema
+        self._runtime = runtime
+        self._conditions = scan.filters
+        self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
+
+    def read(self, split: Split) -> Iterator[Batch]:
+        """Batches of a split with the scan's columns."""
+        runtime = [f for f in self._runtime if not f.off]
+        source = self._scan.source
+        conditions = [*_bounds(split, source), *self._conditions]
+        if not conditions and not runtime:
+            yield from source.read(split, self._scan.columns)
+            return
+        needed = set().union(*(columns_of(c) for c in conditions)) if conditions else set()
+        static = [c for c in source.schema.names if c in needed]
+        keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
+        rest = [c for c in self._scan.columns if c not in needed and c not in keys]
+        if not source.columnar:
+            yield from self._whole(split, conditions, runtime, [*static, *keys, *rest])
+            return
+        firsts = list(source.read(split, static)) if static else []
+        states = [_Kept(b).where(self._static(b, conditions)) for b in firsts]
+        if static and not any(s.rows for s in states):
+            return
+        if keys or runtime:
+            more = list(source.read(split, keys)) if keys else []
+            states = states or [_Kept(Batch(pa.schema([]), (), b.num_rows)) for b in more]
+            states = [s.with_columns(b) for s, b in zip(states, more, strict=True)] if keys else states
+            for found in runtime:
+                states = [s.where(_runtime_mask(found, s.batch)) for s in states]
+            if not any(s.rows for s in states):
+                return
+        others = list(source.read(split, rest)) if rest else []
+        for place, state in enumerate(states):
+            done = state.with_columns(others[place]) if rest else state
+            yield self._ordered(done.batch)
+
+    def _whole(
+        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter], columns: list[str]
+    ) -> Iterator[Batch]:
+        """A source that reads all its columns at once anyway."""
+        for batch in self._scan.source.read(split, columns):
+            state = _Kept(batch).where(self._static(batch, conditions))
+            for found in runtime:
+                state = state.where(_runtime_mask(found, state.batch))
+            yield self._ordered(state.batch)
+
+    def _static(self, batch: Batch, conditions: list[Expr]) -> pa.Array | None:
+        """The mask of all conditions known before the run, over a batch that has their columns."""
+        condition = conjunction(conditions)
+        if condition is None:
+            return None
+        key = (condition, tuple(batch.schema.names))
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = Program([condition], batch.schema)
+        return program.run(batch)[0].physical(batch.num_rows)
+
+    def _ordered(self, batch: Batch) -> Batch:
+        places = {n: i for i, n in enumerate(batch.schema.names)}
+        return Batch(self._schema, tuple(batch.columns[places[n]] for n in self._scan.columns), batch.num_rows)
+
+
+def _bounds(split: Split, source: Source) -> list[Expr]:
+    """The condition that keeps only the split's rows inside its bounds."""
+    if split.bounds is None:
+        return []
+    name, low, high = split.bounds
+    field = source.schema.field(name)
+    column = Column(name, field.type, field.nullable)
+    terms: list[Expr] = []
+    if low is not None:
+        terms.append(Call.of("gteq", column, Literal(low, field.type)))
+    if high is not None:
+        terms.append(Call.of("lt", column, Literal(high, field.type)))
+    return terms
+
+
+class _Kept:
+    """Columns read so far of the rows still wanted; ``selected`` are their numbers in the split (None: all)."""
+
+    def __init__(self, batch: Batch, selected: Int64s | None = None) -> None:
+        self.batch = batch
+        self.selected = selected
+
+    @property
+    def rows(self) -> int:
+        return self.batch.num_rows
+
+    def where(self, mask: pa.Array | None) -> _Kept:
+        """Without the rows where the mask is not true."""
+        if mask is None or self.rows == 0:
+            return self
+        hits = mask.true_count
+        if hits == self.rows:
+            return self
+        flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
+        places = np.flatnonzero(flags)
+        selected = places if self.selected is None else self.selected[places]
+        return _Kept(pick(self.batch, places), selected)
+
+    def with_columns(self, more: Batch) -> _Kept:
+        """With further columns of the split, cut down to the rows still wanted."""
+        kept = more if self.selected is None else pick(more, self.selected)
+        fields = [*self.batch.schema, *kept.schema]
+        return _Kept(Batch(pa.schema(fields), (*self.batch.columns, *kept.columns), self.rows), self.selected)
+
+
+def pick(batch: Batch, rows: Int64s) -> Batch:
+    """Rows by number; nearly all of them by mask, which copies runs instead of single values."""
+    if len(rows) > 0.5 * batch.num_rows:
+        flags = np.zeros(batch.num_rows, np.bool_)
+        flags[rows] = True
+        return batch.filter(pa.array(flags)) if batch.columns else Batch(batch.schema, (), len(rows))
+    return batch.take(pa.array(rows))
+
+
+def _runtime_mask(found: RuntimeFilter, batch: Batch) -> pa.Array:
+    keys = [batch.vector(batch.schema.get_field_index(c)) for c in found.columns]
+    return pa.array(found.mask(keys, batch.num_rows))

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.expr import Call, Column, Expr, InList, columns_of
 from kquery_spark.expr.properties import conjuncts
-from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Scan, Union
-from kquery_spark.planner.pruning import comparable, prune
+from kquery_spark.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Scan,
+    Union,
+)
+from kquery_spark.optimizer.pruning import comparable, prune
 from kquery_spark.types import names as t
 
 _UNKNOWN_ROWS = 1_000_000.0
@@ -30,6 +42,7 @@ class Estimator:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[LogicalPlan, Estimate]] = {}
+        self._distinct: dict[tuple[int, str], tuple[object, float | None]] = {}
 
     def estimate(self, plan: LogicalPlan) -> Estimate:
         """The estimate of a plan's output."""
@@ -80,17 +93,32 @@ class Estimator:
         return max(1.0, min(product, rows))
 
     def distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
-        """Upper bound on the number of different values, where types or statistics tell."""
+        """Upper bound on the number of different values before any filter, where types or statistics tell."""
         if expr.dtype == t.BOOL:
             return 3.0
         if not isinstance(expr, Column):
             return None
-        if isinstance(plan, Scan):
-            return _scan_distinct(plan, expr.name)
+        match plan:
+            case Scan():
+                return self._scan_distinct(plan, expr.name)
+            case Projection():
+                inner = next((e.expr for e in plan.exprs if e.name == expr.name), None)
+                return None if inner is None else self.distinct(plan.child, inner)
+            case Aggregate():
+                key = next((k.expr for k in plan.keys if k.name == expr.name), None)
+                return None if key is None else self.distinct(plan.child, key)
         for child in plan.children:
             if expr.name in child.schema.names:
                 return self.distinct(child, expr)
         return None
+
+    def _scan_distinct(self, plan: Scan, name: str) -> float | None:
+        key = (id(plan.source), name)
+        if key not in self._distinct:
+            found = _scan_distinct(plan, name)
+            rows = float(sum(s.rows for s in plan.source.splits()))
+            self._distinct[key] = (plan.source, None if found is None else max(1.0, min(found, rows)))
+        return self._distinct[key][1]
 
     def _join(self, plan: Join, inputs: list[Estimate]) -> float:
         left, right = inputs[0].rows, inputs[1].rows
@@ -98,9 +126,33 @@ class Estimator:
             return left * 0.5
         if plan.kind is JoinKind.EXISTENCE:
             return left
-        if not plan.keys:
+        pairs = self.matches(left, right, [(plan.left, k.left, plan.right, k.right) for k in plan.keys])
+        if plan.condition is not None:
+            pairs *= selectivity(plan.condition)
+        if plan.kind in (JoinKind.LEFT, JoinKind.FULL):
+            pairs = max(pairs, left)
+        if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            pairs = max(pairs, right)
+        return pairs
+
+    def matches(
+        self, left: float, right: float, keys: Sequence[tuple[LogicalPlan, Expr, LogicalPlan, Expr]]
+    ) -> float:
+        """Expected pairs of an inner join: each key divides by its value count on the side that has fewer.
+
+        The side with fewer values is the referenced one of a foreign key; a second key is worth the root of its count.
+        """
+        if not keys:
             return left * right
-        return max(left, right) if plan.kind is not JoinKind.INNER else min(max(left, right), left * right)
+        counts = []
+        for left_plan, left_key, right_plan, right_key in keys:
+            known = [c for c in (self.distinct(left_plan, left_key), self.distinct(right_plan, right_key)) if c]
+            counts.append(min(known) if known else max(min(left, right), 1.0))
+        counts.sort(reverse=True)
+        divisor = counts[0]
+        for count in counts[1:]:
+            divisor *= math.sqrt(count)
+        return max(left * right / divisor, 1.0)
 
 
 def _scan_distinct(plan: Scan, name: str) -> float | None:

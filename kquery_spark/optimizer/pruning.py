@@ -31,6 +31,21 @@ def prune(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> l
     return [s for s in splits if all(_possible(source, s, f) for f in filters)]
 
 
+def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The filters without those that the statistics prove true for every row: IS NOT NULL where nothing is NULL."""
+    return tuple(f for f in filters if not _always(source, splits, f))
+
+
+def _always(source: Source, splits: Sequence[Split], expr: Expr) -> bool:
+    match expr:
+        case Call(function="isnotnull", args=(Column() as column,)):
+            ranges = [source.ranges(s, column.name) for s in splits]
+            return all(r is not None and r.nulls == 0 for r in ranges)
+        case Call(function="and"):
+            return all(_always(source, splits, a) for a in expr.args)
+    return False
+
+
 def _possible(source: Source, split: Split, expr: Expr) -> bool:
     match expr:
         case Call(function="and"):

@@ -1,0 +1,141 @@
+"""Inner joins in the order that keeps intermediate results small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kquery_spark.expr import Column, Expr, Named, columns_of
+from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
+from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.optimizer.statistics import Estimator
+
+_MOST_INPUTS = 24
+
+
+def join_order(plan: LogicalPlan) -> LogicalPlan:
+    """``(lineitem JOIN orders) JOIN customer`` becomes ``lineitem JOIN (orders JOIN customer)`` when that is smaller.
+
+    Greedy: of all pairs of inputs that share a key, the pair with the smallest expected result is joined first. Trees may
+    be bushy. Inputs that are connected by no key, or a condition that can raise, leave the order as it was.
+    """
+    return _Reorder().rewrite(plan)
+
+
+@dataclass(frozen=True)
+class _Edge:
+    left: Expr
+    right: Expr
+    null_safe: bool
+
+
+class _Reorder:
+    def __init__(self) -> None:
+        self._estimator = Estimator()
+
+    def rewrite(self, plan: LogicalPlan) -> LogicalPlan:
+        if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER):
+            children = [self.rewrite(c) for c in plan.children]
+            changed = any(a is not b for a, b in zip(children, plan.children, strict=True))
+            return plan.with_children(children) if changed else plan
+        inputs: list[LogicalPlan] = []
+        edges: list[_Edge] = []
+        terms: list[Expr] = []
+        self._flatten(plan, inputs, edges, terms)
+        if 2 < len(inputs) <= _MOST_INPUTS and not any(can_raise(t) or not is_deterministic(t) for t in terms):
+            ordered = self._greedy([self.rewrite(i) for i in inputs], edges, terms)
+            if ordered is not None:
+                return _same_columns(ordered, plan)
+        return plan.with_children([self.rewrite(c) for c in plan.children])
+
+    def _flatten(
+        self,
+        plan: LogicalPlan,
+        inputs: list[LogicalPlan],
+        edges: list[_Edge],
+        terms: list[Expr],
+    ) -> None:
+        """Collect the inputs, keys and conditions of a tree of inner joins."""
+        if isinstance(plan, Projection):
+            below = _join_below(plan)
+            if below is not None:
+                self._flatten(below, inputs, edges, terms)
+                return
+        if isinstance(plan, Join) and plan.kind is JoinKind.INNER:
+            self._flatten(plan.left, inputs, edges, terms)
+            self._flatten(plan.right, inputs, edges, terms)
+            edges += [_Edge(k.left, k.right, k.null_safe) for k in plan.keys]
+            terms += conjuncts(plan.condition)
+            return
+        inputs.append(plan)
+
+    def _greedy(
+        self, inputs: list[LogicalPlan], edges: list[_Edge], terms: list[Expr]
+    ) -> LogicalPlan | None:
+        groups = list(inputs)
+        if len({n for g in groups for n in g.schema.names}) < sum(len(g.schema.names) for g in groups):
+            return None  # a projection in between had dropped a column that another input has too
+        while len(groups) > 1:
+            best: tuple[float, int, int] | None = None
+            for i in range(len(groups)):
+                for j in range(i + 1, len(groups)):
+                    keys = _between(groups[i], groups[j], edges)
+                    if not keys:
+                        continue
+                    left, right = self._estimator.estimate(groups[i]), self._estimator.estimate(groups[j])
+                    pairs = [(groups[i], k.left, groups[j], k.right) for k in keys]
+                    rows = self._estimator.matches(left.rows, right.rows, pairs)
+                    if best is None or rows < best[0]:
+                        best = (rows, i, j)
+            if best is None:
+                return None
+            _, i, j = best
+            joined = self._joined(groups[i], groups[j], edges, terms)
+            groups = [g for k, g in enumerate(groups) if k not in (i, j)] + [joined]
+        rest = [t for t in terms if not _applied(groups[0], t)]
+        return groups[0] if not rest else Filter(groups[0], conjunction(rest) or rest[0])
+
+    def _joined(
+        self, left: LogicalPlan, right: LogicalPlan, edges: list[_Edge], terms: list[Expr]
+    ) -> LogicalPlan:
+        keys = tuple(_between(left, right, edges))
+        names = set(left.schema.names) | set(right.schema.names)
+        known = [set(left.schema.names), set(right.schema.names)]
+        now = [t for t in terms if columns_of(t) <= names and not any(columns_of(t) <= k for k in known)]
+        return Join(left, right, JoinKind.INNER, keys, conjunction(now))
+
+
+def _applied(plan: LogicalPlan, term: Expr) -> bool:
+    """Whether a join below has taken the condition up."""
+    if isinstance(plan, Join) and plan.kind is JoinKind.INNER:
+        return term in conjuncts(plan.condition) or any(_applied(c, term) for c in plan.children)
+    return False
+
+
+def _between(left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> list[JoinKey]:
+    """The keys that connect two plans, pointed the right way."""
+    left_names, right_names = set(left.schema.names), set(right.schema.names)
+    keys = []
+    for edge in edges:
+        a, b = columns_of(edge.left), columns_of(edge.right)
+        if a <= left_names and b <= right_names:
+            keys.append(JoinKey(edge.left, edge.right, edge.null_safe))
+        elif b <= left_names and a <= right_names:
+            keys.append(JoinKey(edge.right, edge.left, edge.null_safe))
+    return keys
+
+
+def _join_below(plan: Projection) -> LogicalPlan | None:
+    """The inner join under a projection that only drops columns; dropping them can wait until after reordering."""
+    same = all(isinstance(e.expr, Column) and e.expr.name == e.name for e in plan.exprs)
+    child = plan.child
+    if same and isinstance(child, Join) and child.kind is JoinKind.INNER:
+        return child
+    return None
+
+
+def _same_columns(ordered: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
+    names = original.schema.names
+    if ordered.schema.names == names:
+        return ordered
+    return Projection(ordered, tuple(Named(ordered.column(n), n) for n in names))

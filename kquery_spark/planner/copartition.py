@@ -1,0 +1,164 @@
+"""Inputs clustered on a join key: pairing their row groups by key range, so that no row needs to move.
+
+Files are often written in key order (orders and their lines by order key). Then the footers' minima and maxima tell which
+row groups can meet in a join. One set of key ranges is chosen for a query; each task reads, of every clustered input, the row
+groups that overlap its range, and of those on the edge only the rows inside it. Joins and groupings on the key are local.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import Column, Expr
+from kquery_spark.logical import Aggregate, Join, LogicalPlan, Projection, Scan, walk_plan
+from kquery_spark.optimizer.pruning import comparable, prune
+from kquery_spark.sources.base import Split
+from kquery_spark.types import names as t
+
+_WORTH_OVERLAP = 1.3  # bytes read with edge row groups counted twice, relative to reading each once
+
+Origin = tuple[int, str]  # id of a Scan, column of its source
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Key ranges for some scans: ``shares`` are each scan's splits per task, ``columns`` its key column."""
+
+    shares: dict[int, tuple[tuple[Split, ...], ...]]
+    columns: dict[int, str]
+    count: int
+
+
+@dataclass(frozen=True)
+class _Clustered:
+    scan: Scan
+    column: str
+    splits: tuple[tuple[int, int, Split], ...]  # lowest key, highest key, split
+
+    @property
+    def nbytes(self) -> int:
+        return sum(s.nbytes for _, _, s in self.splits)
+
+
+def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
+    """The ranges that spare the most bytes a shuffle, or None when no join or grouping key is clustered."""
+    best: tuple[int, list[_Clustered]] | None = None
+    for members in _key_classes(plan):
+        found = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
+        size = sum(c.nbytes for c in found)
+        if found and (best is None or size > best[0]):
+            best = (size, found)
+    if best is None or best[0] <= config.small_bytes:
+        return None
+    return _cut(best[1], best[0], config)
+
+
+def _key_classes(plan: LogicalPlan) -> list[list[tuple[Scan, str]]]:
+    """Scan columns that equal each other by join keys, and single ones that are grouped by; at most one column a scan."""
+    parent: dict[Origin, Origin] = {}
+    scans: dict[int, Scan] = {}
+
+    def find(x: Origin) -> Origin:
+        while parent.setdefault(x, x) != x:
+            x = parent[x]
+        return x
+
+    for node in walk_plan(plan):
+        if isinstance(node, Scan):
+            scans[id(node)] = node
+        elif isinstance(node, Join):
+            for key in node.keys:
+                a, b = origin(node.left, key.left), origin(node.right, key.right)
+                if a is not None and b is not None:
+                    parent[find(a)] = find(b)
+        elif isinstance(node, Aggregate):
+            for named in node.keys:
+                a = origin(node.child, named.expr)
+                if a is not None:
+                    find(a)
+    classes: dict[Origin, dict[int, str]] = {}
+    for scan_id, column in parent:
+        classes.setdefault(find((scan_id, column)), {}).setdefault(scan_id, column)
+    return [[(scans[i], c) for i, c in members.items()] for members in classes.values()]
+
+
+def origin(plan: LogicalPlan, expr: Expr) -> Origin | None:
+    """The scan column that a plan's output column is a copy of."""
+    if not isinstance(expr, Column):
+        return None
+    match plan:
+        case Scan():
+            return id(plan), expr.name
+        case Projection():
+            inner = next((e.expr for e in plan.exprs if e.name == expr.name), None)
+            return None if inner is None else origin(plan.child, inner)
+        case Aggregate():
+            key = next((k.expr for k in plan.keys if k.name == expr.name), None)
+            return None if key is None else origin(plan.child, key)
+    for child in plan.children:
+        if expr.name in child.schema.names:
+            return origin(child, expr)
+    return None
+
+
+def _clustered(scan: Scan, column: str) -> _Clustered | None:
+    """The scan's splits with their key ranges, when the key is an integer without NULLs and every split knows its range."""
+    dtype = scan.source.schema.field(column).type
+    if not (t.is_integral(dtype) or dtype == t.DATE):
+        return None
+    found = []
+    for split in prune(scan.source, scan.source.splits(), scan.filters):
+        known = scan.source.ranges(split, column)
+        if known is None or known.nulls != 0 or known.low is None:
+            return None
+        low, high = comparable(known.low, dtype), comparable(known.high, dtype)
+        if not isinstance(low, int) or not isinstance(high, int):
+            return None
+        found.append((low, high, split))
+    return _Clustered(scan, column, tuple(sorted(found, key=lambda x: (x[0], x[1])))) if found else None
+
+
+def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges | None:
+    """Choose boundaries from the largest input, keep the inputs for which they work."""
+    largest = max(members, key=lambda m: m.nbytes)
+    waves = math.ceil(size / (config.split_bytes * config.parallelism))
+    bounds = _boundaries(largest, config.parallelism * waves)
+    if len(bounds) < 1 or len(bounds) + 1 < config.parallelism:
+        return None
+    shares: dict[int, tuple[tuple[Split, ...], ...]] = {}
+    columns: dict[int, str] = {}
+    for member in members:
+        share = list(_shares(member, bounds))
+        read = sum(s.nbytes for part in share for s in part)
+        if read <= _WORTH_OVERLAP * member.nbytes or (member is not largest and read - member.nbytes < 0.1 * size):
+            shares[id(member.scan)] = tuple(share)
+            columns[id(member.scan)] = member.column
+    return Ranges(shares, columns, len(bounds) + 1) if id(largest.scan) in shares else None
+
+
+def _boundaries(member: _Clustered, count: int) -> list[int]:
+    """Keys that cut the input's bytes into about ``count`` equal parts; each is the first key of its part."""
+    target = member.nbytes / count
+    bounds: list[int] = []
+    done = 0
+    for low, _, split in member.splits:
+        if done >= target * (len(bounds) + 1) - split.nbytes / 2 and (not bounds or low > bounds[-1]) and done:
+            bounds.append(low)
+        done += split.nbytes
+    return bounds[: count - 1]
+
+
+def _shares(member: _Clustered, bounds: Sequence[int]) -> Iterator[tuple[Split, ...]]:
+    """Per range, the splits that overlap it; those that stick out are told which rows to keep."""
+    edges: list[int | None] = [None, *bounds, None]
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        part = []
+        for first, last, split in member.splits:
+            if (high is not None and first >= high) or (low is not None and last < low):
+                continue
+            inside = (low is None or first >= low) and (high is None or last < high)
+            part.append(split if inside else replace(split, bounds=(member.column, low, high)))
+        yield tuple(part)
