@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from kquery_spark.expr import Call, Column, Expr, InList, Literal
+from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.sources.base import ColumnRange, Source, Split
 from kquery_spark.types import names as t
 
@@ -29,6 +30,15 @@ def prune(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> l
     if not filters:
         return list(splits)
     return [s for s in splits if all(_possible(source, s, f) for f in filters)]
+
+
+def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
+    """The splits that remain, their bytes those of just these columns."""
+    splits = source.splits()
+    whole = sum(s.nbytes for s in splits)
+    wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
+    share = min(1.0, wanted / whole) if whole else 1.0
+    return [replace(s, nbytes=int(s.nbytes * share)) for s in prune(source, splits, filters)]
 
 
 def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:

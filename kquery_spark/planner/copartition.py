@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr
 from kquery_spark.logical import Aggregate, Join, LogicalPlan, Projection, Scan, walk_plan
-from kquery_spark.optimizer.pruning import comparable, prune
+from kquery_spark.optimizer.pruning import comparable, sized_splits
 from kquery_spark.sources.base import Split
 from kquery_spark.types import names as t
 
@@ -110,7 +110,7 @@ def _clustered(scan: Scan, column: str) -> _Clustered | None:
     if not (t.is_integral(dtype) or dtype == t.DATE):
         return None
     found = []
-    for split in prune(scan.source, scan.source.splits(), scan.filters):
+    for split in sized_splits(scan.source, scan.filters, scan.schema.names):
         known = scan.source.ranges(split, column)
         if known is None or known.nulls != 0 or known.low is None:
             return None

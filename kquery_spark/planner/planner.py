@@ -42,7 +42,7 @@ from kquery_spark.physical.operators import (
 )
 from kquery_spark.planner.copartition import Ranges, find_ranges
 from kquery_spark.planner.distribution import Placed, Spread
-from kquery_spark.optimizer.pruning import needed_filters, prune
+from kquery_spark.optimizer.pruning import needed_filters, sized_splits
 from kquery_spark.optimizer.statistics import Estimator
 
 _SINGLE = Partitioning((), 1)
@@ -102,7 +102,7 @@ class _Planner:
         raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
 
     def _scan(self, plan: Scan) -> Placed:
-        splits = tuple(prune(plan.source, plan.source.splits(), plan.filters))
+        splits = tuple(sized_splits(plan.source, plan.filters, plan.schema.names))
         filters = needed_filters(plan.source, splits, plan.filters)
         scan_id = self._scan_ids[0]
         self._scan_ids[0] += 1

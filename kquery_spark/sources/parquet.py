@@ -67,14 +67,7 @@ class ParquetSource(Source):
 
     def column_bytes(self, columns: Sequence[str]) -> int:
         """See Source."""
-        total = 0
-        for file in self.files:
-            opened = open_file(file)
-            places = [opened.leaf(c) for c in columns if c in opened.names]
-            for group in range(opened.metadata.num_row_groups):
-                info = opened.metadata.row_group(group)
-                total += sum(info.column(p).total_uncompressed_size for p in places if p is not None)
-        return total
+        return sum(open_file(file).column_bytes(c) for file in self.files for c in columns)
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
@@ -82,17 +75,10 @@ class ParquetSource(Source):
         if column in self.partition_columns:
             value = file.partition[self.partition_columns.index(column)]
             return ColumnRange(value, value, split.rows if value is None else 0)
-        opened = open_file(file)
-        place = opened.leaf(column)
-        if place is None or len(split.pieces) != 1:
+        if len(split.pieces) != 1:
             return None
-        statistics = opened.metadata.row_group(split.pieces[0]).column(place).statistics
-        if statistics is None:
-            return None
-        nulls = statistics.null_count if statistics.has_null_count else None
-        if not statistics.has_min_max:
-            return ColumnRange(None, None, nulls)
-        return ColumnRange(statistics.min, statistics.max, nulls)
+        ranges = open_file(file).column_ranges(column)
+        return None if ranges is None else ranges[split.pieces[0]]
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per row group."""
@@ -163,6 +149,16 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
     return t.is_nested(file_type) and t.is_nested(dtype)
 
 
+def _range(chunk: Any) -> ColumnRange | None:
+    statistics = chunk.statistics
+    if statistics is None:
+        return None
+    nulls = statistics.null_count if statistics.has_null_count else None
+    if not statistics.has_min_max:
+        return ColumnRange(None, None, nulls)
+    return ColumnRange(statistics.min, statistics.max, nulls)
+
+
 class OpenFile:
     """An open Parquet file with its parsed footer, kept by the worker between tasks; reading is not thread-safe
     in pyarrow, so each thread gets a reader of its own over the shared footer.
@@ -183,6 +179,8 @@ class OpenFile:
         self._leaves = {self.metadata.schema.column(i).path: i for i in range(self.metadata.num_columns)}
         self.schema: pa.Schema = reader.schema_arrow
         self.names = set(self.schema.names)
+        self._bytes: dict[str, int] = {}
+        self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._dictionaries = self._low_cardinality()
         self._local.reader = None if self._dictionaries else reader
 
@@ -199,6 +197,27 @@ class OpenFile:
     def leaf(self, column: str) -> int | None:
         """Index of a flat column in the footer."""
         return self._leaves.get(column)
+
+    def column_bytes(self, column: str) -> int:
+        """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
+        found = self._bytes.get(column)
+        if found is None:
+            places = [i for path, i in self._leaves.items() if path == column or path.startswith(column + ".")]
+            groups = range(self.metadata.num_row_groups) if places else ()
+            found = sum(self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places)
+            self._bytes[column] = found
+        return found
+
+    def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
+        """Statistics of a flat column per row group."""
+        if column not in self._ranges:
+            place = self._leaves.get(column)
+            self._ranges[column] = (
+                None
+                if place is None
+                else [_range(self.metadata.row_group(g).column(place)) for g in range(self.metadata.num_row_groups)]
+            )
+        return self._ranges[column]
 
     def _low_cardinality(self) -> list[str]:
         """String columns whose chunks are so small that they must be dictionary encoded with few values."""
