@@ -146,7 +146,9 @@ class Estimator:
             return left * right
         counts = []
         for left_plan, left_key, right_plan, right_key in keys:
-            known = [c for c in (self.distinct(left_plan, left_key), self.distinct(right_plan, right_key)) if c]
+            known = [
+                c for c in (self.distinct(left_plan, left_key), self.distinct(right_plan, right_key)) if c
+            ]
             counts.append(min(known) if known else max(min(left, right), 1.0))
         counts.sort(reverse=True)
         divisor = counts[0]

@@ -133,7 +133,9 @@ def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges |
     for member in members:
         share = list(_shares(member, bounds))
         read = sum(s.nbytes for part in share for s in part)
-        if read <= _WORTH_OVERLAP * member.nbytes or (member is not largest and read - member.nbytes < 0.1 * size):
+        if read <= _WORTH_OVERLAP * member.nbytes or (
+            member is not largest and read - member.nbytes < 0.1 * size
+        ):
             shares[id(member.scan)] = tuple(share)
             columns[id(member.scan)] = member.column
     return Ranges(shares, columns, len(bounds) + 1) if id(largest.scan) in shares else None
@@ -145,7 +147,11 @@ def _boundaries(member: _Clustered, count: int) -> list[int]:
     bounds: list[int] = []
     done = 0
     for low, _, split in member.splits:
-        if done >= target * (len(bounds) + 1) - split.nbytes / 2 and (not bounds or low > bounds[-1]) and done:
+        if (
+            done >= target * (len(bounds) + 1) - split.nbytes / 2
+            and (not bounds or low > bounds[-1])
+            and done
+        ):
             bounds.append(low)
         done += split.nbytes
     return bounds[: count - 1]

@@ -202,9 +202,13 @@ class OpenFile:
         """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
         found = self._bytes.get(column)
         if found is None:
-            places = [i for path, i in self._leaves.items() if path == column or path.startswith(column + ".")]
+            places = [
+                i for path, i in self._leaves.items() if path == column or path.startswith(column + ".")
+            ]
             groups = range(self.metadata.num_row_groups) if places else ()
-            found = sum(self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places)
+            found = sum(
+                self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places
+            )
             self._bytes[column] = found
         return found
 
@@ -215,7 +219,10 @@ class OpenFile:
             self._ranges[column] = (
                 None
                 if place is None
-                else [_range(self.metadata.row_group(g).column(place)) for g in range(self.metadata.num_row_groups)]
+                else [
+                    _range(self.metadata.row_group(g).column(place))
+                    for g in range(self.metadata.num_row_groups)
+                ]
             )
         return self._ranges[column]
 

@@ -42,7 +42,9 @@ class _Reorder:
         edges: list[_Edge] = []
         terms: list[Expr] = []
         self._flatten(plan, inputs, edges, terms)
-        if 2 < len(inputs) <= _MOST_INPUTS and not any(can_raise(t) or not is_deterministic(t) for t in terms):
+        if 2 < len(inputs) <= _MOST_INPUTS and not any(
+            can_raise(t) or not is_deterministic(t) for t in terms
+        ):
             ordered = self._greedy([self.rewrite(i) for i in inputs], edges, terms)
             if ordered is not None:
                 return _same_columns(ordered, plan)
@@ -69,9 +71,7 @@ class _Reorder:
             return
         inputs.append(plan)
 
-    def _greedy(
-        self, inputs: list[LogicalPlan], edges: list[_Edge], terms: list[Expr]
-    ) -> LogicalPlan | None:
+    def _greedy(self, inputs: list[LogicalPlan], edges: list[_Edge], terms: list[Expr]) -> LogicalPlan | None:
         groups = list(inputs)
         if len({n for g in groups for n in g.schema.names}) < sum(len(g.schema.names) for g in groups):
             return None  # a projection in between had dropped a column that another input has too

@@ -129,7 +129,9 @@ class _FilteringReader:
 
     def _ordered(self, batch: Batch) -> Batch:
         places = {n: i for i, n in enumerate(batch.schema.names)}
-        return Batch(self._schema, tuple(batch.columns[places[n]] for n in self._scan.columns), batch.num_rows)
+        return Batch(
+            self._schema, tuple(batch.columns[places[n]] for n in self._scan.columns), batch.num_rows
+        )
 
 
 def _bounds(split: Split, source: Source) -> list[Expr]:
