@@ -14,6 +14,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import columns_of
 from kquery_spark.frontends.catalyst.expressions import EXPRESSIONS
+from kquery_spark.frontends.catalyst.expressions.aggregates import REASONS
 from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
@@ -124,6 +125,7 @@ def support_table() -> list[Row]:
         rows += [
             Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name) for cls in aggregate.catalyst
         ]
+    rows += [Row("aggregate", "aggregates", cls, Level.NONE, reason) for cls, reason in REASONS.items()]
     return sorted(rows, key=lambda row: (row.kind, row.family, row.cls))
 
 

@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import AggregateCall, Expr, Literal
+from kquery_spark.expr import AggregateCall, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.tree import CatalystNode, aggregate_filter
-from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
+from kquery_spark.functions.aggregate_registry import (
+    AggregateFunction,
+    aggregate_for_catalyst,
+    aggregate_function,
+)
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 
 # Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.
-_IGNORED = ("mutableAggBufferOffset", "inputAggBufferOffset", "evalMode", "evalContext")
+_IGNORED = ("mutableAggBufferOffset", "inputAggBufferOffset")
+
+# Parameters of an aggregate beside its arguments, with the only value that the engine's function has.
+_STATISTICS = (
+    "StddevSamp",
+    "StddevPop",
+    "VarianceSamp",
+    "VariancePop",
+    "Skewness",
+    "Kurtosis",
+    "CovSample",
+    "CovPopulation",
+    "Corr",
+)
+_FIXED: dict[str, dict[str, bool]] = {
+    "CollectList": {"ignoreNulls": True},
+    "CollectSet": {"ignoreNulls": True},
+    "Percentile": {"reverse": False},
+    **{cls: {"nullOnDivideByZero": True} for cls in _STATISTICS},
+}
+
+REASONS = {
+    "HyperLogLogPlusPlus": "the estimate of approx_count_distinct is Spark's own",
+    "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
+    "CountMinSketchAgg": "sketches are Spark's own",
+    "BloomFilterAggregate": "Bloom filters are Spark's own",
+    "PythonUDAF": "a Python aggregate function runs in Spark",
+    "ScalaUDAF": "a Scala or Java aggregate function runs in Spark",
+    "ScalaAggregator": "a Scala or Java aggregate function runs in Spark",
+}
+
+# Their values depend on the order of rows, so they are Spark's where the query gives them one.
+ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
 
 
 @EXPRESSIONS.handles("AggregateExpression", family="aggregates", partly="aggregates in the registry")
@@ -22,27 +60,74 @@ def aggregate_expression(node: CatalystNode, translate: Translator) -> Expr:
     return translate.aggregates.column(aggregate_call(node, translate))
 
 
+@dataclass(frozen=True)
+class Aggregated:
+    """What an aggregate function of Catalyst is to the engine."""
+
+    entry: AggregateFunction
+    args: tuple[Expr, ...]
+    mode: EvalMode
+
+
 def aggregate_call(node: CatalystNode, translate: Translator) -> AggregateCall:
     """The aggregate call of an AggregateExpression; its arguments are over the aggregate's input."""
     if node["mode"] != "Complete":
         raise Unsupported(f"a {node['mode']} aggregate stays with Spark")
     inner = translate.arguments if translate.arguments is not None else translate
-    function = node.child("aggregateFunction")
-    entry = aggregate_for_catalyst(function.cls)
-    if entry is None:
-        raise Unsupported(f"the aggregate function {function.cls.rsplit('.', 1)[-1]} stays with Spark")
-    inner.check_fields(function, *_IGNORED)
-    args = [inner(child) for child in function.children]
-    if function.cls == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
-        args = []
+    found = aggregated(node.child("aggregateFunction"), inner)
     condition = aggregate_filter(node)
-    mode = EvalMode.ANSI
-    if function.cls in ("Sum", "Average") and not t.is_fractional(args[0].dtype):
-        mode = inner.eval_mode(function)
     return AggregateCall.of(
-        entry.name,
-        *args,
-        distinct=bool(node["isDistinct"]) and not entry.duplicate_free,
+        found.entry.name,
+        *found.args,
+        distinct=bool(node["isDistinct"]) and not found.entry.duplicate_free,
         condition=None if condition is None else inner(condition),
-        mode=mode,
+        mode=found.mode,
     )
+
+
+def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
+    """The registry's entry for an aggregate function, its arguments and its mode."""
+    cls = function.cls
+    entry = aggregate_for_catalyst(cls)
+    if entry is None:
+        raise Unsupported(
+            REASONS.get(cls) or f"the aggregate function {cls.rsplit('.', 1)[-1]} stays with Spark"
+        )
+    fixed = _FIXED.get(cls, {})
+    for name, value in fixed.items():
+        if name in function.fields and function[name] != value:
+            raise Unsupported(f"{entry.name} with {name} = {function[name]} stays with Spark")
+    children = function.children
+    if cls in ("First", "Last") and function["ignoreNulls"]:
+        entry = aggregate_function(f"{entry.name}_ignore_nulls")
+    picked = ("ignoreNulls",) if cls in ("First", "Last") else ()
+    translate.check_fields(function, *_IGNORED, *fixed, *picked)
+    if cls == "Percentile":
+        children = _without_frequency(children)
+    args = tuple(translate(child) for child in children)
+    if cls == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
+        args = ()
+    if cls == "Percentile":
+        args = (_double(args[0], translate), args[1])
+        if not isinstance(args[1], Literal) or args[1].dtype != t.DOUBLE:
+            raise Unsupported("percentile with several percentages or one that varies stays with Spark")
+    mode = EvalMode.ANSI
+    if cls in ("Sum", "Average") and not t.is_fractional(args[0].dtype):
+        mode = translate.eval_mode(function)
+    return Aggregated(entry, args, mode)
+
+
+def _without_frequency(children: tuple[CatalystNode, ...]) -> tuple[CatalystNode, ...]:
+    """The arguments of a percentile that counts every row once."""
+    frequency = children[2]
+    if frequency.cls != "Literal" or frequency.fields.get("value") != "1":
+        raise Unsupported("percentile with a frequency stays with Spark")
+    return children[:2]
+
+
+def _double(expr: Expr, translate: Translator) -> Expr:
+    if expr.dtype == t.DOUBLE:
+        return expr
+    if not t.is_numeric(expr.dtype):
+        raise Unsupported(f"percentile of {t.spark_name(expr.dtype)} stays with Spark")
+    return Cast(expr, t.DOUBLE, EvalMode.ANSI, translate.time_zone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Named, columns_of
+from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
@@ -33,6 +34,7 @@ class _Calls:
 @PLANS.handles("Aggregate", family="aggregates")
 def aggregate(node: CatalystNode, context: Context) -> Scope:
     """GROUP BY, DISTINCT and global aggregates."""
+    _check_order(node)
     child = context.feed(node.children[0])
     below, above = ScalarSubqueries(context), ScalarSubqueries(context)
     arguments = context.translator(child.columns, below)
@@ -53,6 +55,19 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
         if not columns_of(expr) <= known:
             raise Unsupported(f"{name} is neither grouped by nor aggregated")
     return compute(joined, items, context)
+
+
+def _check_order(node: CatalystNode) -> None:
+    """Functions of the rows' order stay with Spark where the query sorts the rows first."""
+    below = node.children[0]
+    while below.cls in ("Project", "Filter", "SubqueryAlias"):
+        below = below.children[0]
+    if below.cls not in ("Sort", "GlobalLimit", "LocalLimit"):
+        return
+    for item in node.trees("aggregateExpressions"):
+        for part in item.walk():
+            if part.cls in ORDERED:
+                raise Unsupported(f"{part.cls} of sorted rows stays with Spark")
 
 
 def _keys(nodes: tuple[CatalystNode, ...], exprs: list[Expr], context: Context) -> tuple[Named, ...]:
