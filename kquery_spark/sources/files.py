@@ -1,10 +1,12 @@
-"""Files: listing paths, Hive-style partition directories, opening, and noticing that a file has changed."""
+"""Files: listing paths, globs and partition directories, opening, and noticing that a file has changed."""
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -13,6 +15,7 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -31,9 +34,10 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     if local is not None:
         return pafs.LocalFileSystem(), local
     try:
-        return pafs.FileSystem.from_uri(path)
-    except (pa.ArrowInvalid, OSError) as error:
+        found = pafs.FileSystem.from_uri(path)
+    except (pa.ArrowException, OSError) as error:
         raise SourceError(f"cannot reach {path}: {error}") from None
+    return found[0], found[1]
 
 
 def check_unchanged(file: DataFile) -> None:
@@ -49,85 +53,134 @@ def check_unchanged(file: DataFile) -> None:
         raise SourceError(f"{path} has changed since the query was planned; plan the query again")
 
 
-def list_files(
-    paths: Sequence[str], suffixes: tuple[str, ...] = ()
-) -> tuple[list[DataFile], dict[str, list[str | None]]]:
+def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str | None]]]:
     """Data files under paths, directories and globs, and the raw Hive partition values by column name.
 
-    Hidden files (leading ``_`` or ``.``) are skipped, as Spark skips them. Files are in path order.
+    What Spark would list: no hidden files (leading ``_`` or ``.``), and below a directory its own files or
+    those of its partition directories. Files are in path order.
     """
     files: list[DataFile] = []
     raw: list[dict[str, str | None]] = []
     for path in paths:
-        found = _expand(path)
+        found = _local(path) if local_path(path) is not None else _remote(path)
         if not found:
             raise SourceError(f"no such file or directory: {path}")
-        for root, name in found:
-            if suffixes and not name.endswith(suffixes) and name != root:
-                continue
-            status = os.stat(name)
-            files.append(DataFile(os.path.abspath(name), status.st_size, status.st_mtime_ns // 1_000_000))
-            raw.append(_hive_values(os.path.relpath(name, root) if name != root else ""))
+        values = [_hive_values(relative, file.path) for file, relative in found]
+        if not any(values):
+            # Without partition columns Spark does not look into folders.
+            found = [(file, relative) for file, relative in found if "/" not in relative]
+            values = [{} for _ in found]
+        files += [file for file, _ in found]
+        raw += values
     keys = list(raw[0]) if raw else []
     if any(list(values) != keys for values in raw):
         raise SourceError(f"the files under {', '.join(paths)} have different partition columns")
     return files, {key: [values[key] for values in raw] for key in keys}
 
 
-def _expand(path: str) -> list[tuple[str, str]]:
-    local = local_path(path)
-    if local is None:
-        raise SourceError(f"{path}: listing this filesystem is not supported; give local paths")
-    if os.path.isfile(local):
-        return [(local, local)]
-    roots = [local] if os.path.isdir(local) else sorted(glob.glob(local))
+def partitioned_files(
+    paths: Sequence[str], tz: str = "UTC", infer: bool = True
+) -> tuple[list[DataFile], list[pa.Field]]:
+    """Data files with their typed partition values, and the partition columns (string without ``infer``)."""
+    files, raw = list_files(paths)
+    if not files:
+        raise SourceError(f"no data files under {', '.join(paths)}")
+    fields, values = infer_partitions(raw, tz, infer)
+    if fields:
+        files = [replace(f, partition=v) for f, v in zip(files, values, strict=True)]
+    return files, fields
+
+
+def _hidden(name: str) -> bool:
+    return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+
+
+def _local(path: str) -> list[tuple[DataFile, str]]:
+    """Files with their paths below the root that found them (no slash: directly in it)."""
+    local = local_path(path) or path
+    exists = os.path.exists(local)
+    roots = [local] if exists else sorted(r for r in glob.glob(local) if not _hidden(os.path.basename(r)))
     found = []
     for root in roots:
         if os.path.isfile(root):
-            found.append((root, root))
+            found.append((_stat(root), os.path.basename(root)))
             continue
         for folder, folders, names in os.walk(root):
-            folders[:] = sorted(f for f in folders if not f.startswith(("_", ".")) or "=" in f)
-            found += [(root, os.path.join(folder, n)) for n in sorted(names) if not n.startswith(("_", "."))]
+            folders[:] = sorted(f for f in folders if not _hidden(f))
+            for name in sorted(n for n in names if not _hidden(n)):
+                full = os.path.join(folder, name)
+                found.append((_stat(full), os.path.relpath(full, root).replace(os.sep, "/")))
     return found
 
 
-def _hive_values(relative: str) -> dict[str, str | None]:
-    values: dict[str, str | None] = {}
-    for part in os.path.dirname(relative).split(os.sep):
-        if "=" in part:
-            key, value = part.split("=", 1)
-            values[key] = None if value == _HIVE_NULL else unquote(value)
-    return values
+def _stat(path: str) -> DataFile:
+    status = os.stat(path)
+    return DataFile(os.path.abspath(path), status.st_size, status.st_mtime_ns // 1_000_000)
 
 
-def infer_partitions(raw: dict[str, list[str | None]]) -> tuple[list[pa.Field], list[tuple[Any, ...]]]:
-    """Types (int, bigint, double or string, as Spark infers them) and typed values, one tuple a file."""
-    fields, columns = [], []
-    for name, texts in raw.items():
-        dtype, values = _typed(texts)
-        fields.append(pa.field(name, dtype))
-        columns.append(values)
-    return fields, list(zip(*columns, strict=True)) if columns else []
-
-
-def _typed(texts: list[str | None]) -> tuple[pa.DataType, list[Any]]:
-    present = [x for x in texts if x is not None]
+def _remote(path: str) -> list[tuple[DataFile, str]]:
+    """The same on another filesystem; ``*``, ``?`` and ``[...]`` are a glob within each folder."""
+    fs, inner = filesystem(path)
+    prefix = path[: len(path) - len(inner)] if path.endswith(inner) else None
+    if prefix is None:
+        raise SourceError(f"cannot list {path}: give the path without query parameters")
     try:
-        numbers = [None if x is None else int(x) for x in texts]
-        widest = max((abs(n) for n in numbers if n is not None), default=0)
-        if all(x.lstrip("-").isdigit() for x in present) and widest < 2**63:
-            return (t.INT if widest < 2**31 else t.LONG), numbers
-    except ValueError:
-        pass
-    return t.STRING, list(texts)
+        return [
+            (DataFile(prefix + info.path, info.size, _milliseconds(info)), relative)
+            for root in _remote_roots(fs, inner)
+            for info, relative in _remote_files(fs, root)
+        ]
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"cannot list {path}: {error}") from None
+
+
+def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
+    if not any(c in inner for c in "*?["):
+        info = fs.get_file_info(inner)
+        return [] if info.type == pafs.FileType.NotFound else [info]
+    fixed = inner[: min(inner.find(c) for c in "*?[" if c in inner)].rpartition("/")[0]
+    wanted = inner.split("/")
+    found = []
+    for info in fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True)):
+        parts = info.path.split("/")
+        matches = len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+        if matches and not _hidden(info.base_name):
+            found.append(info)
+    return sorted(found, key=lambda i: i.path)
+
+
+def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:
+    if root.type == pafs.FileType.File:
+        return [(root, root.base_name)]
+    found = []
+    for info in fs.get_file_info(pafs.FileSelector(root.path, recursive=True)):
+        relative = info.path[len(root.path) :].lstrip("/")
+        if info.type == pafs.FileType.File and not any(_hidden(part) for part in relative.split("/")):
+            found.append((info, relative))
+    return sorted(found, key=lambda pair: pair[0].path)
+
+
+def _milliseconds(info: pafs.FileInfo) -> int:
+    return 0 if info.mtime_ns is None else int(info.mtime_ns // 1_000_000)
+
+
+def _hive_values(relative: str, path: str) -> dict[str, str | None]:
+    values: dict[str, str | None] = {}
+    folders = relative.split("/")[:-1]
+    named = [part for part in folders if "=" in part]
+    if named and len(named) < len(folders):
+        raise SourceError(f"{path} is below folders of which only some are partitions")
+    for part in named:
+        key, value = part.split("=", 1)
+        values[unquote(key)] = None if value == _HIVE_NULL else unquote(value)
+    return values
 
 
 def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:
     """A partition column: one value for every row of a file (strings as a one-entry dictionary)."""
-    if dtype == t.STRING and value is not None:
-        indices = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), length))
-        return pa.DictionaryArray.from_arrays(indices, pa.array([value], t.STRING))
     if value is None:
         return pa.nulls(length, dtype)
-    return pa.repeat(pa.scalar(value).cast(dtype), length)
+    if dtype == t.STRING:
+        indices = pa.repeat(pa.scalar(0, pa.int32()), length)
+        return pa.DictionaryArray.from_arrays(indices, pa.array([value], t.STRING))
+    return pa.repeat(pa.scalar(value, dtype), length)

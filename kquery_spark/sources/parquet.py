@@ -1,4 +1,4 @@
-"""Parquet files: row groups are the splits; footers give statistics; low-cardinality strings stay dictionaries."""
+"""Parquet files: row groups are the splits, footers give statistics, few-valued strings stay dictionaries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from kquery_spark.sources.files import (
     check_unchanged,
     constant,
     filesystem,
-    infer_partitions,
-    list_files,
     local_path,
+    partitioned_files,
 )
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -63,7 +62,7 @@ class ParquetSource(Source):
 
     def row_count(self) -> int | None:
         """See Source."""
-        return sum(open_file(f).metadata.num_rows for f in self.files)
+        return sum(int(open_file(f).metadata.num_rows) for f in self.files)
 
     def column_bytes(self, columns: Sequence[str]) -> int:
         """See Source."""
@@ -105,7 +104,8 @@ def _convert(column: pa.ChunkedArray, dtype: pa.DataType, path: str, name: str) 
     data = column.chunk(0) if column.num_chunks == 1 else _combined(column)
     if not readable_as(data.type, dtype):
         raise SourceError(
-            f"{path}: column {name} is {t.spark_name(data.type)} in the file, the table says {t.spark_name(dtype)}"
+            f"{path}: column {name} is {t.spark_name(data.type)} in the file, "
+            f"the table says {t.spark_name(dtype)}"
         )
     return from_arrow(dtype, data).data
 
@@ -160,8 +160,9 @@ def _range(chunk: Any) -> ColumnRange | None:
 
 
 class OpenFile:
-    """An open Parquet file with its parsed footer, kept by the worker between tasks; reading is not thread-safe
-    in pyarrow, so each thread gets a reader of its own over the shared footer.
+    """An open Parquet file with its parsed footer, kept by the worker between tasks.
+
+    Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer.
     """
 
     def __init__(self, file: DataFile) -> None:
@@ -315,15 +316,13 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
-    files, raw = list_files(paths)
-    if not files:
-        raise SourceError(f"no data files under {', '.join(paths)}")
-    fields, values = infer_partitions(raw)
-    if fields:
-        files = [DataFile(f.path, f.size, f.modified_ms, v) for f, v in zip(files, values, strict=True)]
+    files, fields = partitioned_files(paths, tz)
     bare = DataFile(files[0].path, files[0].size, files[0].modified_ms)
-    taken = {f.name for f in fields}
+    partitions = {f.name: f for f in fields}
+    # A column that is in the files and in the paths keeps its place and takes its values from the paths.
     columns = [
-        pa.field(f.name, spark_type(f.type, tz)) for f in open_file(bare).schema if f.name not in taken
+        partitions.get(f.name) or pa.field(f.name, spark_type(f.type, tz)) for f in open_file(bare).schema
     ]
-    return ParquetSource(tuple(files), pa.schema(columns + fields), tuple(f.name for f in fields))
+    present = {c.name for c in columns}
+    columns += [f for f in fields if f.name not in present]
+    return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))

@@ -1,0 +1,336 @@
+"""Cut a block of whole lines into columns of text, by Arrow where it agrees with Spark, else line by line.
+
+Arrow and Spark agree on a line with the expected number of values whose quotes all stand next to delimiters
+and that has no escape character. Such lines are found with a few passes over the bytes; the others are
+**odd** and go through ``LineTokenizer``. Blank lines and comments are no rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.csv.options import CsvOptions
+from kquery_spark.sources.csv.tokens import LineTokenizer
+from kquery_spark.types import names as t
+
+Bools = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+_BLANKS = "".join(map(chr, range(33)))
+_NEWLINE = 10
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Rows of a block: ``columns`` are strings (or numbers parsed at once), NULL where Spark has NULL.
+
+    ``uneven``: true for rows whose number of values is not the table's, or None when there is no such row.
+    """
+
+    columns: tuple[pa.Array, ...]
+    num_rows: int
+    uneven: Bools | None = None
+
+
+def text_columns(
+    block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], columns: int
+) -> TextColumns:
+    """Cut ``block`` (line ends normalized).
+
+    ``width``: values in a usual line of this file. ``wanted``: indexes of the columns to return and, where
+    Arrow may parse the numbers itself, their types (else string). ``columns``: what the table has.
+    """
+    if not block:
+        return TextColumns(tuple(pa.array([], dtype) for dtype in wanted.values()), 0)
+    quote = ord(options.quote)
+    if options.multi_line:
+        return _multi_line(block, options, width, wanted, columns)
+    quoted = options.quote.encode() in block
+    plain = not quoted and not options.trims
+    if plain and not _has_special_lines(block, options, width):
+        found = _parse(block, options, width, wanted, quoted=False)
+        if found is not None:
+            rows = len(found[0]) if found else _count_lines(block)
+            return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)
+    return _by_lines(block, options, width, list(wanted), columns, quote)
+
+
+def count_rows(block: bytes, options: CsvOptions) -> int:
+    """Number of rows when no column is wanted: lines that are neither blank nor comments."""
+    if not block:
+        return 0
+    if not _has_special_lines(block, options, 1):
+        return _count_lines(block)
+    return int(_lines(block, options)[0].size)
+
+
+def _count_lines(block: bytes) -> int:
+    raw = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(raw == _NEWLINE)
+    empty = int((np.diff(ends, prepend=-1) == 1).sum())
+    return len(ends) - empty + (0 if block.endswith(b"\n") else 1)
+
+
+def _has_special_lines(block: bytes, options: CsvOptions, width: int) -> bool:
+    """Whether a line may be blank (other than empty) or a comment, so that Arrow would take it for a row."""
+    first = options.comment.encode() or b"\0"
+    if first in block and (block.startswith(first) or b"\n" + first in block):
+        return True
+    if width > 1 and options.delimiter > " ":
+        return False  # a blank line has one value, so Arrow's own count finds it
+    raw = np.frombuffer(block, np.uint8)
+    starts = np.append(0, np.flatnonzero(raw[:-1] == _NEWLINE) + 1)
+    heads = raw[starts]
+    return bool(((heads <= 32) & (heads != _NEWLINE)).any())
+
+
+def _multi_line(
+    block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], columns: int
+) -> TextColumns:
+    """A whole file whose quoted values may have line ends; only files Arrow reads as Spark does."""
+    raw = np.frombuffer(block, np.uint8)
+    at = np.flatnonzero(raw == ord(options.quote))
+    bounds = (ord(options.delimiter), _NEWLINE)
+    if len(at):
+        before = np.where(at == 0, _NEWLINE, raw[np.maximum(at - 1, 0)])
+        after = np.where(at + 1 == len(raw), _NEWLINE, raw[np.minimum(at + 1, len(raw) - 1)])
+        clean = np.where(np.arange(len(at)) % 2 == 0, np.isin(before, bounds), np.isin(after, bounds)).all()
+        escaped = options.escape != options.quote and options.escape.encode() in block
+        empty = options.null_value != options.empty_value and (np.diff(at) == 1).any()
+        if options.escape == options.quote and len(wanted) < columns:
+            empty = bool((np.diff(at) == 1).any())
+        if not clean or len(at) % 2 or escaped or empty:
+            raise SourceError("quotes or escapes inside values are not supported with multiLine")
+    found = _parse(block, options, width, wanted, quoted=True)
+    if found is None:
+        raise SourceError("lines with different numbers of values are not supported with multiLine")
+    rows = len(found[0])
+    return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)
+
+
+def _parse(
+    block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], quoted: bool
+) -> list[pa.Array] | None:
+    """Arrow's answer, or None when a line has another number of values."""
+    if not wanted:
+        return None
+    names = [str(i) for i in range(width)]
+    # An empty list of columns would mean all of them.
+    present = {i: dtype for i, dtype in wanted.items() if i < width} or {0: t.STRING}
+    for types in (present, dict.fromkeys(present, t.STRING)):
+        try:
+            table = pa_csv.read_csv(
+                pa.BufferReader(block),
+                read_options=pa_csv.ReadOptions(
+                    use_threads=False, block_size=len(block) + 1, column_names=names
+                ),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=options.delimiter,
+                    quote_char=options.quote if quoted else False,
+                    double_quote=options.escape == options.quote,
+                    newlines_in_values=options.multi_line,
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    check_utf8=True,
+                    column_types={str(i): dtype for i, dtype in types.items()},
+                    include_columns=[str(i) for i in types],
+                    null_values=list(options.markers),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "UTF8" in str(error):
+                raise SourceError("a value is not valid UTF-8") from None
+            continue
+        found = dict(zip(types, (_whole(c) for c in table.columns), strict=True))
+        # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
+        if all(t.is_string(a.type) or _finite(a) for a in found.values()):
+            rows = table.num_rows
+            return [found[i] if i in found else pa.nulls(rows, t.STRING) for i in wanted]
+    return None
+
+
+def _finite(array: pa.Array) -> bool:
+    return pc.all(pc.is_finite(array)).as_py() is not False
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays([*column.chunks, pa.array([], column.type)])
+    )
+
+
+def _lines(block: bytes, options: CsvOptions) -> tuple[Positions, Positions]:
+    """Starts and ends of the lines that are rows."""
+    raw = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(raw == _NEWLINE)
+    if not block.endswith(b"\n"):
+        ends = np.append(ends, len(raw))
+    starts = np.append(0, ends[:-1] + 1)
+    keep = ends > starts
+    heads = raw[np.minimum(starts, len(raw) - 1)]
+    suspects = keep & ((heads <= 32) | (heads == ord(options.comment or "\0")))
+    comment = options.comment.encode() or b"\0"
+    for i in np.flatnonzero(suspects):
+        line = block[starts[i] : ends[i]]
+        if line.startswith(comment) or not line.decode("utf-8", "replace").strip(_BLANKS):
+            keep[i] = False
+    return starts[keep], ends[keep]
+
+
+def _by_lines(
+    block: bytes, options: CsvOptions, width: int, wanted: list[int], columns: int, quote: int
+) -> TextColumns:
+    starts, ends = _lines(block, options)
+    selected = wanted if len(wanted) < columns else None
+    odd = _odd_lines(
+        np.frombuffer(block, np.uint8), starts, ends, options, width, quote, selected is not None
+    )
+    regular = np.flatnonzero(~odd)
+    parts: list[list[pa.Array]] = []
+    uneven = np.full(len(starts), width != columns)
+    if len(regular):
+        text = _joined(block, starts, ends, odd)
+        found = _parse(text, options, width, dict.fromkeys(wanted, t.STRING), quoted=True)
+        if found is None or len(found[0]) != len(regular):
+            odd[:] = True
+            regular = regular[:0]
+        else:
+            parts.append([_trimmed(a, options) for a in found])
+    strange = np.flatnonzero(odd)
+    if len(strange) or not parts:
+        tokenizer = LineTokenizer(options)
+        cells: list[list[str | None]] = [[] for _ in wanted]
+        for i in strange:
+            try:
+                tokens = tokenizer.tokens(block[starts[i] : ends[i]].decode(), selected)
+            except UnicodeDecodeError:
+                raise SourceError("a value is not valid UTF-8") from None
+            uneven[i] = len(tokens) != columns
+            for cell, place in zip(cells, wanted, strict=True):
+                value = tokens[place] if place < len(tokens) else None
+                cell.append(None if value == options.null_value else value)
+        parts.append([pa.array(cell, t.STRING) for cell in cells])
+    order = np.empty(len(starts), np.int64)
+    order[np.concatenate([regular, strange])] = np.arange(len(starts))
+    merged = [pa.concat_arrays([p[k] for p in parts]) for k in range(len(wanted))]
+    if len(parts) > 1:
+        merged = [a.take(pa.array(order)) for a in merged]
+    return TextColumns(tuple(merged), len(starts), uneven if uneven.any() else None)
+
+
+def _trimmed(array: pa.Array, options: CsvOptions) -> pa.Array:
+    if options.trim_leading:
+        array = pc.utf8_ltrim(array, characters=_BLANKS)
+    if options.trim_trailing:
+        array = pc.utf8_rtrim(array, characters=_BLANKS)
+    if options.trims:
+        array = pc.if_else(pc.equal(array, options.null_value), pa.scalar(None, t.STRING), array)
+    return array
+
+
+def _joined(block: bytes, starts: Positions, ends: Positions, odd: Bools) -> bytes:
+    """The regular lines alone."""
+    if not odd.any():
+        return (
+            b"\n".join([block[starts[0] : ends[-1]], b""])
+            if _contiguous(starts, ends)
+            else _pieces(block, starts, ends)
+        )
+    return _pieces(block, starts[~odd], ends[~odd])
+
+
+def _contiguous(starts: Positions, ends: Positions) -> bool:
+    return bool((starts[1:] == ends[:-1] + 1).all())
+
+
+def _pieces(block: bytes, starts: Positions, ends: Positions) -> bytes:
+    # Neighbouring lines are taken as one run, so that the loop is over the gaps.
+    breaks = np.flatnonzero(starts[1:] != ends[:-1] + 1) + 1
+    first = np.concatenate([[0], breaks])
+    last = np.concatenate([breaks - 1, [len(starts) - 1]])
+    runs = [block[starts[a] : ends[b]] for a, b in zip(first, last, strict=True)]
+    return b"\n".join([*runs, b""])
+
+
+def _odd_lines(
+    raw: npt.NDArray[np.uint8],
+    starts: Positions,
+    ends: Positions,
+    options: CsvOptions,
+    width: int,
+    quote: int,
+    pruned: bool,
+) -> Bools:
+    """Lines on which Arrow and Spark might differ; ``pruned``: not all columns of the table are wanted."""
+    delimiter = ord(options.delimiter)
+    at = np.flatnonzero(raw == quote)
+    separators = np.flatnonzero(raw == delimiter)
+    odd = np.zeros(len(starts), np.bool_)
+    if len(at):
+        # Lines cover every byte but line ends, blank lines and comments, whose quotes are left out here.
+        line = np.searchsorted(starts, at, side="right") - 1
+        inside = (line >= 0) & (at < ends[np.maximum(line, 0)])
+        at, line = at[inside], line[inside]
+    if len(at):
+        first = np.searchsorted(at, starts)
+        place = np.arange(len(at)) - first[line]
+        opening = place % 2 == 0
+        before, after = raw[np.maximum(at - 1, 0)], raw[np.minimum(at + 1, len(raw) - 1)]
+        clean_open = (at == starts[line]) | (before == delimiter)
+        clean_close = (at + 1 == ends[line]) | (after == delimiter)
+        if options.escape == options.quote:
+            # A doubled quote is a closing quote with an opening one right behind it.
+            clean_open |= (before == quote) & (place > 0)
+            clean_close |= after == quote
+        odd[line[~np.where(opening, clean_open, clean_close)]] = True
+        odd[line[opening & (np.append(line[1:], -1) != line)]] = True
+        if options.trims:
+            odd[line] = True
+        if options.null_value != options.empty_value or (pruned and options.escape == options.quote):
+            empty = opening[:-1] & (at[1:] == at[:-1] + 1)
+            odd[line[:-1][empty]] = True
+        if options.escape == options.quote:
+            # An empty value and a doubled quote next to each other are left to the tokenizer.
+            tripled = (at[2:] == at[:-2] + 2) if len(at) > 2 else np.zeros(0, np.bool_)
+            odd[line[: len(tripled)][tripled]] = True
+        else:
+            escapes = np.flatnonzero(raw == ord(options.escape))
+            if len(escapes):
+                has_quote = np.zeros(len(starts), np.bool_)
+                has_quote[line] = True
+                owner = np.maximum(np.searchsorted(starts, escapes, side="right") - 1, 0)
+                odd[owner[has_quote[owner]]] = True
+    if len(separators):
+        if len(at):
+            # Delimiters between an opening and its closing quote belong to the value.
+            separators = (
+                separators[np.searchsorted(at, separators) % 2 == 0]
+                if not odd.any()
+                else _outside(separators, at, line, starts)
+            )
+        counts = np.searchsorted(separators, ends) - np.searchsorted(separators, starts)
+    else:
+        counts = np.zeros(len(starts), np.int64)
+    odd |= counts != width - 1
+    return odd
+
+
+def _outside(separators: Positions, at: Positions, line: Positions, starts: Positions) -> Positions:
+    """Delimiters outside of quotes, counting quotes from the start of each line."""
+    owner = np.maximum(np.searchsorted(starts, separators, side="right") - 1, 0)
+    before = np.searchsorted(at, separators) - np.searchsorted(at, starts)[owner]
+    outside: Positions = separators[before % 2 == 0]
+    return outside
+
+
+__all__ = ["TextColumns", "count_rows", "text_columns"]

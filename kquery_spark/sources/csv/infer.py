@@ -1,0 +1,119 @@
+"""Column types of CSV files by Spark's inference rules (``inferSchema``), from all values of all files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions.casts.temporal import parse_timestamp
+from kquery_spark.sources.csv.options import CsvOptions
+from kquery_spark.sources.csv.values import parse_iso_date, parses_as_double, quick_cast
+from kquery_spark.types import names as t
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_YEAR_LIKE = r"\A[+-]?[0-9]{4,7}\z"
+
+
+@dataclass
+class ColumnType:
+    """What has been seen of one column so far: families of types, and how wide its numbers are."""
+
+    name: str
+    families: set[str] = field(default_factory=set)
+    bits: int = 0
+    digits: int = 0
+    double: bool = False
+    year_like: bool = False
+
+    def add(self, texts: pa.Array, options: CsvOptions) -> None:
+        """Take in the values of one block."""
+        texts = texts.drop_null()
+        texts = texts.filter(pc.not_equal(texts, ""))
+        if not len(texts) or "string" in self.families:
+            return
+        if self._add_numbers(texts):
+            return
+        for dtype, family in ((t.DATE, "date"), (t.TIMESTAMP_NTZ, "timestamp")):
+            if quick_cast(texts, dtype) is not None:
+                self.families.add(family)
+                return
+        for text in pc.unique(texts).to_pylist():
+            self._add_one(text, options)
+
+    def _add_numbers(self, texts: pa.Array) -> bool:
+        for dtype, bits in ((t.INT, 32), (t.LONG, 64)):
+            if quick_cast(texts, dtype) is not None:
+                self.bits = max(self.bits, bits)
+                break
+        else:
+            fraction = pc.any(pc.match_substring_regex(texts, "[.eE]")).as_py()
+            if not fraction or quick_cast(texts, t.DOUBLE) is None:
+                return False
+            self.double = True
+        self.families.add("number")
+        self.year_like |= bool(pc.any(pc.match_substring_regex(texts, _YEAR_LIKE)).as_py())
+        return True
+
+    def _add_one(self, text: str, options: CsvOptions) -> None:
+        if _WHOLE.fullmatch(text):
+            value = int(text)
+            self.families.add("number")
+            self.year_like |= re.search(_YEAR_LIKE.replace(r"\z", r"\Z"), text) is not None
+            digits = len(str(abs(value)))
+            if -(2**31) <= value < 2**31:
+                self.bits = max(self.bits, 32)
+            elif -(2**63) <= value < 2**63:
+                self.bits = 64
+            elif digits <= 38:
+                self.digits = max(self.digits, digits)
+            else:
+                self.double = True
+        elif parses_as_double(text, options):
+            self.families.add("number")
+            self.double = True
+        elif parse_iso_date(text) is not None:
+            self.families.add("date")
+        elif parse_timestamp(text, options.time_zone or "UTC") is not None:
+            self.families.add("timestamp")
+        else:
+            self.families.add("boolean" if text.lower() in ("true", "false") else "string")
+
+    def result(self, tz: str) -> pa.DataType:
+        """The inferred type; Unsupported where Spark's own answer depends on the order of its partitions."""
+        if not self.families or "string" in self.families:
+            return t.STRING
+        if len(self.families) > 1:
+            if "timestamp" in self.families and ("date" in self.families or self.year_like):
+                raise Unsupported(
+                    f"The type Spark infers for the CSV column {self.name} depends on the order of its rows."
+                )
+            return t.STRING
+        family = next(iter(self.families))
+        if family == "number":
+            return self._number()
+        return {"date": t.DATE, "timestamp": t.timestamp(tz), "boolean": t.BOOL}[family]
+
+    def _number(self) -> pa.DataType:
+        if self.double:
+            return t.DOUBLE
+        if self.digits:
+            return t.decimal(max(self.digits, {0: 0, 32: 10, 64: 20}[self.bits]), 0)
+        return t.LONG if self.bits == 64 else t.INT
+
+
+def safe_names(header: list[str], options: CsvOptions) -> list[str]:
+    """Column names of a header line: numbered where they are missing or not unique."""
+    if not options.header:
+        return [options.names.format(i, i + 1) for i in range(len(header))]
+    keys = [name if options.case_sensitive else name.lower() for name in header]
+    names = []
+    for i, (name, key) in enumerate(zip(header, keys, strict=True)):
+        if name in ("", options.null_value):
+            names.append(f"_c{i}")
+        else:
+            names.append(f"{name}{i}" if keys.count(key) > 1 else name)
+    return names

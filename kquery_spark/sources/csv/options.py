@@ -1,0 +1,157 @@
+"""The options of a CSV read: Spark's names and defaults, checked when the query is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kquery_spark.errors import ConfigError, Unsupported
+
+_WRITE_ONLY = {"quoteall", "escapequotes"}
+_ESCAPES = {"\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", '\\"': '"', "\\'": "'", "\\\\": "\\"}
+_MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How the text is cut into values and what the values mean; every default is Spark's.
+
+    ``names``: what columns are called where there is no header, with ``{0}`` for the index from 0 and
+    ``{1}`` from 1. ``strict_dates``: a dateFormat is given, so that nothing else is a date.
+    ``case_sensitive`` decides which names of a header are the same.
+    """
+
+    header: bool = False
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = "\\"
+    comment: str = ""
+    null_value: str = ""
+    empty_value: str = ""
+    nan_value: str = "NaN"
+    positive_inf: str = "Inf"
+    negative_inf: str = "-Inf"
+    trim_leading: bool = False
+    trim_trailing: bool = False
+    mode: str = "PERMISSIVE"
+    multi_line: bool = False
+    enforce_schema: bool = True
+    infer_schema: bool = False
+    strict_dates: bool = False
+    prefer_date: bool = True
+    time_zone: str = ""
+    names: str = "_c{0}"
+    case_sensitive: bool = False
+
+    @property
+    def trims(self) -> bool:
+        """Whether blanks around unquoted values are dropped."""
+        return self.trim_leading or self.trim_trailing
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts of unquoted values that are NULL."""
+        return ("", self.null_value) if self.null_value else ("",)
+
+
+def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptions:
+    """Read Spark's CSV options (names in any case, values text, booleans or numbers).
+
+    Raises Unsupported, with a sentence, for an option the engine does not follow exactly.
+    """
+    options = {k.lower(): v for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
+    for key in ("path", "inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
+        if (
+            key in options
+            and str(options[key]).lower() not in ("", "-1", "1.0", "1", "false")
+            and key != "path"
+        ):
+            raise Unsupported(f"The CSV option {key} is not supported.")
+        options.pop(key, None)
+    strict_dates = "dateformat" in options
+    encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper().replace("_", "-")
+    if encoding not in ("UTF-8", "UTF8"):
+        raise Unsupported(f"CSV files in the encoding {encoding} are not supported.")
+    for key, allowed in _FORMATS.items():
+        if key in options and options.pop(key) not in allowed:
+            raise Unsupported(f"The CSV option {key} is supported with its default only.")
+    separator = _unescaped(str(options.pop("sep", options.pop("delimiter", ","))))
+    options.pop("delimiter", None)
+    result = CsvOptions(
+        header=_flag(options, "header"),
+        delimiter=separator,
+        quote=_char(options, "quote", '"'),
+        escape=_char(options, "escape", "\\"),
+        comment=_char(options, "comment", ""),
+        null_value=str(options.pop("nullvalue", "")),
+        empty_value=str(options.pop("emptyvalue", "")),
+        nan_value=str(options.pop("nanvalue", "NaN")),
+        positive_inf=str(options.pop("positiveinf", "Inf")),
+        negative_inf=str(options.pop("negativeinf", "-Inf")),
+        trim_leading=_flag(options, "ignoreleadingwhitespace"),
+        trim_trailing=_flag(options, "ignoretrailingwhitespace"),
+        mode=str(options.pop("mode", "PERMISSIVE")).upper(),
+        multi_line=_flag(options, "multiline"),
+        enforce_schema=_flag(options, "enforceschema", True),
+        infer_schema=_flag(options, "inferschema"),
+        strict_dates=strict_dates,
+        prefer_date=_flag(options, "preferdate", True),
+        time_zone=str(options.pop("timezone", time_zone)),
+    )
+    if result.mode not in _MODES:
+        raise ConfigError(f"the CSV mode {result.mode} is none of {', '.join(_MODES)}")
+    if not result.prefer_date:
+        raise Unsupported("The CSV option preferDate is supported with its default only.")
+    if result.trims and result.null_value != result.empty_value:
+        raise Unsupported("CSV with blanks ignored and its own nullValue or emptyValue is not supported.")
+    if result.multi_line and (result.trims or result.comment):
+        raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported.")
+    if options:
+        raise Unsupported(f"The CSV option {sorted(options)[0]} is not supported.")
+    return result
+
+
+_FORMATS: dict[str, tuple[object, ...]] = {
+    "dateformat": ("yyyy-MM-dd",),
+    "timestampformat": (),
+    "timestampntzformat": (),
+    "locale": ("en-US",),
+    "linesep": ("\n",),
+    "chartoescapequoteescaping": ("",),
+    "enabledatetimeparsingfallback": (),
+    "unescapedquotehandling": ("STOP_AT_DELIMITER",),
+    "maxcolumns": (20480, "20480"),
+    "columnpruning": (True, "true"),
+    "columnnameofcorruptrecord": ("_corrupt_record",),
+    "compression": (),
+    "codec": (),
+    "singlevariantcolumn": (),
+    "pathglobfilter": (),
+    "modifiedbefore": (),
+    "modifiedafter": (),
+}
+
+
+def _flag(options: dict[str, object], key: str, default: bool = False) -> bool:
+    value = str(options.pop(key, default)).lower()
+    if value not in ("true", "false"):
+        raise ConfigError(f"the CSV option {key} must be true or false, not {value}")
+    return value == "true"
+
+
+def _char(options: dict[str, object], key: str, default: str) -> str:
+    value = str(options.pop(key, default))
+    if len(value) > 1:
+        raise ConfigError(f"the CSV option {key} must be one character, not {value!r}")
+    if value and (ord(value) > 127 or value in "\r\n"):
+        raise Unsupported(f"The CSV option {key} is supported for ASCII characters only.")
+    if not value and default:
+        raise Unsupported(f"CSV without a {key} character is not supported.")
+    return value
+
+
+def _unescaped(text: str) -> str:
+    value = _ESCAPES.get(text, text)
+    if len(value) != 1 or not 0 < ord(value) < 128 or value in "\r\n":
+        raise Unsupported(f"The CSV delimiter {text!r} is not supported; one ASCII character is.")
+    return value

@@ -1,0 +1,246 @@
+"""CSV files: byte ranges are the splits, cut at line ends; only the columns asked for are converted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
+from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.csv.blocks import TextColumns, count_rows, text_columns
+from kquery_spark.sources.csv.infer import ColumnType, safe_names
+from kquery_spark.sources.csv.options import CsvOptions, csv_options
+from kquery_spark.sources.csv.tokens import LineTokenizer
+from kquery_spark.sources.csv.values import check_type, converted
+from kquery_spark.sources.files import constant, partitioned_files
+from kquery_spark.sources.text import check_codec, first_lines, is_compressed, line_blocks
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import from_arrow
+
+_SPLIT_BYTES = 32 << 20
+_BLANKS = "".join(map(chr, range(33)))
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """CSV files with one table schema, columns by position; partition columns come last, as in Spark."""
+
+    divisible: ClassVar[bool] = False
+    columnar: ClassVar[bool] = False
+
+    files: tuple[DataFile, ...]
+    table_schema: pa.Schema
+    options: CsvOptions
+    partition_columns: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Source."""
+        return self.table_schema
+
+    @cached_property
+    def _data(self) -> dict[str, int]:
+        names = [n for n in self.table_schema.names if n not in self.partition_columns]
+        return {name: i for i, name in enumerate(names)}
+
+    @cached_property
+    def _row_bytes(self) -> float:
+        """Bytes of a line, from the start of the largest file."""
+        if not self.files:
+            return 1.0
+        text = first_lines(max(self.files, key=lambda f: f.size))
+        return max(1.0, len(text) / max(1, text.count(b"\n")))
+
+    def splits(self) -> list[Split]:
+        """Ranges of 32 MB; whole files where lines cannot be found from the middle."""
+        found = []
+        for index, file in enumerate(self.files):
+            whole = self.options.multi_line or is_compressed(file.path)
+            step = max(file.size, 1) if whole else _SPLIT_BYTES
+            for start in range(0, file.size, step):
+                length = min(step, file.size - start)
+                found.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
+        return found
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """See Source; text is shared out evenly over the columns."""
+        size = sum(f.size for f in self.files)
+        return int(size * len(columns) / max(1, len(self.table_schema)))
+
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        """See Source; known for partition columns only."""
+        if column not in self.partition_columns:
+            return None
+        value = self.files[split.file].partition[self.partition_columns.index(column)]
+        return ColumnRange(value, value, split.rows if value is None else 0)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """One batch per 8 MB of text."""
+        file = self.files[split.file]
+        schema = pa.schema([self.table_schema.field(c) for c in columns])
+        wanted = [c for c in columns if c not in self.partition_columns]
+        start, length = split.pieces
+        header = self.options.header and start == 0
+        for block in line_blocks(file, start, length, whole=self.options.multi_line):
+            if header:
+                block, header = self._without_header(block, file), False
+            try:
+                rows, arrays = self._read_block(block, wanted)
+            except SourceError as error:
+                raise SourceError(f"{file.path}: {error}") from None
+            found = dict(zip(wanted, arrays, strict=True))
+            yield Batch(
+                schema,
+                tuple(
+                    found[c]
+                    if c in found
+                    else constant(file.partition[self.partition_columns.index(c)], schema.field(c).type, rows)
+                    for c in columns
+                ),
+                rows,
+            )
+
+    def _read_block(self, block: bytes, wanted: list[str]) -> tuple[int, list[pa.Array]]:
+        if not wanted:
+            return self._count(block), []
+        permissive = self.options.mode == "PERMISSIVE"
+        types = [self.table_schema.field(c).type for c in wanted]
+        # Arrow parses floats exactly as Java does, so it may do that at once where bad values need no notice.
+        places = {
+            self._data[c]: dtype if permissive and t.is_fractional(dtype) else t.STRING
+            for c, dtype in zip(wanted, types, strict=True)
+        }
+        text = text_columns(block, self.options, _usual_width(block, self.options), places, len(self._data))
+        values = [converted(c, dtype, self.options) for c, dtype in zip(text.columns, types, strict=True)]
+        rows = text.num_rows
+        if not permissive:
+            good = self._well_formed(text, values)
+            if not good.all():
+                if self.options.mode == "FAILFAST":
+                    raise ExecutionError(
+                        "MALFORMED_RECORD_IN_PARSING",
+                        "Malformed records are detected in record parsing. Parse Mode: FAILFAST.",
+                    )
+                values = [v.filter(pa.array(good)) for v in values]
+                rows = int(good.sum())
+        return rows, [from_arrow(dtype, v).data for v, dtype in zip(values, types, strict=True)]
+
+    def _count(self, block: bytes) -> int:
+        if self.options.multi_line:
+            text = text_columns(
+                block, self.options, _usual_width(block, self.options), {0: t.STRING}, len(self._data)
+            )
+            return text.num_rows
+        return count_rows(block, self.options)
+
+    def _well_formed(self, text: TextColumns, values: list[pa.Array]) -> Any:
+        good = np.ones(text.num_rows, np.bool_)
+        for before, after in zip(text.columns, values, strict=True):
+            if after.null_count > before.null_count:
+                good &= np.asarray(after.is_valid()) | np.asarray(before.is_null())
+        # With fewer columns than the table has, Spark's tokenizer does not see that a line is short or long.
+        if text.uneven is not None and len(values) == len(self._data):
+            good &= ~text.uneven
+        return good
+
+    def _without_header(self, block: bytes, file: DataFile) -> bytes:
+        line, rest = _header_line(block, self.options)
+        if line is not None and not self.options.enforce_schema:
+            names = LineTokenizer(self.options).tokens(line)
+            expected = list(self._data)
+            if not self.options.case_sensitive:
+                names, expected = [n.lower() for n in names], [n.lower() for n in expected]
+            if names != expected:
+                raise SourceError(f"{file.path}: the CSV header does not conform to the schema: {line}")
+        return rest
+
+
+def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
+    """The first line that is neither blank nor a comment, and what comes after it."""
+    while block:
+        line, _, block = block.partition(b"\n")
+        text = line.decode("utf-8", "replace")
+        stripped = text.strip(_BLANKS)
+        if stripped and not (options.comment and stripped.startswith(options.comment)):
+            return text, block
+    return None, b""
+
+
+def _usual_width(block: bytes, options: CsvOptions) -> int:
+    """Values of most of the first lines; a wrong guess costs time, not rows."""
+    tokenizer = LineTokenizer(options)
+    head = block[:65536].split(b"\n", 6)[:5]
+    widths = Counter(
+        len(tokenizer.tokens(text))
+        for line in head
+        if (text := line.decode("utf-8", "replace")).strip(_BLANKS)
+    )
+    return widths.most_common(1)[0][0] if widths else 1
+
+
+def csv_source(
+    paths: Sequence[str],
+    schema: pa.Schema | None = None,
+    tz: str = "UTC",
+    names: str = "_c{0}",
+    case_sensitive: bool = False,
+    **options: object,
+) -> CsvSource:
+    """Describe CSV files, directories or globs.
+
+    schema: the columns of the files by position; without it names come from the header (or ``names``, with
+    {0} for the index from 0 and {1} from 1) and types are string, or inferred with ``inferSchema=True``.
+    options: Spark's (``header``, ``sep``, ``quote``, ``escape``, ``nullValue``, ``mode``, ``multiLine`` ...).
+    """
+    parsed = replace(csv_options(options, tz), names=names, case_sensitive=case_sensitive)
+    files, fields = partitioned_files(paths, tz, infer=True)
+    for file in files:
+        check_codec(file.path)
+    if schema is None:
+        schema = _described(files, parsed, tz)
+    taken = {f.name for f in fields}
+    columns = [pa.field(f.name, f.type) for f in schema if f.name not in taken]
+    if len({c.name for c in columns}) < len(columns):
+        raise PlanError(f"the CSV schema has a column twice: {', '.join(c.name for c in columns)}")
+    if len(columns) < len(schema) and schema.names[-len(taken) :] != [f.name for f in fields]:
+        raise Unsupported("A CSV column with the name of a partition column is supported at the end only.")
+    for column in columns:
+        check_type(column.name, column.type)
+        if column.name == "_corrupt_record":
+            raise Unsupported("The column _corrupt_record is not supported.")
+    return CsvSource(tuple(files), pa.schema(columns + fields), parsed, tuple(f.name for f in fields))
+
+
+def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Schema:
+    """Spark takes the header of the largest file, and every value of every file for the types."""
+    sized = [f for f in files if f.size]
+    if not sized:
+        return pa.schema([])
+    first = max(sized, key=lambda f: f.size)
+    line, _ = _header_line(first_lines(first), options)
+    if line is None:
+        raise SourceError(f"{first.path} has no line to take column names from")
+    found = [ColumnType(n) for n in safe_names(LineTokenizer(options).tokens(line), options)]
+    if options.infer_schema:
+        places: dict[int, pa.DataType] = dict.fromkeys(range(len(found)), t.STRING)
+        for file in sized:
+            for block in line_blocks(file, 0, file.size, whole=options.multi_line):
+                rest = _without_line(block, line.encode()) if options.header else block
+                text = text_columns(rest, options, _usual_width(rest, options), places, len(found))
+                for column, values in zip(found, text.columns, strict=True):
+                    column.add(values, options)
+    return pa.schema([pa.field(c.name, c.result(tz) if options.infer_schema else t.STRING) for c in found])
+
+
+def _without_line(block: bytes, line: bytes) -> bytes:
+    """Spark leaves every line that equals the header out of the inference."""
+    if line not in block:
+        return block
+    return b"\n".join(x for x in block.split(b"\n") if x != line)

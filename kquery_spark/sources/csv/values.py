@@ -1,0 +1,289 @@
+"""Text to values as Spark's CSV reader converts them: Java's parsers, and NULL for what they refuse."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.functions import civil, zones
+from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
+from kquery_spark.sources.csv.options import CsvOptions
+from kquery_spark.types import names as t
+
+Parse = Callable[[str], Any]
+
+
+def check_type(name: str, dtype: pa.DataType) -> None:
+    """Raise Unsupported for a column type CSV cannot have (Spark has no CSV of these either)."""
+    known = (t.STRING, t.BOOL, t.DATE, t.TIMESTAMP_NTZ)
+    if not (dtype in known or t.is_numeric(dtype) or t.is_timestamp(dtype)):
+        raise Unsupported(f"The CSV column {name} of type {t.spark_name(dtype)} is not supported.")
+
+
+def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
+    """Values of ``dtype``; NULL where the text is NULL or malformed."""
+    if column.type == dtype or dtype == t.STRING:
+        return column
+    if column.null_count == len(column):
+        return pa.nulls(len(column), dtype)
+    if t.is_timestamp(dtype) or dtype == t.TIMESTAMP_NTZ:
+        return _timestamps(column, dtype, options)
+    if dtype == t.BOOL:
+        return _booleans(column)
+    quick = quick_cast(column, dtype)
+    if quick is not None:
+        return quick
+    regular, slow = _rules(dtype, options)
+    matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
+    values = pc.if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
+    odd = pc.invert(matches)
+    return pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
+
+
+def quick_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:
+    """Arrow's cast when every value is in a form it reads as Java does."""
+    text = column.buffers()[2]
+    if t.is_integral(dtype) and text is not None:
+        view = memoryview(text)
+        if _has(view, b"x") or _has(view, b"X"):
+            return None  # Arrow reads hexadecimal, Java does not
+    if t.is_decimal(dtype):
+        return None
+    if dtype == t.TIMESTAMP_NTZ:
+        return _regular_timestamps(column)
+    try:
+        values = column.cast(dtype)
+    except pa.ArrowInvalid:
+        return None
+    if t.is_fractional(dtype) and pc.all(pc.is_finite(values)).as_py() is False:
+        return None
+    return values
+
+
+def _has(view: memoryview, byte: bytes) -> bool:
+    return (
+        byte in view.tobytes()
+        if len(view) < 1 << 16
+        else bool((np.frombuffer(view, np.uint8) == byte[0]).any())
+    )
+
+
+def _each(texts: pa.Array, parse: Parse, dtype: pa.DataType) -> pa.Array:
+    """Parse every distinct text once."""
+    if not len(texts):
+        return pa.array([], dtype)
+    encoded = texts.dictionary_encode()
+    values = pa.array([parse(x) for x in encoded.dictionary.to_pylist()], dtype)
+    return values.take(encoded.indices)
+
+
+_DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
+
+
+def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
+    """The pattern of texts Arrow's cast can be trusted with, and the parser for all others."""
+    if t.is_integral(dtype):
+        return rf"\A-?[0-9]{{1,{_DIGITS[dtype.bit_width]}}}\z", lambda s: _integer(s, dtype.bit_width)
+    if t.is_fractional(dtype):
+        return (
+            r"\A-?[0-9]{1,15}(\.[0-9]{0,15})?([eE]-?[0-9])?\z",
+            lambda s: _fractional(s, dtype, options),
+        )
+    if t.is_decimal(dtype):
+        whole = dtype.precision - dtype.scale
+        digits = rf"[0-9]{{1,{whole}}}" if whole else "0"
+        fraction = rf"(\.[0-9]{{1,{dtype.scale}}})?" if dtype.scale else ""
+        return rf"\A-?{digits}{fraction}\z", lambda s: _decimal(s, dtype)
+    if dtype == t.DATE:
+        return r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])\z", lambda s: _date(s, options)
+    raise Unsupported(f"CSV columns of type {t.spark_name(dtype)} are not supported.")
+
+
+_INTEGER = re.compile(r"[+-]?\d+")
+
+
+def _integer(text: str, bits: int) -> int | None:
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    value = int(text)
+    return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+
+
+_DECIMAL_FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+_HEX_FLOAT = re.compile(r"([+-]?)(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+
+
+def _fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
+    """Java's parseDouble and parseFloat, after the option's own words for NaN and the infinities."""
+    words = {options.positive_inf: np.inf, options.negative_inf: -np.inf, options.nan_value: np.nan}
+    if text in words:
+        return words[text]
+    body = text.strip(_JAVA_BLANKS)
+    if body.lstrip("+-") in ("NaN", "Infinity") and len(body) - len(body.lstrip("+-")) <= 1:
+        return float(body.replace("Infinity", "inf").replace("+NaN", "nan").replace("-NaN", "nan"))
+    match = _DECIMAL_FLOAT.fullmatch(body)
+    if match is not None:
+        wide = float(match[1])
+        if dtype == t.DOUBLE:
+            return wide
+        # Rounding twice would differ from Java in the last bit, so the text is rounded once, by numpy.
+        if not np.isfinite(wide) or wide == 0:
+            return wide
+        with np.errstate(over="ignore"):
+            return _nearest_float(decimal.Decimal(match[1]))
+    match = _HEX_FLOAT.fullmatch(body)
+    if match is not None and dtype == t.DOUBLE:
+        try:
+            return float.fromhex(match[1] + match[2])
+        except OverflowError:
+            return -np.inf if match[1] == "-" else np.inf
+    if match is not None:
+        raise SourceError(f"the hexadecimal float {text!r} is not supported")
+    return None
+
+
+def parses_as_double(text: str, options: CsvOptions) -> bool:
+    """Whether Spark's inference takes the text for a double."""
+    return _fractional(text, t.DOUBLE, options) is not None
+
+
+def _nearest_float(value: decimal.Decimal) -> float:
+    """The float32 nearest to a decimal, ties to even."""
+    guess = np.float32(float(value))
+    if not np.isfinite(guess):
+        return float(guess)
+    around = [guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf))]
+    with decimal.localcontext(prec=200):
+        ranked = sorted(
+            (x for x in around if np.isfinite(x)),
+            key=lambda x: (abs(decimal.Decimal(float(x)) - value), int(x.view(np.uint32)) & 1),
+        )
+    return float(ranked[0])
+
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-9]{1,9})?")
+
+
+def _decimal(text: str, dtype: pa.DataType) -> decimal.Decimal | None:
+    """``new BigDecimal`` without thousands separators, rounded half up; None when it does not fit."""
+    body = text.replace(",", "")
+    if _NUMBER.fullmatch(body) is None:
+        return None
+    value = decimal.Decimal(body)
+    if value and value.adjusted() > dtype.precision:
+        return None
+    with decimal.localcontext(prec=max(100, len(body) + 80)):
+        value = value.quantize(decimal.Decimal(1).scaleb(-dtype.scale), decimal.ROUND_HALF_UP)
+    return value if len(value.as_tuple().digits) <= dtype.precision or not value else None
+
+
+_ISO_DATE = re.compile(r"(-?\d{4}|[+-]\d{5,9})-(\d\d)-(\d\d)", re.ASCII)
+
+
+def parse_iso_date(text: str) -> int | None:
+    """Days since 1970 of ``uuuu-MM-dd`` as java.time reads it strictly, or None."""
+    match = _ISO_DATE.fullmatch(text)
+    if match is None or (match[1].startswith("-") and len(match[1]) < 5):
+        return None
+    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
+        return None
+    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
+    return days if -(2**31) <= days < 2**31 else None
+
+
+def _date(text: str, options: CsvOptions) -> int | None:
+    """A date in the default format or, unless that was asked for, in any form that CAST reads."""
+    value = parse_iso_date(text)
+    if value is None and not options.strict_dates:
+        value = parse_date(text)
+        if value is None and text.startswith("GMT"):
+            raise SourceError(f"the date {text!r} is not supported")
+    return value
+
+
+def _booleans(column: pa.Array) -> pa.Array:
+    lower = pc.ascii_lower(column)
+    return pc.if_else(pc.is_in(lower, pa.array(["true", "false"])), pc.equal(lower, "true"), None)
+
+
+_ZONE = re.compile(r".*\d:\d{1,2}:\d{1,2}(?:\.\d*)?[^0-9.].*", re.DOTALL)
+
+
+def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
+    zone = (options.time_zone or dtype.tz) if dtype.tz else None
+    local = _regular_timestamps(column)
+    if local is not None:
+        if zone is None or zones.fixed_offset(zone) == 0:
+            return local.cast(t.TIMESTAMP_NTZ).view(dtype)
+        micros, mask = zones.ints(local.cast(t.TIMESTAMP_NTZ))
+        return pa.array(zones.to_instants(micros, zone), mask=mask).view(dtype)
+
+    def parse(text: str) -> int | None:
+        if zone is None:
+            stripped = text.strip(_JAVA_BLANKS)
+            return None if _ZONE.fullmatch(stripped) else parse_timestamp(text, None)
+        value = parse_timestamp(text, zone)
+        if value is None and text.startswith("GMT"):
+            raise SourceError(f"the timestamp {text!r} is not supported")
+        return value
+
+    def guarded(text: str) -> int | None:
+        try:
+            return parse(text)
+        except Unsupported as error:
+            raise SourceError(f"the timestamp {text!r} is not supported: {error.reason}") from None
+
+    regular = (
+        r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\z"
+    )
+    matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
+    odd = pc.invert(matches)
+    known = pc.if_else(matches, column, pa.scalar(None, t.STRING))
+    values = pa.nulls(len(column), dtype)
+    if known.null_count < len(known):
+        values = _timestamps(known, dtype, options)
+    parsed = _each(column.filter(odd), guarded, pa.int64())
+    return pc.replace_with_mask(values, odd, parsed.view(dtype))
+
+
+def _regular_timestamps(column: pa.Array) -> pa.Array | None:
+    """Wall-clock times when all texts look like ``2019-01-31 23:59:59``, with up to six decimals."""
+    lengths = pc.binary_length(column)
+    low, high = (x.as_py() for x in pc.min_max(lengths).values())
+    if low is None or low < 19 or high > 26 or (low != high and low == 19) or low == 20:
+        return None
+    offsets = np.frombuffer(column.buffers()[1], np.int32, len(column), 4 * column.offset)
+    if column.null_count:
+        offsets = offsets[np.asarray(column.is_valid().to_numpy(zero_copy_only=False))]
+    raw = np.frombuffer(column.buffers()[2], np.uint8)
+    for place, allowed in (
+        (4, "-"),
+        (7, "-"),
+        (10, " T"),
+        (13, ":"),
+        (16, ":"),
+        (19, "." if low > 19 else ""),
+    ):
+        if allowed:
+            cells = raw[offsets + place]
+            good = cells == ord(allowed[0])
+            if len(allowed) > 1:
+                good |= cells == ord(allowed[1])
+            if not good.all():
+                return None
+    last = raw[offsets + np.asarray(lengths.drop_null()) - 1]
+    if ((last < 48) | (last > 57)).any():
+        return None  # a zone
+    try:
+        return column.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return None

@@ -1,0 +1,93 @@
+"""Types of partition columns from the names of their directories, by Spark's rules."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
+from kquery_spark.types import names as t
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
+_WORDS = re.compile(r"[+-]?(?:NaN|Infinity)|\s.*|.*\s|[+-]?0[xX].*", re.DOTALL)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
+_DATE_LIKE = re.compile(r"[+-]?[0-9]{4,7}-.*|T?[0-9]{1,2}:.*", re.DOTALL)
+
+
+def infer_partitions(
+    raw: dict[str, list[str | None]], tz: str = "UTC", infer: bool = True
+) -> tuple[list[pa.Field], list[tuple[Any, ...]]]:
+    """Partition columns and typed values, one tuple a file; all strings without ``infer``."""
+    fields, columns = [], []
+    for name, texts in raw.items():
+        dtype = _common([_type_of(x, tz) for x in texts if x is not None], tz) if infer else t.STRING
+        fields.append(pa.field(name, dtype))
+        columns.append([None if x is None else partition_value(x, dtype) for x in texts])
+    return fields, list(zip(*columns, strict=True)) if columns else []
+
+
+def _type_of(text: str, tz: str) -> pa.DataType:
+    if _WHOLE.fullmatch(text):
+        value = int(text)
+        if -(2**31) <= value < 2**31:
+            return t.INT
+        if -(2**63) <= value < 2**63:
+            return t.LONG
+        digits = len(str(abs(value)))
+        return t.decimal(digits, 0) if digits <= 38 else t.DOUBLE
+    if _DOUBLE.fullmatch(text):
+        return t.DOUBLE
+    if _WORDS.fullmatch(text):
+        raise Unsupported(f"The partition value {text!r} is not supported; declare it as a string.")
+    if _TIMESTAMP.fullmatch(text) and parse_timestamp(text, tz) is not None:
+        return t.timestamp(tz)
+    if _DATE.fullmatch(text):
+        return t.DATE if parse_date(text) is not None else t.STRING
+    if _DATE_LIKE.fullmatch(text):
+        raise Unsupported(f"The partition value {text!r} is not supported; it is almost a date or a time.")
+    return t.STRING
+
+
+_NUMBERS = (t.INT, t.LONG, t.DOUBLE)
+
+
+def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
+    """The type all values of a column get; string when they do not go together."""
+    kinds = set(types)
+    if not kinds:
+        return t.STRING
+    if len(kinds) == 1:
+        return types[0]
+    if kinds <= {t.INT, t.LONG}:
+        return t.LONG
+    if kinds == {t.INT, t.DOUBLE}:
+        return t.DOUBLE
+    if kinds == {t.DATE, t.timestamp(tz)}:
+        return t.timestamp(tz)
+    if all(k in (t.INT, t.LONG) or t.is_decimal(k) for k in kinds):
+        digits = [10 if k == t.INT else 20 if k == t.LONG else k.precision for k in kinds]
+        return t.decimal(max(digits), 0)
+    if kinds & {t.LONG, t.DOUBLE} == {t.LONG, t.DOUBLE} and t.INT in kinds:
+        raise Unsupported("A partition column of ints, bigints and doubles is not supported.")
+    return t.STRING
+
+
+def partition_value(text: str, dtype: pa.DataType) -> Any:
+    """The Python value of a directory's text (dates as days, timestamps as microseconds)."""
+    if t.is_integral(dtype):
+        return int(text)
+    if dtype == t.DOUBLE:
+        return float(text.rstrip("fFdD"))
+    if t.is_decimal(dtype):
+        return decimal.Decimal(text)
+    if dtype == t.DATE:
+        return pa.scalar(parse_date(text), pa.int32()).cast(t.DATE).as_py()
+    if t.is_timestamp(dtype):
+        return pa.scalar(parse_timestamp(text, dtype.tz), dtype).as_py()
+    return text
