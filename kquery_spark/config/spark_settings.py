@@ -28,6 +28,12 @@ SETTINGS: tuple[SparkSetting, ...] = (
         "read for a join are there for the next task. Spark's default, written down because we lean on it.",
     ),
     SparkSetting(
+        "spark.python.daemon.module",
+        "kquery_spark.runtime.spark.daemon",
+        "Spark's Python daemon with the engine already imported, so that a new worker starts about half a second "
+        "sooner. kquery_spark must be installed wherever workers run.",
+    ),
+    SparkSetting(
         "spark.sql.execution.arrow.pyspark.enabled",
         "true",
         "toPandas() and createDataFrame() move whole Arrow batches instead of pickled rows.",

@@ -1,0 +1,22 @@
+"""Spark's Python daemon with the engine imported, for ``spark.python.daemon.module``.
+
+Workers are forked from the daemon, so they start with Arrow, numpy and the engine loaded instead of importing them once
+each. Needs this package to be installed wherever workers run; without it the daemon is PySpark's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+
+def main() -> None:
+    """Import, then serve as ``pyspark.daemon`` does."""
+    with contextlib.suppress(ImportError):
+        import kquery_spark.runtime.spark.worker  # noqa: F401
+    from pyspark.daemon import manager
+
+    manager()
+
+
+if __name__ == "__main__":
+    main()
