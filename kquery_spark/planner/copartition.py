@@ -18,7 +18,7 @@ from kquery_spark.optimizer.pruning import comparable, sized_splits
 from kquery_spark.sources.base import Split
 from kquery_spark.types import names as t
 
-_WORTH_OVERLAP = 1.3  # bytes read with edge row groups counted twice, relative to reading each once
+_WORTH_OVERLAP = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
 
 Origin = tuple[int, str]  # id of a Scan, column of its source
 
@@ -122,23 +122,26 @@ def _clustered(scan: Scan, column: str) -> _Clustered | None:
 
 
 def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges | None:
-    """Choose boundaries from the largest input, keep the inputs for which they work."""
+    """Boundaries from the largest input, as many as sizes ask for and row groups allow; inputs they do not fit are left out."""
     largest = max(members, key=lambda m: m.nbytes)
-    waves = math.ceil(size / (config.split_bytes * config.parallelism))
-    bounds = _boundaries(largest, config.parallelism * waves)
-    if len(bounds) < 1 or len(bounds) + 1 < config.parallelism:
-        return None
-    shares: dict[int, tuple[tuple[Split, ...], ...]] = {}
-    columns: dict[int, str] = {}
-    for member in members:
-        share = list(_shares(member, bounds))
-        read = sum(s.nbytes for part in share for s in part)
-        if read <= _WORTH_OVERLAP * member.nbytes or (
-            member is not largest and read - member.nbytes < 0.1 * size
-        ):
-            shares[id(member.scan)] = tuple(share)
-            columns[id(member.scan)] = member.column
-    return Ranges(shares, columns, len(bounds) + 1) if id(largest.scan) in shares else None
+    count = config.parallelism * math.ceil(size / (config.split_bytes * config.parallelism))
+    best: Ranges | None = None
+    while count >= max(config.parallelism, 2) and (best is None or len(best.shares) < len(members)):
+        bounds = _boundaries(largest, count)
+        shares: dict[int, tuple[tuple[Split, ...], ...]] = {}
+        columns: dict[int, str] = {}
+        for member in members:
+            share = list(_shares(member, bounds))
+            read = sum(s.nbytes for part in share for s in part)
+            extra = read - member.nbytes
+            if extra <= _WORTH_OVERLAP * member.nbytes or (member is not largest and extra < 0.1 * size):
+                shares[id(member.scan)] = tuple(share)
+                columns[id(member.scan)] = member.column
+        enough = len(bounds) + 1 >= config.parallelism and id(largest.scan) in shares
+        if enough and (best is None or len(shares) > len(best.shares)):
+            best = Ranges(shares, columns, len(bounds) + 1)
+        count //= 2
+    return best
 
 
 def _boundaries(member: _Clustered, count: int) -> list[int]:

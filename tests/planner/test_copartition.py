@@ -1,0 +1,136 @@
+"""Clustered inputs are joined and grouped by key range without a shuffle, and every way of running gives the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import AggregateCall, Call, Literal, Named
+from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.optimizer import optimize
+from kquery_spark.planner import plan_query
+from kquery_spark.runtime.local import run_graph
+from kquery_spark.sources.parquet import parquet_source
+from kquery_spark.stages import build_stages
+
+RANGED = EngineConfig(small_bytes=0, split_bytes=40_000)
+HASHED = replace(RANGED, broadcast_bytes=0)
+ONE_TASK = EngineConfig(small_bytes=1 << 40)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scan]:
+    """orders (unique keys) and lines (several a key, row groups cut inside a key), both clustered; loose is shuffled."""
+    folder: Path = tmp_path_factory.mktemp("clustered")
+    rng = np.random.default_rng(7)
+    orders = np.arange(0, 20_000, 2)
+    lines = np.sort(rng.choice(np.arange(0, 20_400), 30_000))
+    pq.write_table(
+        pa.table({"o_key": orders, "o_kind": orders % 7}), folder / "orders.parquet", row_group_size=1_500
+    )
+    pq.write_table(
+        pa.table(
+            {"l_key": lines, "l_part": rng.integers(0, 50, len(lines)), "l_value": np.arange(len(lines))}
+        ),
+        folder / "lines.parquet",
+        row_group_size=2_000,
+    )
+    loose = rng.permutation(orders)
+    pq.write_table(
+        pa.table({"x_key": loose, "x_value": loose * 3}), folder / "loose.parquet", row_group_size=1_000
+    )
+    return {n: Scan(n, parquet_source([str(folder / f"{n}.parquet")])) for n in ("orders", "lines", "loose")}
+
+
+def rows(plan: LogicalPlan, config: EngineConfig) -> list[tuple[object, ...]]:
+    physical = plan_query(optimize(plan), config)
+    table = run_graph(build_stages(physical, config), config).to_arrow()
+    return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
+
+
+def stage_text(plan: LogicalPlan, config: EngineConfig) -> str:
+    return str(build_stages(plan_query(optimize(plan), config), config))
+
+
+def join(tables: dict[str, Scan], kind: JoinKind, left: str = "lines", right: str = "orders") -> Join:
+    keys = {"lines": "l_key", "orders": "o_key", "loose": "x_key"}
+    a, b = tables[left], tables[right]
+    exists = "found" if kind is JoinKind.EXISTENCE else ""
+    return Join(a, b, kind, (JoinKey(a.column(keys[left]), b.column(keys[right])),), exists=exists)
+
+
+@pytest.mark.parametrize("kind", list(JoinKind))
+def test_every_join_of_clustered_inputs_gives_the_rows_of_a_single_task(
+    tables: dict[str, Scan], kind: JoinKind
+):
+    plan = join(tables, kind)
+    expected = rows(plan, ONE_TASK)
+    assert rows(plan, HASHED) == expected
+    assert rows(plan, RANGED) == expected
+
+
+def test_joining_clustered_inputs_needs_one_stage_of_several_tasks(tables: dict[str, Scan]):
+    physical = plan_query(optimize(join(tables, JoinKind.INNER)), HASHED)
+    graph = build_stages(physical, HASHED)
+    assert len(graph.stages) == 1 and len(graph.stages[0].tasks) > 2
+    edges = [s for task in graph.stages[0].tasks for _, splits in task.scans for s in splits if s.bounds]
+    assert edges, "row groups were cut inside a key, so some must be read with bounds"
+
+
+def test_inputs_that_are_not_clustered_are_exchanged(tables: dict[str, Scan]):
+    plan = join(tables, JoinKind.INNER, "lines", "loose")
+    assert "hash(" in stage_text(plan, HASHED)
+    assert rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+def test_grouping_by_the_clustered_key_is_finished_in_the_map_stage(tables: dict[str, Scan]):
+    lines = tables["lines"]
+    total = Named(AggregateCall.of("sum", lines.column("l_value")), "total")
+    plan = Aggregate(lines, (Named(lines.column("l_key"), "key"),), (total,))
+    assert "AggregateExec: single" in stage_text(plan, RANGED)
+    assert rows(plan, RANGED) == rows(plan, ONE_TASK)
+
+
+def test_grouping_by_another_column_is_partial_and_final(tables: dict[str, Scan]):
+    lines = tables["lines"]
+    joined = join(tables, JoinKind.LEFT)
+    count = Named(AggregateCall.of("count"), "n")
+    plan = Aggregate(joined, (Named(lines.column("l_part"), "part"),), (count,))
+    text = stage_text(plan, RANGED)
+    assert "partial" in text and "final" in text
+    assert rows(plan, RANGED) == rows(plan, ONE_TASK)
+
+
+def test_a_renamed_key_still_meets_the_other_side(tables: dict[str, Scan]):
+    lines, orders = tables["lines"], tables["orders"]
+    renamed = Projection(lines, (Named(lines.column("l_key"), "k"), Named(lines.column("l_value"), "v")))
+    plan = Join(renamed, orders, JoinKind.SEMI, (JoinKey(renamed.column("k"), orders.column("o_key")),))
+    assert "hash(" not in stage_text(plan, HASHED)
+    assert rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+def test_a_filter_on_the_key_prunes_and_keeps_the_answer(tables: dict[str, Scan]):
+    lines = tables["lines"]
+    key = lines.column("l_key")
+    near = Filter(lines, Call.of("lt", key, Literal(9_000, pa.int64())))
+    plan = Join(near, tables["orders"], JoinKind.LEFT, (JoinKey(key, tables["orders"].column("o_key")),))
+    assert rows(plan, RANGED) == rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+@pytest.mark.parametrize("kind", list(JoinKind))
+def test_run_time_filters_change_no_answer(tables: dict[str, Scan], kind: JoinKind):
+    """A selective build side: the probe scan drops rows early where the kind allows it."""
+    orders = tables["orders"]
+    few = Filter(orders, Call.of("eq", orders.column("o_kind"), Literal(3, pa.int64())))
+    for left, right in (("lines", "few"), ("few", "lines")):
+        sides = {"lines": (tables["lines"], "l_key"), "few": (few, "o_key")}
+        (a, ak), (b, bk) = sides[left], sides[right]
+        exists = "found" if kind is JoinKind.EXISTENCE else ""
+        plan = Join(a, b, kind, (JoinKey(a.column(ak), b.column(bk)),), exists=exists)
+        assert rows(plan, RANGED) == rows(plan, HASHED) == rows(plan, ONE_TASK)

@@ -1,0 +1,93 @@
+"""What crosses a shuffle: hashes that agree whatever the physical form, and batches that come back as they were."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from kquery_spark.expr import Column
+from kquery_spark.physical.operators import Partitioning
+from kquery_spark.stages.hashing import hash_vector, partition_ids
+from kquery_spark.stages.payload import decode_payload, encode, partitioned
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Vector
+
+WORDS = ["", "a", "ab", "abcdefgh", "abcdefghi", "ä", "😀", "abcdefghabcdefgh", None, "abcdefgh\x00"]
+DECIMAL = pa.decimal128(20, 2)
+
+
+def test_a_dictionary_hashes_as_its_strings_do():
+    plain = pa.array(WORDS * 3)
+    hashes = hash_vector(Vector(pa.string(), plain))
+    assert (hash_vector(Vector(pa.string(), plain.dictionary_encode())) == hashes).all()
+    assert len(set(hashes.tolist())) == len(WORDS)
+
+
+def test_a_sliced_string_column_hashes_its_own_rows():
+    plain = pa.array(WORDS)
+    whole = hash_vector(Vector(pa.string(), plain))
+    assert (hash_vector(Vector(pa.string(), plain.slice(3, 4))) == whole[3:7]).all()
+
+
+def test_narrow_and_wide_decimals_hash_alike():
+    values = [Decimal("0.00"), Decimal("-1.25"), Decimal("123456789012.34"), None]
+    wide = Vector(DECIMAL, pa.array(values, DECIMAL))
+    narrow = Vector(DECIMAL, pa.array([0, -125, 12345678901234, None], pa.int64()))
+    assert narrow.is_narrow and not wide.is_narrow
+    assert (hash_vector(wide) == hash_vector(narrow)).all()
+
+
+def test_nan_and_zero_hash_as_spark_groups_them():
+    values = np.array([0.0, -0.0, np.nan, -np.nan, 1.0])
+    hashes = hash_vector(Vector(pa.float64(), pa.array(values)))
+    assert hashes[0] == hashes[1] and hashes[2] == hashes[3]
+    assert len({hashes[0], hashes[2], hashes[4]}) == 3
+
+
+def test_partitions_are_about_equal_for_dense_and_strided_keys():
+    for keys in (np.arange(100_000), np.arange(100_000) * 1024):
+        ids = partition_ids([Vector(pa.int64(), pa.array(keys))], len(keys), 7)
+        counts = np.bincount(ids, minlength=7)
+        assert counts.min() > 0.9 * len(keys) / 7 and counts.max() < 1.1 * len(keys) / 7
+
+
+def _batch() -> Batch:
+    schema = pa.schema([("k", pa.int64()), ("s", pa.string()), ("d", DECIMAL)])
+    columns = (
+        pa.array([1, 2, None, 4]),
+        pa.array(["x", "y", None, "x"]).dictionary_encode(),
+        pa.array([100, None, 300, -400], pa.int64()),
+    )
+    return Batch(schema, columns, 4)
+
+
+def test_a_payload_keeps_physical_forms():
+    batch = _batch()
+    back = decode_payload(encode(batch), batch.schema)
+    assert back.num_rows == 4
+    assert [c.type for c in back.columns] == [c.type for c in batch.columns]
+    assert back.to_arrow().equals(batch.to_arrow())
+
+
+def test_a_payload_without_columns_keeps_its_row_count():
+    batch = Batch(pa.schema([]), (), 17)
+    assert decode_payload(encode(batch), batch.schema).num_rows == 17
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("payload_bytes", [1, 1 << 20])
+def test_partitioning_loses_and_repeats_no_row(count: int, payload_bytes: int):
+    schema = pa.schema([("k", pa.int64())])
+    batches = [Batch(schema, (pa.array([i, i + 1, None, i * 7]),), 4) for i in range(50)]
+    keys = (Column("k", pa.int64()),) if count > 1 else ()
+    pieces = list(partitioned(iter(batches), Partitioning(keys, count), schema, payload_bytes))
+    rows = [v for _, b in pieces for v in b.columns[0].to_pylist()]
+    wanted = [v for b in batches for v in b.columns[0].to_pylist()]
+    assert sorted(rows, key=repr) == sorted(wanted, key=repr)
+    homes: dict[object, set[int]] = {}
+    for target, batch in pieces:
+        for value in batch.columns[0].to_pylist():
+            homes.setdefault(value, set()).add(target)
+    assert all(len(targets) == 1 for targets in homes.values())
