@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.functions import casts
-from kquery_spark.functions.registry import EvalMode, Function, function
+from kquery_spark.functions.registry import COLUMN, EvalMode, Function, function
 from kquery_spark.types import names as t
 
 _EPOCH = dt.date(1970, 1, 1)
@@ -140,9 +140,11 @@ class Call(Expr):
         tz: str = "UTC",
         dtype: pa.DataType | None = None,
     ) -> Call:
-        """A call whose type the registry derives; PlanError for a wrong arity or argument type."""
+        """A call whose type the registry derives; PlanError for a wrong arity or type, Unsupported for a declined one."""
         entry = function(name)
         entry.check_arity(len(args))
+        if entry.check_values is not None:
+            entry.check_values([a.value if isinstance(a, Literal) else COLUMN for a in args])
         derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
         return cls(entry.name, args, derived, mode, tz)
 
@@ -164,8 +166,9 @@ class Call(Expr):
             return False
         if rule == "all":
             return all(a.nullable for a in self.args)
-        if rule == "first":
-            return self.args[0].nullable
+        if rule in ("first", "rest"):
+            decisive = self.args[:1] if rule == "first" else self.args[1:]
+            return any(a.nullable for a in decisive)
         if rule == "always" or any(a.nullable for a in self.args):
             return True
         return self.mode is not EvalMode.ANSI and bool(self.entry.raises)

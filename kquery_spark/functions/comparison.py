@@ -97,19 +97,24 @@ _OPS: dict[str, Compare] = {
 
 
 def _kernel(op: str) -> Callable[[Sequence[Vector], CallContext], Data]:
-    compare = _OPS[op]
+    test = _OPS[op]
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         left, right = args
         for side, other, flip in ((left, right, False), (right, left, True)):
             if side.is_dictionary and other.is_scalar:
                 values = side.data.dictionary
-                hits = compare(other.plain(), values) if flip else compare(values, other.plain())
+                hits = test(other.plain(), values) if flip else test(values, other.plain())
                 return hits.take(side.data.indices)
         a, b = comparable(left, right, context)
-        return compare(a, b)
+        return test(a, b)
 
     return run
+
+
+def compare(op: str, left: Vector, right: Vector, context: CallContext) -> Data:
+    """``eq``, ``lt``, ``lteq``, ``gt`` or ``gteq`` of two vectors of one type, for other kernels."""
+    return _kernel(op)([left, right], context)
 
 
 def equal_vectors(left: Vector, right: Vector, num_rows: int) -> Data:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Final
 
 import pyarrow as pa
 
@@ -36,6 +37,9 @@ class CallContext:
     num_rows: int = 0
 
 
+COLUMN: Final = object()
+"""Stands for the value of an argument that is no literal."""
+
 Kernel = Callable[[Sequence[Vector], CallContext], Data]
 TypeRule = Callable[[Sequence[pa.DataType]], pa.DataType]
 Coercion = Callable[[Sequence[pa.DataType]], Sequence[pa.DataType]]
@@ -48,10 +52,12 @@ class Function:
     name: Spark SQL's name, lower case. catalyst: simple names of the Catalyst classes it stands for.
     arity: least and most arguments (None: any number). result: argument types -> type, raising PlanError.
     kernel: vectors -> pa.Array or pa.Scalar in a physical form of the result type.
-    nullable: "any" (NULL in, NULL out, and only then), "always" (may give NULL by itself), "never".
+    nullable: "any" (NULL in, NULL out, and only then), "always" (may give NULL by itself), "never"; "all" (NULL only
+    when all arguments are), "first" (as the first argument), "rest" (as the arguments after the first).
     raises: modes in which a row can raise, so that the call must not see rows a branch or AND excludes.
     safe_for: argument types for which no row can raise after all.
     encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.
+    check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
     coerce: the types that frontends cast arguments to (Spark's implicit casts); identity by default.
     """
 
@@ -68,6 +74,7 @@ class Function:
     aliases: tuple[str, ...] = ()
     symbol: str = ""
     deterministic: bool = True
+    check_values: Callable[[Sequence[object]], None] | None = None
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""
@@ -127,7 +134,8 @@ def call(entry: Function, args: Sequence[Vector], context: CallContext) -> Vecto
     on the dictionary's values; should a value raise that no row refers to, it runs again on the rows.
     """
     if args and all(a.is_scalar for a in args):
-        rows = [Vector(a.dtype, pa.array([None], a.dtype) if not a.data.is_valid else _one(a)) for a in args]
+        # one argument becomes a column of one row, so that a kernel always has a column and finds its options as scalars
+        rows = [Vector(args[0].dtype, _one(args[0])), *(Vector(a.dtype, a.plain()) for a in args[1:])]
         data = _kernel(entry, rows, CallContext(context.dtype, context.mode, context.tz, 1))
         return Vector(context.dtype, data if isinstance(data, pa.Scalar) else data[0])
     if not entry.encoded and entry.nullable == "any":
@@ -138,7 +146,7 @@ def call(entry: Function, args: Sequence[Vector], context: CallContext) -> Vecto
 
 
 def _one(vector: Vector) -> pa.Array:
-    return pa.repeat(vector.plain(), 1) if not pa.types.is_null(vector.dtype) else pa.nulls(1)
+    return pa.repeat(vector.plain(), 1) if vector.data.is_valid else pa.nulls(1, vector.dtype)
 
 
 def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:

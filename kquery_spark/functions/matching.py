@@ -1,0 +1,267 @@
+"""LIKE, ILIKE, RLIKE, SPLIT and the regular expression functions, on patterns known when the plan is made."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.case_mapping import lower
+from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.patterns import translate
+from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, Function, accept, cast_to, register
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+
+def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
+    return ExecutionError(
+        f"INVALID_FORMAT.{kind}", f"The format is invalid: {pattern!r}. The escape character is not allowed to {what}."
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
+    """A LIKE pattern as literal pieces, ``None`` for ``%`` and ``""`` for ``_``; adjacent literals are joined."""
+    found: list[str | None] = []
+    literal = ""
+
+    def flush() -> None:
+        nonlocal literal
+        if literal:
+            found.append(literal)
+            literal = ""
+
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape:
+            if at + 1 == len(pattern):
+                raise _bad_escape(pattern, "ESC_AT_THE_END", "end with")
+            following = pattern[at + 1]
+            if following not in ("_", "%", escape):
+                raise _bad_escape(pattern, "ESC_IN_THE_MIDDLE", f"precede {following!r}")
+            literal += following
+            at += 2
+            continue
+        if character in "%_":
+            flush()
+            found.append(None if character == "%" else "")
+        else:
+            literal += character
+        at += 1
+    flush()
+    return tuple(found)
+
+
+def _like_regex(tokens: tuple[str | None, ...], python: bool = False) -> str:
+    parts = [".*" if p is None else "." if p == "" else re.escape(p) if python else _quoted(p) for p in tokens]
+    return rf"(?s)\A{''.join(parts)}\Z" if python else rf"(?s)\A{''.join(parts)}\z"
+
+
+def _quoted(text: str) -> str:
+    return "".join("\\" + c if c in r"\.[]{}()*+?^$|" else c for c in text)
+
+
+def _like_literal(data: Data, pattern: str, escape: str) -> Data:
+    tokens = _tokens(pattern, escape)
+    match tokens:
+        case ():
+            return pc.equal(data, "")
+        case (None,):
+            return pc.if_else(pc.is_valid(data), True, pa.scalar(None, t.BOOL))
+        case (str(text),) if text:
+            return pc.equal(data, text)
+        case (str(text), None) if text:
+            return pc.starts_with(data, text)
+        case (None, str(text)) if text:
+            return pc.ends_with(data, text)
+        case (None, str(text), None) if text:
+            return pc.match_substring(data, text)
+    return pc.match_substring_regex(data, _like_regex(tokens))
+
+
+def _like(args: Sequence[Vector], context: CallContext) -> Data:
+    text, pattern = args[0], args[1]
+    escape = args[2].data.as_py() if len(args) > 2 else "\\"
+    if pattern.is_scalar and pattern.data.is_valid:
+        array = text.array(context.num_rows)
+        if array.null_count == len(array):
+            return pa.nulls(len(array), t.BOOL)
+        return _like_literal(array, pattern.data.as_py(), escape)
+
+    def one(value: str, form: str) -> bool:
+        return re.match(_like_regex(_tokens(form, escape), True), value) is not None
+
+    return per_distinct(one, args[:2], context)
+
+
+def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
+    lowered = [Vector(t.STRING, lower(a.array(context.num_rows), context)) if not a.is_scalar else a for a in args[:2]]
+    if args[1].is_scalar and args[1].data.is_valid:
+        lowered[1] = Vector(t.STRING, lower(args[1].array(1), context)[0])
+    if args[0].is_scalar:
+        lowered[0] = Vector(t.STRING, lower(args[0].array(context.num_rows), context))
+    return _like([*lowered, *args[2:]], context)
+
+
+def _constant(vector: Vector, what: str) -> Any:
+    """The value of an argument that must be a literal."""
+    if not vector.is_scalar:
+        raise Unsupported(f"{what} must be a literal.")
+    return vector.data.as_py()
+
+
+def _null_if_any(args: Sequence[Vector], context: CallContext) -> bool:
+    return any(a.is_scalar and not a.data.is_valid for a in args)
+
+
+def _rlike(args: Sequence[Vector], context: CallContext) -> Data:
+    if _null_if_any(args, context):
+        return pa.scalar(None, t.BOOL)
+    pattern = translate(_constant(args[1], "The pattern of RLIKE"))
+    if pattern.literal is not None:
+        return pc.match_substring(args[0].data, pattern.literal)
+    return pc.match_substring_regex(args[0].data, pattern.text)
+
+
+_REPLACEMENT = re.compile(r"\\(.)|\$(\d)|(.)", re.DOTALL)
+
+
+def _replacement(source: str, groups: int) -> str:
+    """Java's replacement text (``$1``, ``\\$``) as RE2's (``\\1``)."""
+    if source.endswith("\\") and not source.endswith("\\\\"):
+        raise Unsupported("A replacement ending with a backslash is an error in Java.")
+    if re.search(r"(?<!\\)\$(?!\d)|\$\d\d", source):
+        raise Unsupported("A replacement with a named or two-digit group is not supported.")
+    result = ""
+    for match in _REPLACEMENT.finditer(source):
+        if match[2]:
+            if int(match[2]) > groups:
+                raise Unsupported("A replacement refers to a group that does not exist.")
+            result += "\\" + match[2]
+        else:
+            character = match[1] or match[3]
+            result += "\\\\" if character == "\\" else character
+    return result
+
+
+def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
+    if _null_if_any(args, context):
+        return pa.scalar(None, t.STRING)
+    if len(args) > 3 and _constant(args[3], "The position of REGEXP_REPLACE") != 1:
+        raise Unsupported("REGEXP_REPLACE from a position other than 1 is not supported.")
+    pattern = translate(_constant(args[1], "The pattern of REGEXP_REPLACE"))
+    by = _replacement(_constant(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
+    if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and "\\" in by):
+        raise Unsupported("REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported.")
+    return pc.replace_substring_regex(args[0].data, pattern.text, by)
+
+
+def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
+    if _null_if_any(args, context):
+        return pa.scalar(None, t.STRING)
+    group = _constant(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
+    source = _constant(args[1], "The pattern of REGEXP_EXTRACT")
+    plain = translate(source)
+    if not 0 <= group <= plain.groups:
+        raise ExecutionError(
+            "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
+            f"The value of parameter(s) `idx` in `regexp_extract` is invalid: Expects group index between 0 and "
+            f"{plain.groups}, but got {group}.",
+        )
+    if plain.repeated_group or (plain.anchored_end and group == 0):
+        raise Unsupported("REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported.")
+    array = args[0].array(context.num_rows)
+    found = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
+    return pc.if_else(pc.is_valid(array), pc.fill_null(found, ""), pa.scalar(None, t.STRING))
+
+
+def _split(args: Sequence[Vector], context: CallContext) -> Data:
+    dtype = context.dtype
+    if _null_if_any(args, context):
+        return pa.scalar(None, dtype)
+    limit = _constant(args[2], "The limit of SPLIT") if len(args) > 2 else -1
+    pattern = translate(_constant(args[1], "The pattern of SPLIT"))
+    if pattern.matches_empty or pattern.anchored_end:
+        raise Unsupported("SPLIT by a pattern that can match nothing or ends in $ is not supported.")
+    options = {"max_splits": limit - 1} if limit > 0 else {}
+    if limit == 1:
+        array = args[0].array(context.num_rows)
+        whole = pa.ListArray.from_arrays(pa.array(range(len(array) + 1), t.INT), array)
+        return pc.if_else(pc.is_valid(array), whole, pa.scalar(None, whole.type)).cast(dtype)
+    if pattern.literal is not None:
+        return pc.split_pattern(args[0].data, pattern=pattern.literal, **options).cast(dtype)
+    return pc.split_pattern_regex(args[0].data, pattern=pattern.text, **options).cast(dtype)
+
+
+def _checked(kernel: Callable[..., Data], name: str, arity: tuple[int, int], catalyst: str, **options: Any) -> Function:
+    result = options.pop("result", t.BOOL)
+    kinds = options.pop("kinds", (t.STRING,))
+    return Function(
+        name, kernel, accept(result, *kinds), catalyst=(catalyst,) if catalyst else (), arity=arity, coerce=cast_to(*kinds), **options
+    )
+
+
+def _refuse_column(value: object, what: str) -> None:
+    if value is COLUMN:
+        raise Unsupported(f"{what} must be a literal.")
+
+
+def _check_like(values: Sequence[object]) -> None:
+    if len(values) > 2:
+        _refuse_column(values[2], "The escape character of LIKE")
+
+
+def _check_rlike(values: Sequence[object]) -> None:
+    _refuse_column(values[1], "The pattern of RLIKE")
+    if isinstance(values[1], str):
+        translate(values[1])
+
+
+def _check_replace(values: Sequence[object]) -> None:
+    for value, what in zip(values[1:], ("pattern", "replacement", "position"), strict=False):
+        _refuse_column(value, f"The {what} of REGEXP_REPLACE")
+    if not any(v is None for v in values[1:]):
+        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
+        _regexp_replace(rows, CallContext(t.STRING, num_rows=1))
+
+
+def _check_extract(values: Sequence[object]) -> None:
+    for value, what in zip(values[1:], ("pattern", "group"), strict=False):
+        _refuse_column(value, f"The {what} of REGEXP_EXTRACT")
+    if not any(v is None for v in values[1:]):
+        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
+        with contextlib.suppress(ExecutionError):
+            _regexp_extract(rows, CallContext(t.STRING, num_rows=1))
+
+
+def _check_split(values: Sequence[object]) -> None:
+    for value, what in zip(values[1:], ("pattern", "limit"), strict=False):
+        _refuse_column(value, f"The {what} of SPLIT")
+    if not any(v is None for v in values[1:]):
+        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
+        _split(rows, CallContext(pa.list_(t.STRING), num_rows=1))
+
+
+register(
+    # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
+    _checked(_like, "like", (2, 3), "Like", raises=ANSI_RAISES, check_values=_check_like),
+    # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
+    _checked(_ilike, "ilike", (2, 3), "ILike", raises=ANSI_RAISES, check_values=_check_like),
+    _checked(_rlike, "rlike", (2, 2), "RLike", check_values=_check_rlike, aliases=("regexp", "regexp_like")),
+    _checked(
+        _regexp_replace, "regexp_replace", (3, 4), "RegExpReplace", check_values=_check_replace, result=t.STRING, kinds=(t.STRING, t.STRING, t.STRING, t.INT)
+    ),
+    _checked(
+        _regexp_extract, "regexp_extract", (2, 3), "RegExpExtract", check_values=_check_extract, result=t.STRING, kinds=(t.STRING, t.STRING, t.INT),
+        raises=ANSI_RAISES,
+    ),
+    _checked(_split, "split", (2, 3), "StringSplit", check_values=_check_split, result=pa.list_(t.STRING), kinds=(t.STRING, t.STRING, t.INT)),
+)

@@ -1,0 +1,206 @@
+"""Which Java regular expressions RE2 runs with the same meaning, and their translation.
+
+RE2 and ``java.util.regex`` agree on much, not on all. The reader below accepts a conservative subset and rewrites the
+parts that are spelled or meant differently (``.`` stops at more line ends in Java, ``\\s`` has the vertical tab); what it
+does not know it declines.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from kquery_spark.errors import Unsupported
+
+_LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_CLASSES = {"d": "0-9", "w": "a-zA-Z_0-9", "s": r"\t\n\x0B\f\r "}
+_ESCAPES = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f"}
+_PUNCTUATION = frozenset("\\.[]{}()*+?^$|/-_@#%&=~!<>:;,'\"` ")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern RE2 can run: its text, the same for Python's ``re``, and what is known about it."""
+
+    text: str
+    groups: int
+    matches_empty: bool
+    anchored_end: bool
+    literal: str | None
+    repeated_group: bool
+
+
+class _Reader:
+    def __init__(self, source: str, whole: int | None = None) -> None:
+        self.source, self.at = source, 0
+        self.wanted = whole
+        self.groups = 0
+        self.anchored_end = False
+        self.repeated_group = False
+
+    def fail(self, what: str) -> Unsupported:
+        return Unsupported(f"The regular expression {self.source!r} uses {what}, which the engine does not run as Java does.")
+
+    def peek(self) -> str:
+        return self.source[self.at] if self.at < len(self.source) else ""
+
+    def take(self) -> str:
+        character = self.peek()
+        self.at += 1
+        return character
+
+    def alternatives(self, depth: int) -> str:
+        branches = [self.sequence(depth)]
+        while self.peek() == "|":
+            self.take()
+            branches.append(self.sequence(depth))
+        if self.anchored_end and len(branches) > 1 and depth == 0:
+            raise self.fail("an end anchor in an alternative")
+        return "|".join(branches)
+
+    def sequence(self, depth: int) -> str:
+        parts = []
+        while self.peek() not in ("", "|", ")"):
+            parts.append(self.quantified(depth))
+        return "".join(parts)
+
+    def quantified(self, depth: int) -> str:
+        if self.anchored_end:
+            raise self.fail("an end anchor before the end")
+        before = self.groups
+        start = self.peek()
+        atom = self.atom(depth)
+        if self.peek() not in ("*", "+", "?", "{"):
+            return atom
+        if start in "^$":
+            raise self.fail("a repeated anchor")
+        mark = self.take()
+        if mark == "{":
+            match = re.match(r"(\d{1,3})(,\d{0,3})?\}", self.source[self.at :])
+            if not match:
+                raise self.fail("a malformed repetition")
+            self.at += match.end()
+            mark += match[0]
+        if self.peek() == "?":
+            mark += self.take()
+        if self.peek() and self.peek() in "+*?{":
+            raise self.fail("a possessive or doubled repetition")
+        if self.groups > before and mark[0] != "?":
+            self.repeated_group = True
+        return atom + mark
+
+    def atom(self, depth: int) -> str:
+        character = self.take()
+        if character == "(":
+            return self.group(depth)
+        if character == "[":
+            return self.bracket()
+        if character == "\\":
+            return self.escape()
+        if character == ".":
+            return f"[^{_LINE_ENDS}]"
+        if character == "^":
+            return r"\A"
+        if character == "$":
+            if depth or self.at != len(self.source):
+                raise self.fail("an end anchor before the end")
+            self.anchored_end = True
+            return rf"(?:\r\n|[{_LINE_ENDS}])?\z"
+        if character in "*+?{}":
+            raise self.fail(f"a bare {character}")
+        if character in "])":
+            raise self.fail(f"a bare {character}")
+        return _literal(character)
+
+    def group(self, depth: int) -> str:
+        if self.peek() == "?":
+            if not self.source.startswith("?:", self.at):
+                raise self.fail("a special group")
+            self.at += 2
+            opening = "(?:"
+        else:
+            self.groups += 1
+            opening = "(?P<g>" if self.groups == self.wanted else "(?:" if self.wanted is not None else "("
+        inner = self.alternatives(depth + 1)
+        if self.take() != ")":
+            raise self.fail("an unclosed group")
+        return f"{opening}{inner})"
+
+    def escape(self) -> str:
+        character = self.take()
+        if character in _CLASSES:
+            return f"[{_CLASSES[character]}]"
+        if character.lower() in _CLASSES and character:
+            return f"[^{_CLASSES[character.lower()]}]"
+        if character in _ESCAPES:
+            return _ESCAPES[character]
+        if character and character in _PUNCTUATION:
+            return _literal(character)
+        raise self.fail(f"the escape \\{character}")
+
+    def bracket(self) -> str:
+        text = "["
+        if self.peek() == "^":
+            text += self.take()
+        if self.peek() == "]":
+            raise self.fail("an empty character class")
+        last_was_class = False
+        while self.peek() != "]":
+            character = self.take()
+            if character == "":
+                raise self.fail("an unclosed character class")
+            if character == "[" or (character == "&" and self.peek() == "&"):
+                raise self.fail("a nested character class")
+            if character == "^":
+                raise self.fail("a caret inside a character class")
+            if character == "\\":
+                escaped = self.take()
+                if escaped in _CLASSES:
+                    text += _CLASSES[escaped]
+                    last_was_class = True
+                    continue
+                if escaped in _ESCAPES:
+                    text += _ESCAPES[escaped]
+                elif escaped and escaped in _PUNCTUATION:
+                    text += "\\" + escaped if escaped in r"\]^[-" else escaped
+                else:
+                    raise self.fail(f"the escape \\{escaped} in a character class")
+            elif character == "-":
+                if self.peek() == "]" or text in ("[", "[^"):
+                    text += r"\-"
+                elif last_was_class:
+                    raise self.fail("a range from a character class")
+                else:
+                    if self.source.startswith("\\", self.at):
+                        raise self.fail("a range to an escape")
+                    text += "-"
+            else:
+                text += character
+            last_was_class = False
+        self.take()
+        return text + "]"
+
+
+def _literal(character: str) -> str:
+    return "\\" + character if character in r"\.[]{}()*+?^$|" else character
+
+
+@functools.lru_cache(maxsize=512)
+def translate(source: str, named_group: int | None = None) -> Pattern:
+    """The RE2 pattern with Java's meaning; Unsupported when there is doubt.
+
+    With ``named_group`` only that group captures (0: the whole match) and it is called ``g``.
+    """
+    reader = _Reader(source, named_group)
+    text = reader.alternatives(0)
+    if reader.at != len(source):
+        raise reader.fail("an unopened group")
+    if named_group == 0:
+        text = f"(?P<g>{text})"
+    if re.search(r"\r\$$|\\r\$$", source):
+        raise reader.fail("an end anchor after a carriage return")
+    python = text.replace(r"\z", r"\Z").replace(r"\x{85}", "\x85").replace(r"\x{2028}", "\u2028").replace(r"\x{2029}", "\u2029")
+    literal = None if re.search(r"[\\.\[\]{}()*+?^$|]", source) else source
+    empty = re.compile(python).search("") is not None
+    return Pattern(text, reader.groups, empty, reader.anchored_end, literal, reader.repeated_group)

@@ -1,0 +1,435 @@
+"""String functions without patterns. Positions and lengths count characters (code points), as Spark's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError
+from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.registry import CallContext, Coercion, Function, TypeRule, accept, cast_to, register
+from kquery_spark.functions.text import Characters, build, gather, layout, null_mask
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+_INT_MAX = 2**31 - 1
+
+
+def stringy(dtype: pa.DataType) -> bool:
+    """Whether the type is string or binary."""
+    return bool(dtype in (t.STRING, t.BINARY))
+
+
+def _text_or_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [dtype if stringy(dtype) else t.STRING for dtype in types]
+
+
+def numbers(vector: Vector, length: int) -> Int64s:
+    """An integer argument as int64, one a row (0 where NULL)."""
+    array = vector.array(length)
+    return np.asarray((array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), np.int64)
+
+
+def joint_mask(args: Sequence[Vector], length: int) -> Any:
+    """True where some argument is NULL, or None."""
+    masks = [null_mask(a.array(length)) for a in args if a.null_count]
+    return np.logical_or.reduce(masks) if masks else None
+
+
+# --- lengths --------------------------------------------------------------------------------------------------
+
+
+def _length(args: Sequence[Vector], context: CallContext) -> Data:
+    (child,) = args
+    return pc.utf8_length(child.data) if child.dtype == t.STRING else pc.binary_length(child.data)
+
+
+def _octet_length(args: Sequence[Vector], context: CallContext) -> Data:
+    return pc.binary_length(args[0].data)
+
+
+def _bit_length(args: Sequence[Vector], context: CallContext) -> Data:
+    return pc.multiply(pc.binary_length(args[0].data), pa.scalar(8, t.INT))
+
+
+# --- slices ---------------------------------------------------------------------------------------------------
+
+
+def _window(size: Int64s, position: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
+    """First and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
+    start = np.where(position > 0, position - 1, np.where(position < 0, size + position, 0))
+    end = np.clip(start + count, -(2**31), _INT_MAX)
+    return np.clip(start, 0, size), np.clip(end, 0, size)
+
+
+def _substring(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    array = args[0].array(n)
+    count = numbers(args[2], n) if len(args) > 2 else np.full(n, _INT_MAX)
+    return _slice(array, numbers(args[1], n), count, joint_mask(args, n))
+
+
+def _slice(array: pa.Array, position: Int64s, count: Int64s, mask: Any) -> pa.Array:
+    characters = Characters(array)
+    start, end = _window(characters.lengths, position, count)
+    end = np.maximum(start, end)
+    return gather(characters.raw, characters.byte(start), characters.byte(end), mask, array.type)
+
+
+def _left(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    return _slice(args[0].array(n), np.ones(n, np.int64), numbers(args[1], n), joint_mask(args, n))
+
+
+def _right(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    count = numbers(args[1], n)
+    array = args[0].array(n)
+    return _slice(array, np.where(count > 0, -count, 1), np.where(count > 0, _INT_MAX, 0), joint_mask(args, n))
+
+
+def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
+    arrow = {"both": pc.utf8_trim, "left": pc.utf8_ltrim, "right": pc.utf8_rtrim}[sides]
+    python = {"both": str.strip, "left": str.lstrip, "right": str.rstrip}[sides]
+
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        if len(args) == 1:
+            return arrow(args[0].data, characters=" ")
+        characters = args[1]
+        if characters.is_scalar and characters.data.is_valid:
+            found = characters.data.as_py()
+            return arrow(args[0].data, characters=found) if found else args[0].data
+        return per_distinct(lambda s, c: python(s, c) if c else s, args, context)
+
+    return run
+
+
+# --- joining and repeating ------------------------------------------------------------------------------------
+
+
+def _concat(args: Sequence[Vector], context: CallContext) -> Data:
+    if not args:
+        return pa.scalar("")
+    empty = pa.scalar("" if context.dtype == t.STRING else b"", context.dtype)
+    return pc.binary_join_element_wise(*[a.data for a in args], empty)
+
+
+def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if any(not stringy(dtype) or dtype != types[0] for dtype in types):
+        raise PlanError(f"cannot concat {', '.join(map(t.spark_name, types))}")
+    return types[0] if types else t.STRING
+
+
+def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return types if types and all(dtype == t.BINARY for dtype in types) else [t.STRING] * len(types)
+
+
+def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
+    """Join the strings that are not NULL; array arguments are not taken."""
+    separator, *parts = args
+    n = context.num_rows
+    if not parts:
+        return pc.if_else(pc.is_valid(separator.array(n)), "", pa.scalar(None, t.STRING))
+    if len(parts) == 1:
+        joined = pc.fill_null(parts[0].array(n), "")
+        return pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
+    joined = pc.binary_join_element_wise(*[p.array(n) for p in parts], separator.array(n), null_handling="skip")
+    if separator.null_count:
+        joined = pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
+    return joined
+
+
+def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
+    count = args[1].data
+    clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
+    found = pc.binary_repeat(args[0].data, clipped)
+    if isinstance(found, pa.Array) and found.buffers()[2] is None:  # Arrow forgets the buffer of only empty strings
+        return build(np.zeros(len(found) + 1, np.int64), np.zeros(0, np.uint8), null_mask(found))
+    return found
+
+
+def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
+    return pc.utf8_reverse(args[0].data)
+
+
+def _space(args: Sequence[Vector], context: CallContext) -> Data:
+    return _repeat([Vector(t.STRING, pa.scalar(" ")), args[0]], context)
+
+
+def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
+    def one(value: str, width: int, pad: str = " ") -> str:
+        missing = width - len(value)
+        if missing <= 0 or not pad:
+            return value[: max(width, 0)]
+        filler = (pad * (missing // len(pad) + 1))[:missing]
+        return filler + value if left else value + filler
+
+    arrow = pc.utf8_lpad if left else pc.utf8_rpad
+
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        width = args[1]
+        pad = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(" "))
+        if width.is_scalar and width.data.is_valid and pad.is_scalar and pad.data.is_valid:
+            cells, filler = max(width.data.as_py(), 0), pad.data.as_py()
+            if len(filler) == 1 and cells < 10_000:
+                return pc.utf8_slice_codeunits(arrow(args[0].data, width=cells, padding=filler), 0, cells)
+        return per_distinct(one, args, context)
+
+    return run
+
+
+# --- searching and replacing ----------------------------------------------------------------------------------
+
+
+def _find(array: pa.Array, needle: str, mask: Any) -> pa.Array:
+    """One-based character position of the first occurrence, 0 for none."""
+    place = pc.find_substring(array, needle)
+    at = np.asarray(place.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    characters = Characters(array)
+    before = characters.characters_before(characters.offsets[:-1] + np.maximum(at, 0))
+    return pa.array(np.where(at < 0, 0, before + 1).astype(np.int32), mask=mask)
+
+
+def _instr(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        array = text.array(context.num_rows)
+        return _find(array, needle.data.as_py(), null_mask(array))
+    return per_distinct(lambda s, sub: s.find(sub) + 1, args, context)
+
+
+def _locate(args: Sequence[Vector], context: CallContext) -> Data:
+    """``locate(sub, str, start)``: 0 when the start is NULL or before 1."""
+    needle, text = args[0], args[1]
+    if len(args) == 2:
+        return _instr([text, needle], context)
+    start = args[2]
+    if start.is_scalar and start.data.is_valid and start.data.as_py() == 1:
+        return _instr([text, needle], context)
+
+    def one(sub: str, value: str, begin: int) -> int:
+        if begin < 1:
+            return 0
+        if not sub:
+            return 1  # UTF8String.indexOf finds the empty string at 0 wherever it starts
+        return value.find(sub, begin - 1) + 1
+
+    found = per_distinct(one, args, context)
+    if start.null_count:
+        return pc.if_else(pc.is_null(start.array(context.num_rows)), pa.scalar(0, t.INT), found)
+    return found
+
+
+def _replace(args: Sequence[Vector], context: CallContext) -> Data:
+    text, search = args[0], args[1]
+    by = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(""))
+    if search.is_scalar and by.is_scalar and search.data.is_valid and by.data.is_valid:
+        if not search.data.as_py():
+            return text.data
+        return pc.replace_substring(text.data, search.data.as_py(), by.data.as_py())
+    return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
+
+
+def _translate(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str, source: str, target: str) -> str:
+        table: dict[int, str | None] = {}
+        for i, character in enumerate(source):
+            new = target[i] if i < len(target) else None
+            table.setdefault(ord(character), None if new == "\0" else new)
+        return value.translate(table)
+
+    return per_distinct(one, args, context)
+
+
+def _contains(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        return pc.match_substring(text.data, needle.data.as_py())
+    return per_distinct(lambda s, sub: sub in s, args, context)
+
+
+def _starts_with(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        return pc.starts_with(text.data, needle.data.as_py())
+    return per_distinct(lambda s, sub: s.startswith(sub), args, context)
+
+
+def _ends_with(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        return pc.ends_with(text.data, needle.data.as_py())
+    return per_distinct(lambda s, sub: s.endswith(sub), args, context)
+
+
+def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str, delimiter: str, count: int) -> str:
+        if not delimiter or count == 0:
+            return ""
+        if count > 0:
+            place = -1
+            for _ in range(min(count, len(value) + 1)):
+                place = value.find(delimiter, place + 1)
+                if place < 0:
+                    return value
+            return value[:place]
+        place = len(value) - len(delimiter) + 1
+        for _ in range(min(-count, len(value) + 1)):
+            if place - 1 < 0:
+                return value
+            place = value.rfind(delimiter, 0, place - 1 + len(delimiter))
+            if place < 0:
+                return value
+        return value[place + len(delimiter) :]
+
+    return per_distinct(one, args, context)
+
+
+# --- characters -----------------------------------------------------------------------------------------------
+
+
+def _ascii(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(lambda s: ord(s[0]) if s else 0, args, context)
+
+
+_CHARACTERS = ["\0" if code == 0 else chr(code) for code in range(256)]
+
+
+def _chr(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    code = numbers(args[0], n)
+    place = np.where(code < 0, 256, code & 0xFF)
+    table = pa.array([*_CHARACTERS, ""])
+    return table.take(pa.array(place, mask=null_mask(args[0].array(n))))
+
+
+_HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+
+
+def _hex(args: Sequence[Vector], context: CallContext) -> Data:
+    array = args[0].array(context.num_rows)
+    mask = null_mask(array)
+    if array.type == t.LONG:
+        words = numbers(args[0], context.num_rows).astype(np.uint64)
+        shifts = np.arange(60, -1, -4, dtype=np.uint64)
+        cells = _HEX[(words[:, None] >> shifts) & np.uint64(15)]
+        bounds = np.arange(0, 16 * len(words) + 1, 16)
+        padded = build(bounds, cells.reshape(-1), mask)
+        trimmed = pc.ascii_ltrim(padded, characters="0")
+        return pc.if_else(pc.equal(trimmed, ""), "0", trimmed)
+    offsets, raw = layout(array)
+    part = raw[offsets[0] : offsets[-1]]
+    cells = np.empty((len(part), 2), np.uint8)
+    cells[:, 0], cells[:, 1] = _HEX[part >> 4], _HEX[part & 15]
+    return build((offsets - offsets[0]) * 2, cells.reshape(-1), mask)
+
+
+def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str) -> bytes | None:
+        digits = value.encode()
+        if any(d not in b"0123456789abcdefABCDEF" for d in digits):
+            return None
+        return bytes.fromhex(("0" if len(value) % 2 else "") + value)
+
+    return per_distinct(one, args, context)
+
+
+def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(left: str, right: str) -> int:
+        row = list(range(len(right) + 1))
+        for i, a in enumerate(left, 1):
+            corner, row[0] = row[0], i
+            for j, b in enumerate(right, 1):
+                corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
+        return row[-1]
+
+    return per_distinct(one, args, context)
+
+
+def _find_in_set(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str, members: str) -> int:
+        if "," in value:
+            return 0
+        parts = members.split(",")
+        return parts.index(value) + 1 if value in parts else 0
+
+    return per_distinct(one, args, context)
+
+
+def _entry(
+    name: str,
+    kernel: Any,
+    result: pa.DataType | TypeRule,
+    catalyst: str,
+    allowed: tuple[Any, ...] = (t.STRING,),
+    arity: tuple[int, int | None] | None = None,
+    coerce: Coercion | None = None,
+    **options: Any,
+) -> Function:
+    counts = arity or (len(allowed), len(allowed))
+    targets = tuple(a for a in allowed if isinstance(a, pa.DataType))
+    rule = accept(result, *allowed)
+    casts = coerce or (cast_to(*targets) if len(targets) == len(allowed) else _text_or_binary)
+    return Function(name, kernel, rule, catalyst=(catalyst,) if catalyst else (), arity=counts, coerce=casts, **options)
+
+
+def _first(types: Sequence[pa.DataType]) -> pa.DataType:
+    return types[0]
+
+
+def _coerce_substring(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [types[0] if stringy(types[0]) else t.STRING, t.INT, t.INT][: len(types)]
+
+
+_S, _I = t.STRING, t.INT
+
+register(
+    _entry("length", _length, _I, "Length", (stringy,), aliases=("char_length", "character_length", "len")),
+    _entry("octet_length", _octet_length, _I, "OctetLength", (stringy,)),
+    _entry("bit_length", _bit_length, _I, "BitLength", (stringy,)),
+    # Catalyst's Substring always has three children; substr(s, p) has Int.MaxValue as the third
+    _entry(
+        "substring", _substring, _first, "Substring", (stringy, _I, _I), (2, 3), _coerce_substring, aliases=("substr",)
+    ),
+    # LEFT and RIGHT reach the importer as Substring and If(... Substring)
+    _entry("left", _left, _first, "", (stringy, _I), coerce=_coerce_substring),
+    _entry("right", _right, _S, "", (_S, _I), nullable="always"),
+    # the second argument holds the characters to remove: Catalyst's children are (srcStr, trimStr), SQL's order for
+    # ltrim/rtrim(trimStr, str) is the other way round
+    _entry("trim", _trim("both"), _S, "StringTrim", (_S, _S), (1, 2), aliases=("btrim",)),
+    _entry("ltrim", _trim("left"), _S, "StringTrimLeft", (_S, _S), (1, 2)),
+    _entry("rtrim", _trim("right"), _S, "StringTrimRight", (_S, _S), (1, 2)),
+    Function("concat", _concat, _concat_type, catalyst=("Concat",), arity=(0, None), coerce=_coerce_concat),
+    _entry("concat_ws", _concat_ws, _S, "ConcatWs", (_S,), (1, None), nullable="first"),
+    _entry("repeat", _repeat, _S, "StringRepeat", (_S, _I)),
+    _entry("reverse", _reverse, _S, "Reverse"),
+    _entry("space", _space, _S, "StringSpace", (_I,)),
+    _entry("lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3)),
+    _entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3)),
+    _entry("instr", _instr, _I, "StringInstr", (_S, _S)),
+    _entry("locate", _locate, _I, "StringLocate", (_S, _S, _I), (2, 3), nullable="any", aliases=("position",)),
+    _entry("replace", _replace, _S, "StringReplace", (_S, _S, _S), (2, 3)),
+    _entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S)),
+    _entry("contains", _contains, t.BOOL, "Contains", (_S, _S)),
+    _entry("startswith", _starts_with, t.BOOL, "StartsWith", (_S, _S)),
+    _entry("endswith", _ends_with, t.BOOL, "EndsWith", (_S, _S)),
+    _entry("substring_index", _substring_index, _S, "SubstringIndex", (_S, _S, _I)),
+    _entry("ascii", _ascii, _I, "Ascii"),
+    _entry("chr", _chr, _S, "Chr", (t.LONG,), aliases=("char",)),
+    _entry(
+        "hex",
+        _hex,
+        _S,
+        "Hex",
+        (lambda dtype: stringy(dtype) or dtype == t.LONG,),
+        coerce=lambda types: [t.LONG if t.is_numeric(types[0]) else types[0] if stringy(types[0]) else t.STRING],
+    ),
+    # Catalyst's failOnError is false for the SQL function; to_binary(..., 'hex') is not this entry
+    _entry("unhex", _unhex, t.BINARY, "Unhex", nullable="always"),
+    _entry("levenshtein", _levenshtein, _I, "Levenshtein", (_S, _S)),
+    _entry("find_in_set", _find_in_set, _I, "FindInSet", (_S, _S)),
+)

@@ -1,0 +1,95 @@
+"""String columns as numpy arrays: their bytes, where characters begin, and slices gathered without a loop over rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def layout(array: pa.Array) -> tuple[Int64s, Bytes]:
+    """Offsets of a string or binary array (one more than rows) and the bytes they point into."""
+    if len(array) == 0:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    offsets = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, 4 * array.offset).astype(np.int64)
+    data = array.buffers()[2]
+    raw = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return offsets, raw
+
+
+def is_ascii(array: pa.Array) -> bool:
+    """Whether no character needs more than one byte."""
+    offsets, raw = layout(array)
+    part = raw[offsets[0] : offsets[-1]]
+    return len(part) == 0 or int(part.max()) < 128
+
+
+def null_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """True where NULL, or None when nothing is."""
+    if not array.null_count:
+        return None
+    return np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def gather(raw: Bytes, begins: Int64s, ends: Int64s, mask: Any, dtype: pa.DataType = t.STRING) -> pa.Array:
+    """The strings ``raw[begin:end]``, NULL where ``mask``."""
+    sizes = np.maximum(ends - begins, 0)
+    if mask is not None:
+        sizes = np.where(mask, 0, sizes)
+    bounds = np.zeros(len(begins) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    places = np.repeat(begins - bounds[:-1], sizes) + np.arange(bounds[-1])
+    return build(bounds, raw[places], mask, dtype)
+
+
+def build(bounds: Int64s, raw: Bytes, mask: Any, dtype: pa.DataType = t.STRING) -> pa.Array:
+    """A string or binary array from its offsets and bytes."""
+    if bounds[-1] > 2**31 - 1:
+        raise MemoryError("a batch of strings grew past 2 GiB")
+    bitmap, nulls = None, 0
+    if mask is not None:
+        bitmap, nulls = pa.array(~mask).buffers()[1], int(np.count_nonzero(mask))
+    buffers = [bitmap, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(np.ascontiguousarray(raw))]
+    return pa.Array.from_buffers(dtype, len(bounds) - 1, buffers, nulls)
+
+
+class Characters:
+    """Where the characters of a string array begin, so that a slice by characters becomes one by bytes."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self.offsets, self.raw = layout(array)
+        self.single = is_ascii(array) or array.type == t.BINARY
+        if self.single:
+            self.starts = self.first = self.offsets
+            return
+        leads = (self.raw & 0xC0) != 0x80
+        counts = np.zeros(len(self.raw) + 1, np.int64)
+        np.cumsum(leads, out=counts[1:])
+        self.starts = np.append(np.flatnonzero(leads), len(self.raw))
+        self.first = counts[self.offsets]  # index of each row's first character
+        self.counts = counts
+
+    @property
+    def lengths(self) -> Int64s:
+        """Characters in each row."""
+        return np.asarray(self.first[1:] - self.first[:-1])
+
+    def byte(self, index: Int64s) -> Int64s:
+        """Byte position of each row's character ``index`` (0 to its length)."""
+        if self.single:
+            return np.asarray(self.offsets[:-1] + index)
+        position = self.starts[np.minimum(self.first[:-1] + index, len(self.starts) - 1)]
+        return np.where(index >= self.lengths, self.offsets[1:], position)
+
+    def characters_before(self, position: Int64s) -> Int64s:
+        """How many characters of its row lie before each byte position."""
+        if self.single:
+            return np.asarray(position - self.offsets[:-1])
+        return np.asarray(self.counts[position] - self.first[:-1])

@@ -1,0 +1,77 @@
+"""String functions, case mapping and patterns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.types import names as t
+from tests.functions import values as v
+from tests.functions.parity import Arg, Case, Lit, integer, text
+
+S, W, N, K = v.STRINGS, v.WORDS, v.COUNTS, v.SMALL
+
+
+def c(function: str, *args: Arg | Lit, sql: str = "", **options: Any) -> Case:
+    places = ", ".join(f"{{{i}}}" for i in range(len(args)))
+    return Case(function, sql or f"{function}({places})", args, **options)
+
+
+REPEATS = Arg(t.INT, (0, 1, -1, 2, 3, -(2**31)))
+WIDTHS = Arg(t.INT, (0, 1, -1, 2, 5, 13, -(2**31)))
+CASES = [
+    c("length", S), c("length", v.BINARIES), c("octet_length", S), c("bit_length", S), c("octet_length", v.BINARIES), c("bit_length", v.BINARIES),
+    c("substring", S, N, N), c("substring", S, N), c("substring", v.BINARIES, N, K), c("substring", S, integer(2), integer(3)),
+    c("substring", S, integer(-3), integer(2)), c("substring", S, integer(0), integer(2)), c("left", S, N), c("left", v.BINARIES, K), c("right", S, N),
+    c("trim", S), c("ltrim", S), c("rtrim", S),
+    c("trim", S, text("a "), sql="trim(both {1} from {0})"), c("trim", S, W, sql="trim(both {1} from {0})"), c("trim", S, text(""), sql="btrim({0}, {1})"),
+    c("ltrim", S, W, sql="trim(leading {1} from {0})"), c("ltrim", S, text("xab"), sql="ltrim({1}, {0})"), c("rtrim", S, W, sql="trim(trailing {1} from {0})"),
+    c("rtrim", S, text("éz."), sql="rtrim({1}, {0})"),
+    c("concat", S, W), c("concat", S, text("-"), W), c("concat", v.BINARIES, v.BINARIES), c("concat", S), c("concat", sql="concat()"),
+    c("concat_ws", W, S, W), c("concat_ws", text(","), S, W, S), c("concat_ws", W, sql="concat_ws({0})"), c("concat_ws", text("é"), S),
+    c("repeat", S, REPEATS), c("repeat", S, integer(3)), c("reverse", S), c("space", REPEATS),
+    c("lpad", S, WIDTHS, W), c("rpad", S, WIDTHS, W), c("lpad", S, integer(7), text("x")), c("rpad", S, integer(7), text("é")), c("lpad", S, integer(7)),
+    c("rpad", S, integer(4)), c("lpad", S, integer(-1)), c("rpad", S, integer(10), text("ab")), c("lpad", S, integer(10), text("")),
+    c("instr", S, W), c("instr", S, text("b")), c("instr", S, text("")), c("instr", S, text("語")), c("locate", W, S), c("locate", W, S, K),
+    c("locate", text("a"), S, integer(3)), c("locate", text("a"), S, integer(1)), c("locate", W, S, sql="position({0} in {1})"),
+    c("replace", S, W, W), c("replace", S, text("a"), text("é")), c("replace", S, text(""), text("x")), c("replace", S, text("a")), c("replace", S, text("aa"), text("b")),
+    c("translate", S, text("abé"), text("1")), c("translate", S, W, W), c("translate", S, text("aab"), text("xyz")),
+    c("contains", S, W), c("startswith", S, W), c("endswith", S, W), c("contains", S, text("a")), c("startswith", S, text("a")), c("endswith", S, text("é")),
+    c("contains", S, text("")), c("startswith", S, text("")),
+    c("substring_index", S, W, K), c("substring_index", S, text("."), integer(2)), c("substring_index", S, text("."), integer(-2)), c("substring_index", S, text("ab"), integer(-3)),
+    c("substring_index", Arg(t.STRING, ("aaaa", "aaaaa", "aa", "baab")), text("aa"), Arg(t.INT, (1, 2, 3, -1, -2, -3))),
+    c("ascii", S), c("ascii", W), c("chr", Arg(t.LONG, (0, 1, 65, 127, 128, 233, 255, 256, 321, -1, -300, 2**40 + 65))),
+    c("hex", v.LONGS), c("hex", S), c("hex", v.BINARIES), c("unhex", Arg(t.STRING, ("", "0", "F", "fF", "616263", "1g", "é", " 1", "0x1", "ABC"))),
+    c("levenshtein", W, S), c("levenshtein", S, text("abac")), c("find_in_set", W, Arg(t.STRING, ("", "a,b", "ab,,a", ",", "a"))), c("find_in_set", S, text("abc,a,")),
+    c("upper", S), c("lower", S), c("initcap", S),
+]  # fmt: skip
+
+PATTERNS = (
+    "%", "", "a%", "%c", "%a%", "abc", "_", "__", "a_c", "%b_", "a%c", "_b%", "a\\%b%", "%\\_%", "\\\\", "%\\\\%", "%%", "%_%", "é%", "%ö%", "_é%", "%\n%", "h_llo%", "%X%X%",
+    "𝄞%", "%.%", "a.c", "(a|b)%", "%+%", "[a]%",
+)  # fmt: skip
+CASES += [c("like", S, text(p), sql="{0} like {1}") for p in PATTERNS]
+CASES += [c("like", S, Arg(t.STRING, PATTERNS), sql="{0} like {1}")]
+CASES += [c("like", S, Arg(t.STRING, ("a\\", "\\a", "%")), sql="{0} like {1}")]
+CASES += [c("like", S, text(p), text("#"), sql="{0} like {1} escape {2}") for p in ("a#%b%", "%#_%", "##", "%")]
+CASES += [c("ilike", S, text(p), sql="{0} ilike {1}") for p in ("ABC", "a%", "%É%", "straSSe", "%ΣΑΣ", "_B%")]
+CASES += [c("ilike", S, W, sql="{0} ilike {1}")]
+REGEXES = (
+    "a", "a+", "^a", "c$", "^abc$", "a|b", "(foo|bar) ", "[a-c]+", "[^a-z]", "\\d", "\\d+", "\\s", "\\w+", "\\S+@\\S+", "\\.", "^\\s*$", "x=(\\d);", "(?:ab)+", "a{2}", "a{2,}b?",
+    "b.n", ".", "^.*$", "[\\d,.-]+", "(a)(b)?", "(\\w+)\\s(\\w+)", "日本", "[é-ö]", "\\D", "o'neil", "l.*t", "e\\s*w", "[-a]b", "a.?b",
+)  # fmt: skip
+CASES += [c("rlike", S, text(p), sql="{0} rlike {1}") for p in REGEXES]
+CASES += [
+    c("regexp_replace", S, text(p), text(r))
+    for p, r in (("a+", "x"), ("[aeiou]", ""), ("(\\w)(\\w)", "$2$1"), ("\\s+", "\\$"), ("\\d", "<$0>"), (",", "\\\\"), ("b.n", "é"), ("\\W", "_"), ("a", "$0$0"))
+]
+CASES += [
+    c("regexp_extract", S, text(p), integer(i))
+    for p, i in (("(\\w+)@(\\w+)", 1), ("(\\w+)@(\\w+)", 2), ("(\\w+)@(\\w+)", 0), ("(a)|(b)", 2), ("([A-Z]) ?", 1), ("x=(\\d)", 1), ("^(\\w+)\\s?.*$", 1), (".+", 0), ("a(b)?", 1))
+]
+CASES += [c("regexp_extract", S, text("(a)(b)"))]
+CASES += [c("split", S, text(p)) for p in (",", " ", "a", "ab", "\\s+", "[.,]", "\\.", "é", "aa", "X|,")]
+CASES += [c("split", S, text(p), integer(n)) for p, n in ((",", 2), (" ", 1), ("a", 3), ("\\s+", 2), ("a", 0), ("a", -5), ("[ab]", 3))]
+
+FLAT = (v.BOOLS, v.BYTES, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38, v.STRINGS, v.BINARIES, v.DATES, v.TIMESTAMPS, v.NTZ, v.INTERVALS)
