@@ -143,10 +143,13 @@ class Call(Expr):
         """A call whose type the registry derives; PlanError for a wrong arity or type, Unsupported for a declined one."""
         entry = function(name)
         entry.check_arity(len(args))
+        values = [a.value if isinstance(a, Literal) else COLUMN for a in args]
         if entry.check_values is not None:
-            entry.check_values([a.value if isinstance(a, Literal) else COLUMN for a in args])
-        derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
-        return cls(entry.name, args, derived, mode, tz)
+            entry.check_values(values)
+        types = [a.dtype for a in args]
+        if dtype is None:
+            dtype = entry.result(types) if entry.result_of is None else entry.result_of(types, values)
+        return cls(entry.name, args, dtype, mode, tz)
 
     @property
     def entry(self) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,8 +21,10 @@ from kquery_spark.types.vector import Data, Vector
 _BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
 
 
-def overflow(dtype: pa.DataType) -> ExecutionError:
-    """Spark's error for integer arithmetic past the type's range."""
+def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
+    """Spark's error for integer arithmetic past the type's range; ``binary`` for ``+ - *``."""
+    if binary and dtype in (t.BYTE, t.SHORT):
+        return ExecutionError("BINARY_ARITHMETIC_OVERFLOW", f"The operation caused overflow of {t.spark_name(dtype)}.")
     name = {t.BYTE: "byte", t.SHORT: "short", t.INT: "integer", t.LONG: "long"}.get(
         dtype, t.spark_name(dtype)
     )
@@ -110,7 +113,7 @@ def _int_op(
             return checked(left.data, right.data)
         except pa.ArrowInvalid:
             if context.mode is EvalMode.ANSI:
-                raise overflow(context.dtype) from None
+                raise overflow(context.dtype, binary=True) from None
         return _try_int(checked, wrapping, left, right, context)
 
     return run
@@ -161,7 +164,7 @@ def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: Exec
     """The divisor with zeros made NULL, after raising in ANSI mode when one meets a present dividend."""
     data = right.data
     zero = pc.equal(
-        data, pa.scalar(0, data.type) if not t.is_decimal(data.type) else pa.scalar(0).cast(data.type)
+        data, pa.scalar(decimal.Decimal(0) if t.is_decimal(data.type) else 0, data.type)
     )
     found = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()
     if not found:
@@ -195,19 +198,24 @@ def _truncated(left: Vector, right: Vector, context: CallContext) -> tuple[Any, 
     return an, bn, None if mask is None else mask.to_numpy(zero_copy_only=False)
 
 
-def _same_scale(left: Vector, right: Vector, context: CallContext) -> tuple[Vector, Vector]:
-    """Two decimals at their larger scale, both narrow when they can be."""
+def _same_scale(left: Vector, right: Vector) -> tuple[Vector, Vector] | None:
+    """Two narrow decimals at their larger scale, or None when they are not both narrow there."""
     scale = max(left.dtype.scale, right.dtype.scale)
-    dtype = pa.decimal128(38, scale)
-    inner = CallContext(dtype, EvalMode.ANSI, context.tz, context.num_rows)
     sides = []
     for side in (left, right):
-        if side.is_narrow:
-            data = dk.rescale(side.data, side.dtype.scale, inner)
-        else:
-            data = dk.to_wide(side, inner)
-        sides.append(Vector(dtype, data))
+        factor = 10 ** (scale - side.dtype.scale)
+        if not side.is_narrow or factor > dk.INT64_MAX or dk.magnitude(side.data) * factor > dk.INT64_MAX:
+            return None
+        sides.append(Vector(pa.decimal128(38, scale), dk._scaled(side.data, factor)))
     return sides[0], sides[1]
+
+
+def _big_pair(left: Vector, right: Vector, length: int) -> tuple[Any, Any, Any]:
+    """Unscaled Python integers at the larger scale where both are present, and where that is."""
+    scale = max(left.dtype.scale, right.dtype.scale)
+    a, b = dk._unscaled(left, length), dk._unscaled(right, length)
+    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
+    return a[present] * 10 ** (scale - left.dtype.scale), b[present] * 10 ** (scale - right.dtype.scale), present
 
 
 def _remainder(args: Sequence[Vector], context: CallContext) -> Data:
@@ -223,15 +231,19 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
     right = zeros_to_null(left, right, context, remainder_by_zero())
     out = context.dtype
     if t.is_decimal(out):
-        left, right = _same_scale(left, right, context)
-        if not (left.is_narrow and right.is_narrow):
+        pair = _same_scale(left, right)
+        if pair is None:
             return _modulo_wide(left, right, context, positive)
+        left, right = pair
     a, b, mask = _truncated(left, right, context)
+    form = a.dtype
+    if form.itemsize < 4:  # Java computes bytes and shorts as ints
+        a, b = a.astype(np.int32), b.astype(np.int32)
     with np.errstate(all="ignore"):
         rest = np.fmod(a, np.where(b == -1, 1, b)) if a.dtype.kind == "i" else np.fmod(a, b)
         if positive:
             rest = np.where(rest < 0, np.fmod(rest + b, b), rest)
-    result = pa.array(rest.astype(a.dtype), mask=mask)
+    result = pa.array(rest.astype(form), mask=mask)
     if t.is_decimal(out):
         return dk.rescale(result, left.dtype.scale, context)
     return result
@@ -239,41 +251,39 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
 
 def _modulo_wide(left: Vector, right: Vector, context: CallContext, positive: bool) -> Data:
     """Past 18 digits: exact Python integers in object arrays (rare)."""
-    n = context.num_rows
-    a, b = dk._unscaled(left, n), dk._unscaled(right, n)
-    present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
-    a, b = a[present], b[present]
+    a, b, present = _big_pair(left, right, context.num_rows)
+    if len(a) and (np.abs(a) // np.abs(b) >= 10**38).any():  # Java's remainder gives up on longer quotients
+        raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE", "Division impossible: the quotient has more than 38 digits.")
     size = np.abs(a) % np.abs(b) if len(a) else a
     rest = np.where(a < 0, -size, size) if len(a) else a
     if positive and len(a):
         size2 = np.abs(rest + b) % np.abs(b)
         rest = np.where(rest < 0, np.where(rest + b < 0, -size2, size2), rest)
-    inner = CallContext(pa.decimal128(38, left.dtype.scale), context.mode, context.tz, n)
-    packed = Vector(inner.dtype, dk._pack(rest, present, inner))
-    return (
-        dk.rescale(packed.data, left.dtype.scale, context)
-        if packed.is_narrow
-        else dk.to_wide(packed, context)
-    )
+    scale, out = max(left.dtype.scale, right.dtype.scale), context.dtype
+    if out.scale < scale and len(a):
+        rest = dk._int_div(rest, np.full(len(rest), 10 ** (scale - out.scale), object))
+    return dk._pack(rest * 10 ** max(out.scale - scale, 0), present, context)
 
 
 def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
     left, right = args
     right = zeros_to_null(left, right, context, divide_by_zero())
     if t.is_decimal(left.dtype):
-        left, right = _same_scale(left, right, context)
-        if not (left.is_narrow and right.is_narrow):
-            quotient = CallContext(pa.decimal128(38, 0), context.mode, context.tz, context.num_rows)
+        pair = _same_scale(left, right)
+        if pair is None:
             n = context.num_rows
-            a, b = dk._unscaled(left, n), dk._unscaled(right, n)
-            present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
-            a, b = a[present], b[present]
+            a, b, present = _big_pair(left, right, n)
             size = np.abs(a) // np.abs(b) if len(a) else a
             values = np.where((a < 0) != (b < 0), -size, size) if len(a) else a
-            packed = Vector(quotient.dtype, dk._pack(values, present, quotient))
-            if not packed.is_narrow:
+            outside = (values < -(2**63)) | (values >= 2**63) if len(a) else np.zeros(0, np.bool_)
+            if outside.any() and context.mode is EvalMode.ANSI:
                 raise overflow(t.LONG)
-            return packed.data
+            wrapped = (values + 2**63) % 2**64 - 2**63 if len(a) else values
+            found: list[int | None] = [None] * n
+            for place, value, lost in zip(np.flatnonzero(present), wrapped, outside, strict=True):
+                found[place] = None if lost and context.mode is EvalMode.TRY else int(value)
+            return pa.array(found, t.LONG)
+        left, right = pair
     a, b, mask = _truncated(left, right, context)
     lowest = np.iinfo(np.int64).min
     wraps = (a == lowest) & (b == -1)
@@ -311,7 +321,26 @@ def _negative(args: Sequence[Vector], context: CallContext) -> Data:
             raise overflow(context.dtype) from None
     if context.dtype == t.DAY_TIME:
         return pc.negate(child.data.cast(t.LONG)).cast(t.DAY_TIME)
+    if t.is_decimal(context.dtype):
+        return _sign_change(child, context, _JAVA.minus)
     return pc.negate(child.data)
+
+
+# Scala's BigDecimal rounds to 34 digits when a sign changes, and so does Spark
+_JAVA = decimal.Context(prec=34, rounding=decimal.ROUND_HALF_EVEN)
+_EXACT = decimal.Context(prec=60)
+
+
+def _sign_change(vector: Vector, context: CallContext, change: Callable[[decimal.Decimal], decimal.Decimal]) -> Data:
+    if vector.is_narrow:
+        return (pc.abs if change == _JAVA.abs else pc.negate)(vector.data)
+    data = vector.array(1 if vector.is_scalar else context.num_rows)
+    unit = decimal.Decimal(1).scaleb(-context.dtype.scale)
+    values = [None if v is None else change(v).quantize(unit, context=_EXACT) for v in data.to_pylist()]
+    if any(v is not None and v.adjusted() + context.dtype.scale >= context.dtype.precision for v in values):
+        raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE", "The rounded value has more digits than its type.")
+    found = pa.array(values, context.dtype)
+    return found[0] if vector.is_scalar else found
 
 
 def _abs(args: Sequence[Vector], context: CallContext) -> Data:
@@ -321,6 +350,8 @@ def _abs(args: Sequence[Vector], context: CallContext) -> Data:
             return pc.abs_checked(child.data)
         except pa.ArrowInvalid:
             raise overflow(context.dtype) from None
+    if t.is_decimal(context.dtype):
+        return _sign_change(child, context, _JAVA.abs)
     return pc.abs(child.data)
 
 

@@ -5,8 +5,14 @@ from kquery_spark.functions import arithmetic as _arithmetic
 from kquery_spark.functions import case_mapping as _case_mapping
 from kquery_spark.functions import comparison as _comparison
 from kquery_spark.functions import conditional as _conditional
+from kquery_spark.functions import dates as _dates
+from kquery_spark.functions import hashes as _hashes
 from kquery_spark.functions import logic as _logic
 from kquery_spark.functions import matching as _matching
+from kquery_spark.functions import math_functions as _math
+from kquery_spark.functions import nested as _nested
+from kquery_spark.functions import rounding as _rounding
 from kquery_spark.functions import strings as _strings
 
-del _aggregates, _arithmetic, _case_mapping, _comparison, _conditional, _logic, _matching, _strings
+del _aggregates, _arithmetic, _case_mapping, _comparison, _conditional, _dates, _hashes, _logic, _matching, _math
+del _nested, _rounding, _strings

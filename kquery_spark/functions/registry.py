@@ -58,6 +58,7 @@ class Function:
     safe_for: argument types for which no row can raise after all.
     encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.
     check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
+    result_of: the result type where it depends on literal arguments too (the scale of ROUND); it replaces ``result``.
     coerce: the types that frontends cast arguments to (Spark's implicit casts); identity by default.
     """
 
@@ -75,6 +76,7 @@ class Function:
     symbol: str = ""
     deterministic: bool = True
     check_values: Callable[[Sequence[object]], None] | None = None
+    result_of: Callable[[Sequence[pa.DataType], Sequence[object]], pa.DataType] | None = None
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""

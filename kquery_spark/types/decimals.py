@@ -52,10 +52,11 @@ def for_integral(dtype: pa.DataType) -> pa.DataType:
 
 
 def wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The decimal both convert to without loss, capped as Spark caps it."""
+    """The decimal both convert to without loss; past 38 digits fraction digits go first, as in Spark."""
     scale = max(left.scale, right.scale)
     integer_digits = max(left.precision - left.scale, right.precision - right.scale)
-    return bounded(integer_digits + scale, scale)
+    lost = max(0, integer_digits + scale - MAX_PRECISION)
+    return bounded(integer_digits + scale, max(0, scale - lost))
 
 
 def is_narrow(dtype: pa.DataType) -> bool:

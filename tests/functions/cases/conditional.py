@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.cases.strings import FLAT, c

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.parity import Arg, Case, Lit, integer, text

@@ -1,0 +1,267 @@
+"""Spark's hashes: Murmur3 (``hash``) and XXH64 (``xxhash64``) over any flat columns in numpy, and digests of bytes.
+
+The hash of a column is the seed of the next; NULL leaves the seed as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.text import layout
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
+
+
+def _rotate(values: Any, by: int) -> Any:
+    kind = values.dtype.type
+    return (values << kind(by)) | (values >> kind(values.dtype.itemsize * 8 - by))
+
+
+# --- Murmur3 --------------------------------------------------------------------------------------------------
+
+
+def _mix(h: U32, k: U32) -> U32:
+    k = _rotate(k * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    return np.asarray(_rotate(h ^ k, 13) * np.uint32(5) + np.uint32(0xE6546B64))
+
+
+def _finish(h: U32, length: Any) -> U32:
+    h = h ^ np.asarray(length, np.uint32)
+    h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return h ^ (h >> np.uint32(16))
+
+
+def _word(raw: npt.NDArray[np.uint8], at: Places, size: int, kind: Any) -> Any:
+    """Little-endian words of ``size`` bytes at each position."""
+    word = np.zeros(len(at), kind)
+    for i in range(size):
+        word |= raw[at + i].astype(kind) << kind(8 * i)
+    return word
+
+
+class _Murmur3:
+    kind = np.uint32
+    result = t.INT
+
+    @staticmethod
+    def of_int(values: Any, seed: U32) -> U32:
+        return _finish(_mix(seed, values.astype(np.int32).view(np.uint32)), 4)
+
+    @staticmethod
+    def of_long(values: Any, seed: U32) -> U32:
+        words = np.ascontiguousarray(values, np.int64).view(np.uint64)
+        low, high = words.astype(np.uint32), (words >> np.uint64(32)).astype(np.uint32)
+        return _finish(_mix(_mix(seed, low), high), 8)
+
+    @staticmethod
+    def of_bytes(raw: npt.NDArray[np.uint8], begins: Places, sizes: Places, seed: U32) -> U32:
+        h = seed.copy()
+        rows = np.arange(len(begins))
+        for step in range(int(sizes.max(initial=0)) // 4):
+            rows = rows[sizes[rows] >= 4 * step + 4]
+            h[rows] = _mix(h[rows], _word(raw, begins[rows] + 4 * step, 4, np.uint32))
+        for i in range(3):  # what is left goes byte by byte, as signed numbers
+            rows = np.flatnonzero(sizes % 4 > i)
+            tail = raw[begins[rows] + sizes[rows] // 4 * 4 + i].view(np.int8).astype(np.int32)
+            h[rows] = _mix(h[rows], tail.view(np.uint32))
+        return _finish(h, sizes)
+
+
+# --- XXH64 ----------------------------------------------------------------------------------------------------
+
+_P1, _P2, _P3, _P4, _P5 = (
+    np.uint64(p)
+    for p in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+)
+
+
+def _avalanche(h: U64) -> U64:
+    h = (h ^ (h >> np.uint64(33))) * _P2
+    h = (h ^ (h >> np.uint64(29))) * _P3
+    return h ^ (h >> np.uint64(32))
+
+
+class _XxHash64:
+    kind = np.uint64
+    result = t.LONG
+
+    @staticmethod
+    def of_int(values: Any, seed: U64) -> U64:
+        h = seed + _P5 + np.uint64(4)
+        h ^= values.astype(np.int32).view(np.uint32).astype(np.uint64) * _P1
+        return _avalanche(_rotate(h, 23) * _P2 + _P3)
+
+    @staticmethod
+    def of_long(values: Any, seed: U64) -> U64:
+        h = seed + _P5 + np.uint64(8)
+        h ^= _rotate(np.ascontiguousarray(values, np.int64).view(np.uint64) * _P2, 31) * _P1
+        return _avalanche(_rotate(h, 27) * _P1 + _P4)
+
+    @staticmethod
+    def of_bytes(raw: npt.NDArray[np.uint8], begins: Places, sizes: Places, seed: U64) -> U64:
+        h = seed + _P5
+        rows = np.flatnonzero(sizes >= 32)
+        if len(rows):
+            h[rows] = _XxHash64._stripes(raw, begins[rows], sizes[rows], seed[rows])
+        h += sizes.astype(np.uint64)
+        done = sizes // 32 * 32
+        for step in range(3):
+            rows = np.flatnonzero(sizes - done >= 8 * step + 8)
+            word = _word(raw, begins[rows] + done[rows] + 8 * step, 8, np.uint64)
+            h[rows] = _rotate(h[rows] ^ (_rotate(word * _P2, 31) * _P1), 27) * _P1 + _P4
+        done = sizes // 8 * 8
+        rows = np.flatnonzero(sizes - done >= 4)
+        word = _word(raw, begins[rows] + done[rows], 4, np.uint64)
+        h[rows] = _rotate(h[rows] ^ (word * _P1), 23) * _P2 + _P3
+        done = sizes // 4 * 4
+        for i in range(3):
+            rows = np.flatnonzero(sizes - done > i)
+            byte = raw[begins[rows] + done[rows] + i].astype(np.uint64)
+            h[rows] = _rotate(h[rows] ^ (byte * _P5), 11) * _P1
+        return _avalanche(h)
+
+    @staticmethod
+    def _stripes(raw: npt.NDArray[np.uint8], begins: Places, sizes: Places, seed: U64) -> U64:
+        lanes = [seed + _P1 + _P2, seed + _P2, seed.copy(), seed - _P1]
+        rows = np.arange(len(begins))
+        for step in range(int(sizes.max()) // 32):
+            rows = rows[sizes[rows] >= 32 * step + 32]
+            for i, lane in enumerate(lanes):
+                word = _word(raw, begins[rows] + 32 * step + 8 * i, 8, np.uint64)
+                lane[rows] = _rotate(lane[rows] + word * _P2, 31) * _P1
+        h = _rotate(lanes[0], 1) + _rotate(lanes[1], 7) + _rotate(lanes[2], 12) + _rotate(lanes[3], 18)
+        for lane in lanes:
+            h = (h ^ (_rotate(lane * _P2, 31) * _P1)) * _P1 + _P4
+        return np.asarray(h)
+
+
+# --- columns --------------------------------------------------------------------------------------------------
+
+
+def _column(vector: Vector, length: int, seed: Any, method: Any) -> Any:
+    """The hash of each row's value with the running seed."""
+    dtype = vector.dtype
+    if dtype == t.NULL:
+        return seed
+    array = vector.physical(length) if vector.is_narrow else vector.array(length)
+    if array.null_count == length:
+        return seed
+    if t.is_decimal(dtype):
+        hashed = _decimals(Vector(dtype, array), length, seed, method)
+    elif dtype in (t.STRING, t.BINARY):
+        offsets, raw = layout(array)
+        hashed = method.of_bytes(raw, offsets[:-1], offsets[1:] - offsets[:-1], seed)
+    else:
+        hashed = _numbers(array, seed, method)
+    if not array.null_count:
+        return hashed
+    return np.where(np.asarray(array.is_null().to_numpy(zero_copy_only=False)), seed, hashed)
+
+
+def _numbers(array: pa.Array, seed: Any, method: Any) -> Any:
+    kind = array.type
+    if kind == t.BOOL:
+        array = array.cast(t.BYTE)
+    elif kind == t.DATE:
+        array = array.view(t.INT)
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        array = array.view(t.LONG)
+    values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+    if kind in (t.FLOAT, t.DOUBLE):
+        values = np.where(np.isnan(values), np.nan, values + 0.0).astype(values.dtype)  # one NaN, no negative zero
+        values = values.view(np.int32 if kind == t.FLOAT else np.int64)
+    return (method.of_long if values.dtype.itemsize == 8 else method.of_int)(values, seed)
+
+
+def _decimals(vector: Vector, length: int, seed: Any, method: Any) -> Any:
+    """Up to 18 digits the unscaled long, past that the big-endian bytes of the unscaled integer."""
+    if vector.dtype.precision <= 18:
+        if not vector.is_narrow:
+            vector = Vector(vector.dtype, pa.array(dk._unscaled(vector, length), t.LONG))
+        array = vector.data
+        return method.of_long((array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), seed)
+    texts = [_bytes(u) for u in dk._unscaled(vector, length)]
+    offsets, raw = layout(pa.array(texts, t.BINARY))
+    return method.of_bytes(raw, offsets[:-1], offsets[1:] - offsets[:-1], seed)
+
+
+def _bytes(unscaled: int | None) -> bytes:
+    """``BigInteger.toByteArray``."""
+    if unscaled is None:
+        return b""
+    size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
+    return int(unscaled).to_bytes(size, "big", signed=True)
+
+
+def _hash(method: Any) -> Callable[[Sequence[Vector], CallContext], Data]:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        seed = np.full(context.num_rows, 42, method.kind)
+        with np.errstate(over="ignore"):
+            for arg in args:
+                seed = _column(arg, context.num_rows, seed, method)
+        return pa.array(seed.view(np.int32 if method.kind is np.uint32 else np.int64))
+
+    return run
+
+
+def _flat(result: pa.DataType) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
+    def rule(types: Sequence[pa.DataType]) -> pa.DataType:
+        if any(t.is_nested(dtype) for dtype in types):
+            raise PlanError("the engine does not hash arrays, maps and structs")
+        return result
+
+    return rule
+
+
+def _digest(name: str) -> Callable[[Sequence[Vector], CallContext], Data]:
+    return lambda args, context: per_distinct(lambda b: hashlib.new(name, b).hexdigest(), args, context)
+
+
+def _crc32(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(zlib.crc32, args, context)
+
+
+_SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
+
+
+def _sha2(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: bytes, bits: int) -> str | None:
+        name = _SHA2.get(bits)
+        return None if name is None else hashlib.new(name, value).hexdigest()
+
+    return per_distinct(one, args, context)
+
+
+_BYTES = cast_to(t.BINARY)
+
+register(
+    # Catalyst carries a seed: 42 for the SQL functions; any other is declined
+    Function("hash", _hash(_Murmur3), _flat(t.INT), catalyst=("Murmur3Hash",), arity=(1, None), nullable="never", encoded=True),
+    Function(
+        "xxhash64", _hash(_XxHash64), _flat(t.LONG), catalyst=("XxHash64",), arity=(1, None), nullable="never", encoded=True
+    ),
+    # the children are binary: a string argument arrives below a cast
+    Function("md5", _digest("md5"), accept(t.STRING, t.BINARY), catalyst=("Md5",), coerce=_BYTES),
+    Function("sha1", _digest("sha1"), accept(t.STRING, t.BINARY), catalyst=("Sha1",), coerce=_BYTES, aliases=("sha",)),
+    Function(
+        "sha2", _sha2, accept(t.STRING, t.BINARY, t.INT), catalyst=("Sha2",), arity=(2, 2), nullable="always",
+        coerce=cast_to(t.BINARY, t.INT),
+    ),
+    Function("crc32", _crc32, accept(t.LONG, t.BINARY), catalyst=("Crc32",), coerce=_BYTES),
+)  # fmt: skip

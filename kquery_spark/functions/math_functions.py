@@ -1,0 +1,297 @@
+"""Functions of doubles, bit operations, and Catalyst's own helpers around decimals and floats.
+
+Roots, rounding and bit operations are exact; exponentials, logarithms and trigonometry agree with Java's within the last
+digit (Java itself promises no more).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.registry import ANSI_RAISES, CallContext, Function, accept, cast_to, register, same
+from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+Doubles = npt.NDArray[np.float64]
+
+
+def _doubles(vector: Vector, length: int) -> Doubles:
+    array = vector.array(length)
+    return np.asarray((array.fill_null(1.0) if array.null_count else array).to_numpy(zero_copy_only=False))
+
+
+def _unary(fn: Callable[[Doubles], Any], domain: Callable[[Doubles], Any] | None = None) -> Any:
+    """A kernel applying ``fn``; where ``domain`` is false the result is NULL."""
+
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        values = _doubles(args[0], context.num_rows)
+        mask = joint_mask(args, context.num_rows)
+        with np.errstate(all="ignore"):
+            result = fn(values)
+            if domain is not None:
+                outside = ~domain(values)
+                mask = outside if mask is None else mask | outside
+        return pa.array(np.asarray(result, np.float64), mask=mask)
+
+    return run
+
+
+def _binary(fn: Callable[[Doubles, Doubles], Any], domain: Callable[[Doubles, Doubles], Any] | None = None) -> Any:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        left, right = (_doubles(a, context.num_rows) for a in args)
+        mask = joint_mask(args, context.num_rows)
+        with np.errstate(all="ignore"):
+            result = fn(left, right)
+            if domain is not None:
+                outside = ~domain(left, right)
+                mask = outside if mask is None else mask | outside
+        return pa.array(np.asarray(result, np.float64), mask=mask)
+
+    return run
+
+
+def _power(base: Doubles, exponent: Doubles) -> Doubles:
+    """Java's pow: 1 to the NaN is NaN, and +-1 to the infinite is NaN, unlike C's."""
+    odd = (np.isnan(exponent) & (base == 1)) | (np.isinf(exponent) & (np.abs(base) == 1))
+    return np.where(odd, np.nan, np.power(base, exponent))
+
+
+def _sign(values: Doubles) -> Doubles:
+    return np.where(values == 0, values, np.sign(values))
+
+
+def _asinh(values: Doubles) -> Doubles:
+    return np.where(values == -np.inf, -np.inf, np.log(values + np.sqrt(values * values + 1.0)))
+
+
+def _above(limit: float) -> Callable[[Doubles], Any]:
+    return lambda x: ~(x <= limit)
+
+
+def _both_positive(base: Doubles, value: Doubles) -> Any:
+    return ~(base <= 0) & ~(value <= 0)
+
+
+_UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
+    ("sqrt", "Sqrt", np.sqrt),
+    ("cbrt", "Cbrt", np.cbrt),
+    ("exp", "Exp", np.exp),
+    ("expm1", "Expm1", np.expm1),
+    ("signum", "Signum", _sign),
+    ("rint", "Rint", np.rint),
+    ("sin", "Sin", np.sin),
+    ("cos", "Cos", np.cos),
+    ("tan", "Tan", np.tan),
+    ("cot", "Cot", lambda x: 1.0 / np.tan(x)),
+    ("sec", "Sec", lambda x: 1.0 / np.cos(x)),
+    ("csc", "Csc", lambda x: 1.0 / np.sin(x)),
+    ("asin", "Asin", np.arcsin),
+    ("acos", "Acos", np.arccos),
+    ("atan", "Atan", np.arctan),
+    ("sinh", "Sinh", np.sinh),
+    ("cosh", "Cosh", np.cosh),
+    ("tanh", "Tanh", np.tanh),
+    ("degrees", "ToDegrees", lambda x: x * 57.29577951308232),
+    ("radians", "ToRadians", lambda x: x * 0.017453292519943295),
+)
+_LOGS: tuple[tuple[str, str, Callable[[Doubles], Any], float], ...] = (
+    ("ln", "Log", np.log, 0.0),
+    ("log2", "Log2", lambda x: np.log(x) / math.log(2.0), 0.0),
+    ("log10", "Log10", np.log10, 0.0),
+    ("log1p", "Log1p", np.log1p, -1.0),
+)
+_DOUBLE = accept(t.DOUBLE, t.DOUBLE)
+_ALIASES = {"signum": ("sign",)}
+
+
+def _log(args: Sequence[Vector], context: CallContext) -> Data:
+    """``log(x)`` or ``log(base, x)``."""
+    if len(args) == 1:
+        return _unary(np.log, _above(0.0))(args, context)
+    return _binary(lambda b, x: np.log(x) / np.log(b), _both_positive)(args, context)
+
+
+def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any) -> Function:
+    return Function(
+        name, kernel, _DOUBLE, catalyst=(catalyst,), arity=(count, count), coerce=cast_to(t.DOUBLE), **{"nullable": "always", **options}
+    )
+
+
+register(
+    *(_entry(n, _unary(f), c, aliases=_ALIASES.get(n, ())) for n, c, f in _UNARY),
+    *(_entry(n, _unary(f, _above(limit)), c, nullable="always") for n, c, f, limit in _LOGS),
+    # Catalyst's Logarithm has (base, value); log(x) has Euler's number as the base there
+    Function(
+        "log", _log, _DOUBLE, catalyst=("Logarithm",), arity=(1, 2), nullable="always", coerce=cast_to(t.DOUBLE)
+    ),
+    _entry("power", _binary(_power), "Pow", 2, nullable="any", aliases=("pow",)),
+    _entry("atan2", _binary(lambda y, x: np.arctan2(y + 0.0, x + 0.0)), "Atan2", 2, nullable="any"),
+    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable="any"),
+)
+
+
+def _constant(value: float) -> Any:
+    return lambda args, context: pa.scalar(value)
+
+
+register(
+    Function("pi", _constant(math.pi), lambda types: t.DOUBLE, arity=(0, 0), nullable="never"),
+    Function("e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable="never"),
+)
+
+
+# --- integers and bits ----------------------------------------------------------------------------------------
+
+_FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
+
+
+def _factorial(args: Sequence[Vector], context: CallContext) -> Data:
+    values = numbers(args[0], context.num_rows)
+    outside = (values < 0) | (values > 20)
+    mask = joint_mask(args, context.num_rows)
+    return pa.array(_FACTORIALS[np.where(outside, 0, values)], mask=outside if mask is None else mask | outside)
+
+
+def _bits(kernel: Any) -> Any:
+    return lambda args, context: kernel(*(a.data for a in args))
+
+
+def _shift(op: str) -> Any:
+    """Java's shifts: only the low 5 (int) or 6 (bigint) bits of the distance count."""
+
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        n = context.num_rows
+        bits = context.dtype.bit_width
+        values = numbers(args[0], n)
+        distance = numbers(args[1], n) & (bits - 1)
+        if op == "unsigned":
+            unsigned = values.astype(f"int{bits}").view(f"uint{bits}") >> distance.astype(f"uint{bits}")
+            result = unsigned.view(f"int{bits}")
+        elif op == "left":
+            result = (values.view(np.uint64) << distance.astype(np.uint64)).view(np.int64).astype(f"int{bits}")
+        else:
+            result = (values >> distance).astype(f"int{bits}")
+        return pa.array(result, context.dtype, mask=joint_mask(args, n))
+
+    return run
+
+
+_ONES = np.array([bin(i).count("1") for i in range(256)], np.int32)
+
+
+def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
+    array = args[0].array(context.num_rows)
+    if array.type == t.BOOL:
+        return array.cast(t.INT)
+    words = np.ascontiguousarray(numbers(args[0], context.num_rows)).view(np.uint8).reshape(-1, 8)
+    return pa.array(_ONES[words].sum(axis=1, dtype=np.int32), mask=joint_mask(args, context.num_rows))
+
+
+def _one_integral(types: Sequence[pa.DataType]) -> pa.DataType:
+    if any(dtype != types[0] or not t.is_integral(dtype) for dtype in types):
+        raise PlanError(f"bit operations need integers of one type, not {', '.join(map(t.spark_name, types))}")
+    return types[0]
+
+
+def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    order = (t.BYTE, t.SHORT, t.INT, t.LONG)
+    known = [order.index(dtype) if dtype in order else 3 for dtype in types]
+    return [order[max(known)]] * len(types)
+
+
+_SHIFTED = accept(same, lambda dtype: dtype in (t.INT, t.LONG), t.INT)
+
+
+def _coerce_shift(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [t.LONG if types[0] == t.LONG else t.INT, t.INT]
+
+
+def _bitwise(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
+    count = 1 if name == "bitnot" else 2
+    return Function(
+        name, _bits(kernel), _one_integral, catalyst=(catalyst,), arity=(count, count), coerce=_coerce_integral, symbol=symbol
+    )
+
+
+def _shifting(name: str, op: str, catalyst: str, symbol: str) -> Function:
+    return Function(name, _shift(op), _SHIFTED, catalyst=(catalyst,), arity=(2, 2), coerce=_coerce_shift, symbol=symbol)
+
+
+register(
+    Function(
+        "factorial", _factorial, accept(t.LONG, t.INT), catalyst=("Factorial",), nullable="always", coerce=cast_to(t.INT)
+    ),
+    _bitwise("bitand", pc.bit_wise_and, "BitwiseAnd", "&"),
+    _bitwise("bitor", pc.bit_wise_or, "BitwiseOr", "|"),
+    _bitwise("bitxor", pc.bit_wise_xor, "BitwiseXor", "^"),
+    _bitwise("bitnot", pc.bit_wise_not, "BitwiseNot", "~"),
+    _shifting("shiftleft", "left", "ShiftLeft", "<<"),
+    _shifting("shiftright", "right", "ShiftRight", ">>"),
+    _shifting("shiftrightunsigned", "unsigned", "ShiftRightUnsigned", ">>>"),
+    Function(
+        "bit_count",
+        _bit_count,
+        accept(t.INT, lambda dtype: dtype == t.BOOL or t.is_integral(dtype)),
+        catalyst=("BitwiseCount",),
+    ),
+)
+
+
+# --- Catalyst's helpers ---------------------------------------------------------------------------------------
+
+
+def _unscaled_value(args: Sequence[Vector], context: CallContext) -> Data:
+    (vector,) = args
+    if vector.is_narrow:
+        return vector.data
+    found = pa.array(dk._unscaled(vector, context.num_rows), t.LONG)
+    return found[0] if vector.is_scalar else found
+
+
+def _make_decimal(args: Sequence[Vector], context: CallContext) -> Data:
+    return dk.check_range(args[0].data, context)
+
+
+def _given(types: Sequence[pa.DataType]) -> pa.DataType:
+    raise PlanError("make_decimal needs its type from the importer")
+
+
+def _identity(args: Sequence[Vector], context: CallContext) -> Data:
+    return args[0].data
+
+
+def _normalize(args: Sequence[Vector], context: CallContext) -> Data:
+    """One NaN and no negative zero."""
+    data = args[0].array(context.num_rows)
+    return pc.add(data, pa.scalar(0.0, data.type))
+
+
+_FRACTIONAL = accept(same, t.is_fractional)
+
+register(
+    # UnscaledValue(decimal of at most 18 digits): bigint
+    Function(
+        "unscaled_value",
+        _unscaled_value,
+        accept(t.LONG, lambda dtype: t.is_decimal(dtype) and dtype.precision <= 18),
+        catalyst=("UnscaledValue",),
+        encoded=True,
+    ),
+    # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
+    # mode TRY where nullOnOverflow. CheckOverflow(child, dataType, nullOnOverflow) is a Cast between decimals instead.
+    Function("make_decimal", _make_decimal, _given, catalyst=("MakeDecimal",), raises=ANSI_RAISES, encoded=True),
+    Function("known_not_null", _identity, same, catalyst=("KnownNotNull",), nullable="never", encoded=True),
+    Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
+    Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
+    Function("positive", _identity, same, catalyst=("UnaryPositive",), encoded=True),
+)

@@ -1,0 +1,240 @@
+"""Structs, arrays and maps: taking parts out, asking for sizes, and building them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.comparison import compare
+from kquery_spark.functions.conditional import one_type
+from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register
+from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+
+def _is_array(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_list(dtype)) and not pa.types.is_map(dtype)
+
+
+def _bounds(array: pa.Array) -> tuple[Int64s, Int64s]:
+    """First and last (exclusive) position of each row's elements in the child; an empty range where NULL."""
+    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
+    begins, ends = offsets[:-1], offsets[1:]
+    if array.null_count:
+        ends = np.where(np.asarray(array.is_null().to_numpy(zero_copy_only=False)), begins, ends)
+    return begins, ends
+
+
+def _nulls(array: pa.Array) -> Any:
+    return np.asarray(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else None
+
+
+# --- structs --------------------------------------------------------------------------------------------------
+
+
+def _field_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
+    dtype, place = types[0], values[1]
+    if not pa.types.is_struct(dtype) or not isinstance(place, int):
+        raise PlanError(f"{t.spark_name(dtype)} has no field {place}")
+    return dtype.field(place).type
+
+
+def _derived(types: Sequence[pa.DataType]) -> pa.DataType:
+    raise PlanError("the type depends on the arguments' values")
+
+
+def _get_field(args: Sequence[Vector], context: CallContext) -> Data:
+    return pc.struct_field(args[0].array(context.num_rows), [args[1].data.as_py()])
+
+
+def _struct_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
+    names = values[::2]
+    if len(types) % 2 or not all(isinstance(name, str) for name in names):
+        raise PlanError("named_struct takes pairs of a name and a value")
+    return pa.struct([pa.field(str(name), dtype) for name, dtype in zip(names, types[1::2], strict=True)])
+
+
+def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
+    parts = [a.array(context.num_rows) for a in args[1::2]]
+    return pa.StructArray.from_arrays(parts, fields=list(context.dtype))
+
+
+# --- arrays ---------------------------------------------------------------------------------------------------
+
+
+def _element_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not _is_array(types[0]) or not t.is_integral(types[1]):
+        raise PlanError(f"{t.spark_name(types[0])} is no array")
+    return types[0].value_type
+
+
+def _take(array: pa.Array, index: Int64s, missing: Any) -> pa.Array:
+    begins, _ = _bounds(array)
+    return array.values.take(pa.array(np.where(missing, 0, begins + index), mask=missing))
+
+
+def _get_item(args: Sequence[Vector], context: CallContext) -> Data:
+    """``a[i]`` from 0; outside it raises in ANSI mode (``get`` is the same in TRY mode)."""
+    n = context.num_rows
+    array, index = args[0].array(n), numbers(args[1], n)
+    begins, ends = _bounds(array)
+    mask = joint_mask(args, n)
+    outside = (index < 0) | (index >= ends - begins)
+    bad = outside if mask is None else outside & ~mask
+    if bad.any() and context.mode is EvalMode.ANSI:
+        raise ExecutionError("INVALID_ARRAY_INDEX", "The index is out of bounds of the array.")
+    return _take(array, index, outside if mask is None else outside | mask)
+
+
+def _element_at_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if pa.types.is_map(types[0]):
+        return _value_type(types)
+    return _element_type(types)
+
+
+def _element_at(args: Sequence[Vector], context: CallContext) -> Data:
+    """``element_at(array, i)`` from 1 or, negative, from the end; ``element_at(map, key)``."""
+    if pa.types.is_map(args[0].dtype):
+        return _map_value(args, context)
+    n = context.num_rows
+    array, index = args[0].array(n), numbers(args[1], n)
+    begins, ends = _bounds(array)
+    size = ends - begins
+    mask = joint_mask(args, n)
+    present = np.ones(n, np.bool_) if mask is None else ~mask
+    outside = np.abs(index) > size
+    if (present & ~outside & (index == 0)).any():
+        raise ExecutionError("INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0.")
+    if (present & outside).any() and context.mode is EvalMode.ANSI:
+        raise ExecutionError("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", "The index is out of bounds of the array.")
+    return _take(array, np.where(index > 0, index - 1, size + index), outside | ~present)
+
+
+def _size(args: Sequence[Vector], context: CallContext) -> Data:
+    array = args[0].array(context.num_rows)
+    begins, ends = _bounds(array)
+    return pa.array((ends - begins).astype(np.int32), mask=_nulls(array))
+
+
+def _size_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not (pa.types.is_list(types[0]) or pa.types.is_map(types[0])):
+        raise PlanError(f"{t.spark_name(types[0])} has no size")
+    return t.INT
+
+
+def _contains_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not _is_array(types[0]) or types[0].value_type != types[1] or t.is_nested(types[1]):
+        raise PlanError(f"{t.spark_name(types[0])} cannot contain {t.spark_name(types[1])}")
+    return t.BOOL
+
+
+def _hits(array: pa.Array, child: pa.Array, wanted: Vector, length: int) -> tuple[Int64s, Int64s, Any]:
+    """Positions of the rows' elements, the row of each, and whether it equals the row's ``wanted`` (None: unknown)."""
+    begins, ends = _bounds(array)
+    sizes = ends - begins
+    rows = np.repeat(np.arange(length), sizes)
+    starts = np.cumsum(sizes) - sizes
+    places = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
+    elements = Vector(child.type, child.take(pa.array(places)))
+    other = Vector(wanted.dtype, wanted.array(length).take(pa.array(rows)))
+    context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(places))
+    return places, rows, compare("eq", elements, other, context)
+
+
+def _array_contains(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    array = args[0].array(n)
+    _, rows, equal = _hits(array, array.values, args[1], n)
+    found, unknown = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    found[rows[np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))]] = True
+    unknown[rows[np.asarray(pc.is_null(equal).to_numpy(zero_copy_only=False))]] = True
+    mask = joint_mask(args, n)
+    unknown &= ~found
+    return pa.array(found, mask=unknown if mask is None else unknown | mask)
+
+
+def _array_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    return pa.list_(one_type(types))
+
+
+def _array(args: Sequence[Vector], context: CallContext) -> Data:
+    n, width = context.num_rows, len(args)
+    element = context.dtype.value_type
+    columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
+    stacked = pa.concat_arrays(columns) if columns else pa.nulls(0, element)
+    order = np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64)
+    offsets = pa.array(np.arange(n + 1, dtype=np.int32) * width)
+    return pa.ListArray.from_arrays(offsets, stacked.take(pa.array(order)), type=context.dtype)
+
+
+# --- maps -----------------------------------------------------------------------------------------------------
+
+
+def _value_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not pa.types.is_map(types[0]) or types[0].key_type != types[1] or t.is_nested(types[1]):
+        raise PlanError(f"{t.spark_name(types[0])} has no key of type {t.spark_name(types[1])}")
+    return types[0].item_type
+
+
+def _map_value(args: Sequence[Vector], context: CallContext) -> Data:
+    """The value of the first entry with the key; NULL when there is none."""
+    n = context.num_rows
+    array = args[0].array(n)
+    places, rows, equal = _hits(array, array.keys, args[1], n)
+    hit = np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))
+    place = np.full(n, -1, np.int64)
+    place[rows[hit][::-1]] = places[hit][::-1]
+    return array.items.take(pa.array(np.maximum(place, 0), mask=place < 0))
+
+
+def _map_part(keys: bool) -> Any:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        array = args[0].array(context.num_rows)
+        begins, ends = _bounds(array)
+        sizes = ends - begins
+        bounds = np.zeros(len(array) + 1, np.int32)
+        np.cumsum(sizes, out=bounds[1:])
+        places = np.repeat(begins - bounds[:-1], sizes) + np.arange(int(bounds[-1]))
+        child = (array.keys if keys else array.items).take(pa.array(places))
+        mask = _nulls(array)
+        found = pa.ListArray.from_arrays(pa.array(bounds), child, mask=None if mask is None else pa.array(mask))
+        return found.cast(context.dtype)
+
+    return run
+
+
+def _part_type(keys: bool) -> Any:
+    def rule(types: Sequence[pa.DataType]) -> pa.DataType:
+        if not pa.types.is_map(types[0]):
+            raise PlanError(f"{t.spark_name(types[0])} is no map")
+        return pa.list_(types[0].key_type if keys else types[0].item_type)
+
+    return rule
+
+
+def _zero_based(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [types[0], t.INT]
+
+
+register(
+    # GetStructField(child, ordinal): the ordinal as an int literal
+    Function("get_struct_field", _get_field, _derived, catalyst=("GetStructField",), arity=(2, 2), nullable="always", result_of=_field_type),
+    Function("named_struct", _named_struct, _derived, catalyst=("CreateNamedStruct",), arity=(2, None), nullable="never", result_of=_struct_type),
+    # failOnError true: ANSI mode; false (also GET): TRY mode
+    Function("get_array_item", _get_item, _element_type, catalyst=("GetArrayItem",), arity=(2, 2), nullable="always", raises=ANSI_RAISES, coerce=_zero_based),
+    Function("get_map_value", _map_value, _value_type, catalyst=("GetMapValue",), arity=(2, 2), nullable="always"),
+    # failOnError as above; an index of zero raises in every mode
+    Function("element_at", _element_at, _element_at_type, catalyst=("ElementAt",), arity=(2, 2), nullable="always", raises=frozenset(EvalMode)),
+    # legacySizeOfNull must be false (it is under ANSI): a NULL has size NULL
+    Function("size", _size, _size_type, catalyst=("Size",), aliases=("cardinality", "array_size")),
+    Function("array_contains", _array_contains, _contains_type, catalyst=("ArrayContains",), arity=(2, 2), nullable="always"),
+    Function("array", _array, _array_type, catalyst=("CreateArray",), arity=(1, None), nullable="never"),
+    Function("map_keys", _map_part(True), _part_type(True), catalyst=("MapKeys",)),
+    Function("map_values", _map_part(False), _part_type(False), catalyst=("MapValues",)),
+)  # fmt: skip

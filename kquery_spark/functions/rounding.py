@@ -1,0 +1,210 @@
+"""ROUND, BROUND, CEIL and FLOOR: on the decimal a number is written as, never on its binary expansion."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.arithmetic import overflow
+from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
+from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, EvalMode, Function, register
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+
+def _decimal_type(dtype: pa.DataType, scale: int) -> pa.DataType:
+    """The decimal ``round(decimal, scale)`` has."""
+    whole = dtype.precision - dtype.scale + 1
+    if scale < 0:
+        return t.decimal(min(38, max(whole, -scale + 1)), 0)
+    kept = min(dtype.scale, scale)
+    return t.decimal(min(38, whole + kept), kept)
+
+
+def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
+    if not t.is_numeric(types[0]):
+        raise PlanError(f"cannot round {t.spark_name(types[0])}")
+    scale = values[1] if len(values) > 1 else 0
+    if scale is COLUMN:
+        raise Unsupported("The scale of ROUND must be a literal.")
+    if not t.is_decimal(types[0]):
+        return types[0]
+    if not isinstance(scale, int):
+        raise Unsupported("ROUND with a NULL scale is not supported.")
+    return _decimal_type(types[0], scale)
+
+
+def _numeric(types: Sequence[pa.DataType]) -> pa.DataType:
+    raise PlanError("the type of ROUND depends on its scale")
+
+
+def _integers(data: Any, scale: int, even: bool, context: CallContext) -> Data:
+    if scale >= 0:
+        return data
+    bits = context.dtype.bit_width
+    if scale < (-19 if bits == 64 else -10):
+        return pc.multiply(data, pa.scalar(0, data.type))
+    values = data.to_numpy(zero_copy_only=False) if not data.null_count else data.fill_null(0).to_numpy(zero_copy_only=False)
+    wide = values.astype(object) if bits == 64 else values.astype(np.int64)
+    unit = 10**-scale
+    size = np.abs(wide)
+    whole, rest = size // unit, size % unit
+    up = (2 * rest > unit) | ((2 * rest == unit) & ((whole % 2 == 1) | (not even)))
+    rounded = (whole + up) * unit
+    rounded = np.where(wide < 0, -rounded, rounded)
+    limit = 2 ** (bits - 1)
+    outside = (rounded < -limit) | (rounded >= limit)
+    if outside.any():
+        if context.mode is EvalMode.ANSI:
+            raise overflow(context.dtype)
+        rounded = (rounded + limit) % (2 * limit) - limit
+    mask = np.asarray(data.is_null().to_numpy(zero_copy_only=False)) if data.null_count else None
+    return pa.array(rounded.astype(f"int{bits}"), context.dtype, mask=mask)
+
+
+def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
+    values = data.cast(t.DOUBLE).to_numpy(zero_copy_only=False)
+    with np.errstate(all="ignore"):
+        scaled, certain = round_scaled(values, scale)
+        result = (scaled / 10.0**scale if scale >= 0 else scaled * 10.0**-scale) + 0.0
+    if abs(scale) > 22:
+        certain = np.zeros(len(values), np.bool_)
+    as_is = ~np.isfinite(values) | ((np.abs(values) >= 2.0**53) & (scale >= 0))
+    result = np.where(as_is, values, result)
+    slow = np.flatnonzero(~certain & ~as_is)
+    if len(slow):
+        mode = decimal.ROUND_HALF_EVEN if even else decimal.ROUND_HALF_UP
+        unit = decimal.Decimal(1).scaleb(-scale, CONTEXT)
+        distinct, inverse = np.unique(values[slow], return_inverse=True)
+        exact = [float(exact_decimal(v).quantize(unit, mode, CONTEXT)) + 0.0 for v in distinct.tolist()]
+        result[slow] = np.array(exact)[inverse]
+    mask = np.asarray(data.is_null().to_numpy(zero_copy_only=False)) if data.null_count else None
+    return pa.array(result.astype(np.float32) if context.dtype == t.FLOAT else result, mask=mask)
+
+
+def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> Data:
+    out, source = context.dtype, vector.dtype
+    if scale >= 0 and scale >= source.scale:
+        return dk.rescale(vector.data, source.scale, context) if vector.is_narrow else dk.to_wide(vector, context)
+    if scale == 0 or (scale > 0 and scale <= source.scale):
+        if vector.is_narrow and not even:
+            return dk.rescale(vector.data, source.scale, context)
+        if not even:
+            return dk.to_wide(vector, context)
+    unscaled = dk._unscaled(vector, context.num_rows)
+    present = np.array([u is not None for u in unscaled], np.bool_)
+    unit = 10 ** (source.scale - scale)
+    values = unscaled[present]
+    size = np.abs(values)
+    whole, rest = (size // unit, size % unit) if len(values) else (size, size)
+    up = (2 * rest > unit) | ((2 * rest == unit) & ((whole % 2 == 1) | (not even)))
+    rounded = (whole + up.astype(object)) * 10 ** max(-scale, 0)
+    return dk._pack(np.where(values < 0, -rounded, rounded), present, context)
+
+
+def _rounded(even: bool) -> Any:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        vector = args[0]
+        if len(args) > 1 and not args[1].data.is_valid:
+            return pa.nulls(context.num_rows, context.dtype)
+        scale = args[1].data.as_py() if len(args) > 1 else 0
+        if t.is_decimal(context.dtype):
+            return _decimals(Vector(vector.dtype, vector.physical(context.num_rows)), scale, even, context)
+        array = vector.array(context.num_rows)
+        kernel = _floats if t.is_fractional(context.dtype) else _integers
+        return kernel(array, scale, even, context)
+
+    return run
+
+
+# --- CEIL and FLOOR -------------------------------------------------------------------------------------------
+
+
+def _whole_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    (dtype,) = types
+    if t.is_decimal(dtype):
+        whole = dtype.precision - dtype.scale + (1 if dtype.scale else 0)
+        return t.decimal(min(38, whole), 0)
+    if dtype in (t.LONG, t.DOUBLE):
+        return t.LONG
+    raise PlanError(f"cannot take the ceiling or floor of {t.spark_name(dtype)}")
+
+
+def _coerce_whole(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    (dtype,) = types
+    return [dtype if t.is_decimal(dtype) else t.LONG if t.is_integral(dtype) else t.DOUBLE]
+
+
+def _whole(up: bool) -> Any:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        (vector,) = args
+        if vector.dtype == t.LONG:
+            return vector.data
+        if t.is_decimal(vector.dtype):
+            return _whole_decimal(Vector(vector.dtype, vector.physical(context.num_rows)), up, context)
+        data = vector.array(context.num_rows)
+        values = (np.ceil if up else np.floor)(data.to_numpy(zero_copy_only=False))
+        mask = np.asarray(data.is_null().to_numpy(zero_copy_only=False))
+        inside = np.abs(values) < 2.0**63
+        with np.errstate(invalid="ignore"):
+            exact = np.where(inside, values, 0).astype(np.int64)
+        exact = np.where(values >= 2.0**63, 2**63 - 1, np.where(values <= -(2.0**63), -(2**63), exact))
+        return pa.array(exact, mask=mask)
+
+    return run
+
+
+def _whole_decimal(vector: Vector, up: bool, context: CallContext) -> Data:
+    scale = vector.dtype.scale
+    if vector.is_narrow and scale <= 18:
+        raw = np.asarray(dk.as_int64(vector.data))
+        whole = -(-raw // 10**scale) if up else raw // 10**scale
+        return dk.with_nulls(whole, pc.is_null(vector.data) if vector.data.null_count else None)
+    unscaled = dk._unscaled(vector, context.num_rows)
+    present = np.array([u is not None for u in unscaled], np.bool_)
+    values = unscaled[present]
+    return dk._pack(-(-values // 10**scale) if up else values // 10**scale, present, context)
+
+
+def _coerce_round(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    first = types[0] if t.is_numeric(types[0]) else t.DOUBLE
+    return [first, t.INT][: len(types)]
+
+
+def _exact(types: Sequence[pa.DataType]) -> bool:
+    return not t.is_integral(types[0])
+
+
+def _round_entry(name: str, even: bool, catalyst: str) -> Function:
+    # Catalyst: children (child, scale literal); ansiEnabled is the mode
+    return Function(
+        name,
+        _rounded(even),
+        _numeric,
+        catalyst=(catalyst,),
+        arity=(1, 2),
+        nullable="always",
+        raises=ANSI_RAISES,
+        safe_for=_exact,
+        encoded=True,
+        coerce=_coerce_round,
+        result_of=_type,
+    )
+
+
+register(
+    _round_entry("round", False, "Round"),
+    _round_entry("bround", True, "BRound"),
+    # ceil(x, scale) is Catalyst's RoundCeil and is declined; children of Ceil are double, bigint or decimal
+    Function(
+        "ceil", _whole(True), _whole_type, catalyst=("Ceil",), encoded=True, coerce=_coerce_whole, aliases=("ceiling",)
+    ),
+    Function("floor", _whole(False), _whole_type, catalyst=("Floor",), encoded=True, coerce=_coerce_whole),
+)

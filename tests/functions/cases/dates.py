@@ -1,0 +1,42 @@
+"""Date and timestamp functions, in UTC and in zones with gaps and overlaps."""
+
+from __future__ import annotations
+
+from kquery_spark.types import names as t
+from tests.functions import values as v
+from tests.functions.cases.strings import c
+from tests.functions.parity import Arg, Case, text
+
+ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata")
+STEPS = Arg(t.INT, (0, 1, -1, 30, 365, -366, 100000))
+MONTHS = Arg(t.INT, (0, 1, -1, 11, 12, -13, 600, -25))
+CASES: list[Case] = []
+for name in ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear"):
+    CASES.append(c(name, v.WIDE_DATES))
+CASES.append(c("yearofweek", v.WIDE_DATES, sql="extract(yearofweek from {0})"))
+for tz in ZONES:
+    for stamps in (v.TIMESTAMPS, v.NTZ):
+        CASES += [c(name, stamps, tz=tz) for name in ("hour", "minute", "second")]
+        CASES.append(c("second_with_fraction", stamps, sql="extract(second from {0})", tz=tz))
+        CASES.append(c("timestamp_add_interval", stamps, v.INTERVALS, sql="{0} + {1}", tz=tz))
+        CASES.append(c("subtract_timestamps", stamps, stamps, sql="{0} - {1}", tz=tz))
+    CASES.append(c("months_between", v.TIMESTAMPS, v.TIMESTAMPS, tz=tz))
+    for level in ("year", "quarter", "MON", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nope", "dd", "yy"):
+        CASES.append(c("date_trunc", text(level), v.TIMESTAMPS, tz=tz))
+CASES += [
+    c("date_add", v.DATES, STEPS), c("date_sub", v.DATES, STEPS), c("date_add", v.DATES, v.SHORTS), c("datediff", v.WIDE_DATES, v.DATES),
+    c("subtract_dates", v.DATES, v.DATES, sql="{0} - {1}"), c("add_months", v.DATES, MONTHS), c("last_day", v.DATES),
+    c("next_day", v.DATES, Arg(t.STRING, ("mon", "Tuesday", "WE", "sat", "xx", "", "su"))), c("next_day", v.DATES, text("fri")), c("next_day", v.DATES, Arg(t.STRING, ("mon", "bad")), ansi=False),
+    c("make_date", Arg(t.INT, (1, 2020, 2021, 9999, 0, -1, 10000)), Arg(t.INT, (0, 1, 2, 12, 13)), Arg(t.INT, (0, 1, 28, 29, 30, 31, 32))),
+    c("make_date", Arg(t.INT, (2020, 2021)), Arg(t.INT, (0, 1, 2, 13)), Arg(t.INT, (0, 1, 29, 31)), ansi=False),
+    *(c("trunc", v.DATES, text(level)) for level in ("year", "Quarter", "MM", "week", "day", "nope", "mon", "yyyy")), c("trunc", v.DATES, Arg(t.STRING, ("year", "mm", "x", ""))),
+    c("date_trunc", Arg(t.STRING, ("year", "hour", "x", "")), v.TIMESTAMPS), c("months_between", v.TIMESTAMPS, v.TIMESTAMPS, v.BOOLS),
+    c("unix_seconds", v.TIMESTAMPS), c("unix_millis", v.TIMESTAMPS), c("unix_micros", v.TIMESTAMPS), c("unix_date", v.DATES), c("date_from_unix_date", STEPS),
+]  # fmt: skip
+MICROS = Arg(t.LONG, (0, 1, -1, 1_600_000_000, -62_135_596_800, 253_402_300_799))
+CASES += [c(name, MICROS) for name in ("timestamp_seconds", "timestamp_millis", "timestamp_micros")]
+CASES += [c("timestamp_seconds", v.INTS)]
+YM = "make_ym_interval(0, {1})"
+for tz in ZONES[:2]:
+    CASES += [c("timestamp_add_months", stamps, MONTHS, sql=f"{{0}} + {YM}", tz=tz) for stamps in (v.TIMESTAMPS, v.NTZ)]
+CASES += [c("add_months", v.DATES, MONTHS, sql=f"{{0}} + {YM}"), c("add", v.INTERVALS, v.INTERVALS, sql="{0} + {1}"), c("subtract", v.INTERVALS, v.INTERVALS, sql="{0} - {1}")]
