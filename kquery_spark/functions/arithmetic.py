@@ -24,7 +24,9 @@ _BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
 def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
     """Spark's error for integer arithmetic past the type's range; ``binary`` for ``+ - *``."""
     if binary and dtype in (t.BYTE, t.SHORT):
-        return ExecutionError("BINARY_ARITHMETIC_OVERFLOW", f"The operation caused overflow of {t.spark_name(dtype)}.")
+        return ExecutionError(
+            "BINARY_ARITHMETIC_OVERFLOW", f"The operation caused overflow of {t.spark_name(dtype)}."
+        )
     name = {t.BYTE: "byte", t.SHORT: "short", t.INT: "integer", t.LONG: "long"}.get(
         dtype, t.spark_name(dtype)
     )
@@ -163,9 +165,7 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
 def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: ExecutionError) -> Vector:
     """The divisor with zeros made NULL, after raising in ANSI mode when one meets a present dividend."""
     data = right.data
-    zero = pc.equal(
-        data, pa.scalar(decimal.Decimal(0) if t.is_decimal(data.type) else 0, data.type)
-    )
+    zero = pc.equal(data, pa.scalar(decimal.Decimal(0) if t.is_decimal(data.type) else 0, data.type))
     found = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()
     if not found:
         return right
@@ -215,7 +215,11 @@ def _big_pair(left: Vector, right: Vector, length: int) -> tuple[Any, Any, Any]:
     scale = max(left.dtype.scale, right.dtype.scale)
     a, b = dk._unscaled(left, length), dk._unscaled(right, length)
     present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
-    return a[present] * 10 ** (scale - left.dtype.scale), b[present] * 10 ** (scale - right.dtype.scale), present
+    return (
+        a[present] * 10 ** (scale - left.dtype.scale),
+        b[present] * 10 ** (scale - right.dtype.scale),
+        present,
+    )
 
 
 def _remainder(args: Sequence[Vector], context: CallContext) -> Data:
@@ -252,8 +256,12 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
 def _modulo_wide(left: Vector, right: Vector, context: CallContext, positive: bool) -> Data:
     """Past 18 digits: exact Python integers in object arrays (rare)."""
     a, b, present = _big_pair(left, right, context.num_rows)
-    if len(a) and (np.abs(a) // np.abs(b) >= 10**38).any():  # Java's remainder gives up on longer quotients
-        raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE", "Division impossible: the quotient has more than 38 digits.")
+    quotients = np.abs(a) // np.abs(b) if len(a) else a
+    if any(len(str(q).rstrip("0")) > 39 for q in quotients[quotients >= 10**39]):
+        # Spark divides with 39 digits, and Java's remainder gives up on a longer quotient, in every mode
+        raise ExecutionError(
+            "NUMERIC_VALUE_OUT_OF_RANGE", "Division impossible: the quotient has too many digits."
+        )
     size = np.abs(a) % np.abs(b) if len(a) else a
     rest = np.where(a < 0, -size, size) if len(a) else a
     if positive and len(a):
@@ -275,13 +283,11 @@ def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
             a, b, present = _big_pair(left, right, n)
             size = np.abs(a) // np.abs(b) if len(a) else a
             values = np.where((a < 0) != (b < 0), -size, size) if len(a) else a
-            outside = (values < -(2**63)) | (values >= 2**63) if len(a) else np.zeros(0, np.bool_)
-            if outside.any() and context.mode is EvalMode.ANSI:
-                raise overflow(t.LONG)
+            # Spark takes the low 64 bits without looking at the rest, in every mode
             wrapped = (values + 2**63) % 2**64 - 2**63 if len(a) else values
             found: list[int | None] = [None] * n
-            for place, value, lost in zip(np.flatnonzero(present), wrapped, outside, strict=True):
-                found[place] = None if lost and context.mode is EvalMode.TRY else int(value)
+            for place, value in zip(np.flatnonzero(present), wrapped, strict=True):
+                found[place] = int(value)
             return pa.array(found, t.LONG)
         left, right = pair
     a, b, mask = _truncated(left, right, context)
@@ -322,7 +328,7 @@ def _negative(args: Sequence[Vector], context: CallContext) -> Data:
     if context.dtype == t.DAY_TIME:
         return pc.negate(child.data.cast(t.LONG)).cast(t.DAY_TIME)
     if t.is_decimal(context.dtype):
-        return _sign_change(child, context, _JAVA.minus)
+        return _sign_change(child, context, negate=True)
     return pc.negate(child.data)
 
 
@@ -331,14 +337,20 @@ _JAVA = decimal.Context(prec=34, rounding=decimal.ROUND_HALF_EVEN)
 _EXACT = decimal.Context(prec=60)
 
 
-def _sign_change(vector: Vector, context: CallContext, change: Callable[[decimal.Decimal], decimal.Decimal]) -> Data:
+def _sign_change(vector: Vector, context: CallContext, negate: bool) -> Data:
     if vector.is_narrow:
-        return (pc.abs if change == _JAVA.abs else pc.negate)(vector.data)
+        return (pc.negate if negate else pc.abs)(vector.data)
     data = vector.array(1 if vector.is_scalar else context.num_rows)
     unit = decimal.Decimal(1).scaleb(-context.dtype.scale)
-    values = [None if v is None else change(v).quantize(unit, context=_EXACT) for v in data.to_pylist()]
+    values = [
+        v if v is None or not (negate or v < 0) else _JAVA.minus(v).quantize(unit, context=_EXACT)
+        for v in data.to_pylist()
+    ]
     if any(v is not None and v.adjusted() + context.dtype.scale >= context.dtype.precision for v in values):
-        raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE", "The rounded value has more digits than its type.")
+        raise ExecutionError(
+            "NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION",
+            "The rounded value has more digits than its type.",
+        )
     found = pa.array(values, context.dtype)
     return found[0] if vector.is_scalar else found
 
@@ -351,7 +363,7 @@ def _abs(args: Sequence[Vector], context: CallContext) -> Data:
         except pa.ArrowInvalid:
             raise overflow(context.dtype) from None
     if t.is_decimal(context.dtype):
-        return _sign_change(child, context, _JAVA.abs)
+        return _sign_change(child, context, negate=False)
     return pc.abs(child.data)
 
 
@@ -385,6 +397,7 @@ def _entry(
         result,
         catalyst=(catalyst,),
         arity=(2, 2),
+        nullable="any" if name in ("add", "subtract", "multiply") else "always",
         raises=ANSI_RAISES,
         safe_for=_never_overflows if name in ("add", "subtract", "multiply") else None,
         encoded=True,

@@ -13,7 +13,6 @@ from kquery_spark.functions.registry import CallContext, Function, accept, cast_
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-
 # Letters of Unicode 15 to 17, which ICU maps and an older Python does not: (first capital, first small, how many).
 _NEW_LETTERS = (
     (0x1C89, 0x1C8A, 1),
@@ -42,7 +41,9 @@ def _to_lower(value: str) -> str:
     return value.lower().translate(_TO_SMALL)
 
 
-def _mapped(ascii_kernel: Any, one: Callable[[str], str], args: Sequence[Vector], context: CallContext) -> Data:
+def _mapped(
+    ascii_kernel: Any, one: Callable[[str], str], args: Sequence[Vector], context: CallContext
+) -> Data:
     """ASCII strings at once by Arrow, the others one distinct value at a time by Python's full mapping."""
     data = args[0].data
     plain = pc.string_is_ascii(data)

@@ -14,5 +14,16 @@ from kquery_spark.functions import nested as _nested
 from kquery_spark.functions import rounding as _rounding
 from kquery_spark.functions import strings as _strings
 
-del _aggregates, _arithmetic, _case_mapping, _comparison, _conditional, _dates, _hashes, _logic, _matching, _math
+del (
+    _aggregates,
+    _arithmetic,
+    _case_mapping,
+    _comparison,
+    _conditional,
+    _dates,
+    _hashes,
+    _logic,
+    _matching,
+    _math,
+)
 del _nested, _rounding, _strings

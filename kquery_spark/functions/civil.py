@@ -19,12 +19,12 @@ _MONTHS = "datetime64[M]"
 
 def months_of(days: Int64s) -> Int64s:
     """Months since January 1970 of each day."""
-    return days.astype(_DAYS).astype(_MONTHS).astype(np.int64)
+    return np.asarray(days.astype(_DAYS).astype(_MONTHS).astype(np.int64))
 
 
 def first_day(months: Int64s) -> Int64s:
     """First day of each month (counted from January 1970)."""
-    return months.astype(_MONTHS).astype(_DAYS).astype(np.int64)
+    return np.asarray(months.astype(_MONTHS).astype(_DAYS).astype(np.int64))
 
 
 def split(days: Int64s) -> tuple[Int64s, Int64s, Int64s]:
@@ -41,7 +41,7 @@ def join(year: Any, month: Any, day: Any) -> Int64s:
 def days_in_month(year: Any, month: Any) -> Int64s:
     """Length of each month."""
     months = np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)
-    return first_day(months + 1) - first_day(months)
+    return np.asarray(first_day(months + 1) - first_day(months))
 
 
 def is_valid(year: Any, month: Any, day: Any) -> npt.NDArray[np.bool_]:
@@ -57,7 +57,7 @@ def add_months(days: Int64s, count: Any) -> Int64s:
     day = days - first_day(months)
     target = months + count
     start = first_day(target)
-    return start + np.minimum(day, first_day(target + 1) - start - 1)
+    return np.asarray(start + np.minimum(day, first_day(target + 1) - start - 1))
 
 
 def digits(values: Any, width: int) -> npt.NDArray[np.uint8]:

@@ -135,7 +135,13 @@ register(
         encoded=True,
     ),
     Function(
-        "nvl2", _nvl2, lambda types: one_type(types[1:]), arity=(3, 3), nullable="rest", encoded=True, coerce=_coerce_nvl2
+        "nvl2",
+        _nvl2,
+        lambda types: one_type(types[1:]),
+        arity=(3, 3),
+        nullable="rest",
+        encoded=True,
+        coerce=_coerce_nvl2,
     ),
     Function(
         "nanvl",
@@ -143,7 +149,9 @@ register(
         _FLOATING,
         catalyst=("NaNvl",),
         arity=(2, 2),
-        coerce=lambda types: [t.FLOAT, t.FLOAT] if list(types) == [t.FLOAT, t.FLOAT] else [t.DOUBLE, t.DOUBLE],
+        coerce=lambda types: (
+            [t.FLOAT, t.FLOAT] if list(types) == [t.FLOAT, t.FLOAT] else [t.DOUBLE, t.DOUBLE]
+        ),
     ),
     Function(
         "greatest",

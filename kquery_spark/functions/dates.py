@@ -12,7 +12,15 @@ from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    CallContext,
+    EvalMode,
+    Function,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -36,7 +44,7 @@ def local(vector: Vector, context: CallContext) -> tuple[Int64s, Any]:
     return (micros if vector.dtype.tz is None else zones.to_local(micros, context.tz)), mask
 
 
-# --- fields ---------------------------------------------------------------------------------------------------
+# --- fields ---------------------------------------------------------------------------------------
 
 
 def _iso_week(days: Int64s) -> tuple[Int64s, Int64s]:
@@ -108,7 +116,12 @@ register(
     # Catalyst casts timestamps to date below these; EXTRACT and DATE_PART are the same classes
     *(
         Function(
-            name, _date_field(_FIELDS[name]), _DATE, catalyst=(cls,), coerce=cast_to(t.DATE), aliases=_ALIASES.get(name, ())
+            name,
+            _date_field(_FIELDS[name]),
+            _DATE,
+            catalyst=(cls,),
+            coerce=cast_to(t.DATE),
+            aliases=_ALIASES.get(name, ()),
         )
         for name, cls in _FIELD_CLASSES.items()
     ),
@@ -117,12 +130,16 @@ register(
     _time_entry("second", _SECOND, 60, "Second"),
     # EXTRACT(SECOND FROM ts): decimal(8,6), held as unscaled microseconds
     Function(
-        "second_with_fraction", _fraction, accept(t.decimal(8, 6), is_stamp), catalyst=("SecondWithFraction",), coerce=coerce_stamp
+        "second_with_fraction",
+        _fraction,
+        accept(t.decimal(8, 6), is_stamp),
+        catalyst=("SecondWithFraction",),
+        coerce=coerce_stamp,
     ),
 )
 
 
-# --- arithmetic of dates --------------------------------------------------------------------------------------
+# --- arithmetic of dates --------------------------------------------------------------------------
 
 
 def _wrap32(values: Int64s) -> Int64s:
@@ -192,7 +209,9 @@ def _make_date(args: Sequence[Vector], context: CallContext) -> Data:
     bad = ~valid if mask is None else ~valid & ~mask
     if bad.any():
         if context.mode is EvalMode.ANSI:
-            raise ExecutionError("DATETIME_FIELD_OUT_OF_BOUNDS.WITH_SUGGESTION", "The date's fields are out of bounds.")
+            raise ExecutionError(
+                "DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION", "The date's fields are out of bounds."
+            )
         mask = bad if mask is None else mask | bad
     safe = civil.join(np.where(valid, year, 1970), np.where(valid, month, 1), np.where(valid, day, 1))
     return packed(safe, t.DATE, mask)
@@ -227,7 +246,15 @@ def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(one, args, context)
 
 
-_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1000, "SECOND": _SECOND, "MINUTE": 60 * _SECOND, "HOUR": 3600 * _SECOND, "DAY": _DAY, "DD": _DAY}
+_UNITS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": _SECOND,
+    "MINUTE": 60 * _SECOND,
+    "HOUR": 3600 * _SECOND,
+    "DAY": _DAY,
+    "DD": _DAY,
+}
 
 
 def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
@@ -252,11 +279,8 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     if unit is not None and unit <= _SECOND:
         return np.asarray(micros - micros % unit)
     wall = zones.to_local(micros, tz)
-    if unit is not None and unit < _DAY:
-        # Spark truncates the wall clock and goes back by the offset it started from
-        return np.asarray(micros - wall % unit)
-    if unit == _DAY:
-        return zones.to_instants(wall - wall % _DAY, tz)
+    if unit is not None:
+        return zones.near(wall - wall % unit, micros, tz)
     level = _LEVELS.get(name)
     return None if level is None else zones.to_instants(_trunc_days(wall // _DAY, level) * _DAY, tz)
 
@@ -268,7 +292,7 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
     rounds = numbers_of_bool(args[2], n) if len(args) > 2 else np.ones(n, np.bool_)
     d1, d2 = left // _DAY, right // _DAY
-    s1, s2 = (left % _DAY) // _SECOND, (right % _DAY) // _SECOND
+    s1, s2 = _since_midnight(args[0], d1, context), _since_midnight(args[1], d2, context)
     m1, m2 = civil.months_of(d1), civil.months_of(d2)
     day1, day2 = d1 - civil.first_day(m1) + 1, d2 - civil.first_day(m2) + 1
     ends = (d1 + 1 == civil.first_day(m1 + 1)) & (d2 + 1 == civil.first_day(m2 + 1))
@@ -278,6 +302,14 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
     rounded = np.floor(exact * 1e8 + 0.5) / 1e8
     result = np.where((day1 == day2) | ends, whole, np.where(rounds, rounded, exact))
     return pa.array(result, mask=mask)
+
+
+def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64s:
+    """Seconds that really passed since the day began, an hour more or less on days when clocks change."""
+    midnight = days * _DAY
+    if vector.dtype.tz is not None:
+        midnight = zones.to_instants(midnight, context.tz)
+    return (_ints(vector, context.num_rows)[0] - midnight) // _SECOND
 
 
 def numbers_of_bool(vector: Vector, length: int) -> Any:
@@ -321,7 +353,7 @@ register(
 )  # fmt: skip
 
 
-# --- timestamps and intervals ---------------------------------------------------------------------------------
+# --- timestamps and intervals ---------------------------------------------------------------------
 
 
 def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
@@ -335,7 +367,7 @@ def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
         moved = micros + step
     else:
         wall = zones.to_local(micros, context.tz) + days * _DAY
-        moved = np.where(days == 0, micros, zones.to_instants(wall, context.tz)) + rest
+        moved = np.where(days == 0, micros, zones.near(wall, micros, context.tz)) + rest
     return packed(moved, context.dtype, joint_mask(args, n))
 
 
@@ -344,7 +376,7 @@ def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
     wall, _ = local(args[0], context)
     moved = civil.add_months(wall // _DAY, numbers(args[1], n)) * _DAY + wall % _DAY
     if args[0].dtype.tz is not None:
-        moved = zones.to_instants(moved, context.tz)
+        moved = zones.near(moved, _ints(args[0], n)[0], context.tz)
     return packed(moved, context.dtype, joint_mask(args, n))
 
 

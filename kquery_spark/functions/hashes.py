@@ -32,7 +32,7 @@ def _rotate(values: Any, by: int) -> Any:
     return (values << kind(by)) | (values >> kind(values.dtype.itemsize * 8 - by))
 
 
-# --- Murmur3 --------------------------------------------------------------------------------------------------
+# --- Murmur3 --------------------------------------------------------------------------------------
 
 
 def _mix(h: U32, k: U32) -> U32:
@@ -83,11 +83,17 @@ class _Murmur3:
         return _finish(h, sizes)
 
 
-# --- XXH64 ----------------------------------------------------------------------------------------------------
+# --- XXH64 ----------------------------------------------------------------------------------------
 
 _P1, _P2, _P3, _P4, _P5 = (
     np.uint64(p)
-    for p in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+    for p in (
+        0x9E3779B185EBCA87,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x27D4EB2F165667C5,
+    )
 )
 
 
@@ -151,7 +157,7 @@ class _XxHash64:
         return np.asarray(h)
 
 
-# --- columns --------------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------
 
 
 def _column(vector: Vector, length: int, seed: Any, method: Any) -> Any:
@@ -184,7 +190,9 @@ def _numbers(array: pa.Array, seed: Any, method: Any) -> Any:
         array = array.view(t.LONG)
     values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     if kind in (t.FLOAT, t.DOUBLE):
-        values = np.where(np.isnan(values), np.nan, values + 0.0).astype(values.dtype)  # one NaN, no negative zero
+        values = np.where(np.isnan(values), np.nan, values + 0.0).astype(
+            values.dtype
+        )  # one NaN, no negative zero
         values = values.view(np.int32 if kind == t.FLOAT else np.int64)
     return (method.of_long if values.dtype.itemsize == 8 else method.of_int)(values, seed)
 
@@ -195,7 +203,9 @@ def _decimals(vector: Vector, length: int, seed: Any, method: Any) -> Any:
         if not vector.is_narrow:
             vector = Vector(vector.dtype, pa.array(dk._unscaled(vector, length), t.LONG))
         array = vector.data
-        return method.of_long((array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), seed)
+        return method.of_long(
+            (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), seed
+        )
     texts = [_bytes(u) for u in dk._unscaled(vector, length)]
     offsets, raw = layout(pa.array(texts, t.BINARY))
     return method.of_bytes(raw, offsets[:-1], offsets[1:] - offsets[:-1], seed)

@@ -15,14 +15,23 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.case_mapping import lower
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.patterns import translate
-from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    COLUMN,
+    CallContext,
+    Function,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
 
 def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
     return ExecutionError(
-        f"INVALID_FORMAT.{kind}", f"The format is invalid: {pattern!r}. The escape character is not allowed to {what}."
+        f"INVALID_FORMAT.{kind}",
+        f"The format is invalid: {pattern!r}. The escape character is not allowed to {what}.",
     )
 
 
@@ -61,7 +70,9 @@ def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
 
 
 def _like_regex(tokens: tuple[str | None, ...], python: bool = False) -> str:
-    parts = [".*" if p is None else "." if p == "" else re.escape(p) if python else _quoted(p) for p in tokens]
+    parts = [
+        ".*" if p is None else "." if p == "" else re.escape(p) if python else _quoted(p) for p in tokens
+    ]
     return rf"(?s)\A{''.join(parts)}\Z" if python else rf"(?s)\A{''.join(parts)}\z"
 
 
@@ -103,7 +114,10 @@ def _like(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
-    lowered = [Vector(t.STRING, lower(a.array(context.num_rows), context)) if not a.is_scalar else a for a in args[:2]]
+    lowered = [
+        Vector(t.STRING, lower(a.array(context.num_rows), context)) if not a.is_scalar else a
+        for a in args[:2]
+    ]
     if args[1].is_scalar and args[1].data.is_valid:
         lowered[1] = Vector(t.STRING, lower(args[1].array(1), context)[0])
     if args[0].is_scalar:
@@ -160,7 +174,9 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
     pattern = translate(_constant(args[1], "The pattern of REGEXP_REPLACE"))
     by = _replacement(_constant(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
     if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and "\\" in by):
-        raise Unsupported("REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported.")
+        raise Unsupported(
+            "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported."
+        )
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
 
@@ -177,7 +193,9 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
             f"{plain.groups}, but got {group}.",
         )
     if plain.repeated_group or (plain.anchored_end and group == 0):
-        raise Unsupported("REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported.")
+        raise Unsupported(
+            "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported."
+        )
     array = args[0].array(context.num_rows)
     found = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
     return pc.if_else(pc.is_valid(array), pc.fill_null(found, ""), pa.scalar(None, t.STRING))
@@ -201,11 +219,19 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.split_pattern_regex(args[0].data, pattern=pattern.text, **options).cast(dtype)
 
 
-def _checked(kernel: Callable[..., Data], name: str, arity: tuple[int, int], catalyst: str, **options: Any) -> Function:
+def _checked(
+    kernel: Callable[..., Data], name: str, arity: tuple[int, int], catalyst: str, **options: Any
+) -> Function:
     result = options.pop("result", t.BOOL)
     kinds = options.pop("kinds", (t.STRING,))
     return Function(
-        name, kernel, accept(result, *kinds), catalyst=(catalyst,) if catalyst else (), arity=arity, coerce=cast_to(*kinds), **options
+        name,
+        kernel,
+        accept(result, *kinds),
+        catalyst=(catalyst,) if catalyst else (),
+        arity=arity,
+        coerce=cast_to(*kinds),
+        **options,
     )
 
 
@@ -257,11 +283,31 @@ register(
     _checked(_ilike, "ilike", (2, 3), "ILike", raises=ANSI_RAISES, check_values=_check_like),
     _checked(_rlike, "rlike", (2, 2), "RLike", check_values=_check_rlike, aliases=("regexp", "regexp_like")),
     _checked(
-        _regexp_replace, "regexp_replace", (3, 4), "RegExpReplace", check_values=_check_replace, result=t.STRING, kinds=(t.STRING, t.STRING, t.STRING, t.INT)
+        _regexp_replace,
+        "regexp_replace",
+        (3, 4),
+        "RegExpReplace",
+        check_values=_check_replace,
+        result=t.STRING,
+        kinds=(t.STRING, t.STRING, t.STRING, t.INT),
     ),
     _checked(
-        _regexp_extract, "regexp_extract", (2, 3), "RegExpExtract", check_values=_check_extract, result=t.STRING, kinds=(t.STRING, t.STRING, t.INT),
+        _regexp_extract,
+        "regexp_extract",
+        (2, 3),
+        "RegExpExtract",
+        check_values=_check_extract,
+        result=t.STRING,
+        kinds=(t.STRING, t.STRING, t.INT),
         raises=ANSI_RAISES,
     ),
-    _checked(_split, "split", (2, 3), "StringSplit", check_values=_check_split, result=pa.list_(t.STRING), kinds=(t.STRING, t.STRING, t.INT)),
+    _checked(
+        _split,
+        "split",
+        (2, 3),
+        "StringSplit",
+        check_values=_check_split,
+        result=pa.list_(t.STRING),
+        kinds=(t.STRING, t.STRING, t.INT),
+    ),
 )

@@ -17,7 +17,15 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.registry import ANSI_RAISES, CallContext, Function, accept, cast_to, register, same
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    CallContext,
+    Function,
+    accept,
+    cast_to,
+    register,
+    same,
+)
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -46,7 +54,9 @@ def _unary(fn: Callable[[Doubles], Any], domain: Callable[[Doubles], Any] | None
     return run
 
 
-def _binary(fn: Callable[[Doubles, Doubles], Any], domain: Callable[[Doubles, Doubles], Any] | None = None) -> Any:
+def _binary(
+    fn: Callable[[Doubles, Doubles], Any], domain: Callable[[Doubles, Doubles], Any] | None = None
+) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         left, right = (_doubles(a, context.num_rows) for a in args)
         mask = joint_mask(args, context.num_rows)
@@ -123,7 +133,13 @@ def _log(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any) -> Function:
     return Function(
-        name, kernel, _DOUBLE, catalyst=(catalyst,), arity=(count, count), coerce=cast_to(t.DOUBLE), **{"nullable": "always", **options}
+        name,
+        kernel,
+        _DOUBLE,
+        catalyst=(catalyst,),
+        arity=(count, count),
+        coerce=cast_to(t.DOUBLE),
+        **{"nullable": "always", **options},
     )
 
 
@@ -132,7 +148,13 @@ register(
     *(_entry(n, _unary(f, _above(limit)), c, nullable="always") for n, c, f, limit in _LOGS),
     # Catalyst's Logarithm has (base, value); log(x) has Euler's number as the base there
     Function(
-        "log", _log, _DOUBLE, catalyst=("Logarithm",), arity=(1, 2), nullable="always", coerce=cast_to(t.DOUBLE)
+        "log",
+        _log,
+        _DOUBLE,
+        catalyst=("Logarithm",),
+        arity=(1, 2),
+        nullable="always",
+        coerce=cast_to(t.DOUBLE),
     ),
     _entry("power", _binary(_power), "Pow", 2, nullable="any", aliases=("pow",)),
     _entry("atan2", _binary(lambda y, x: np.arctan2(y + 0.0, x + 0.0)), "Atan2", 2, nullable="any"),
@@ -150,7 +172,7 @@ register(
 )
 
 
-# --- integers and bits ----------------------------------------------------------------------------------------
+# --- integers and bits ----------------------------------------------------------------------------
 
 _FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
 
@@ -159,7 +181,9 @@ def _factorial(args: Sequence[Vector], context: CallContext) -> Data:
     values = numbers(args[0], context.num_rows)
     outside = (values < 0) | (values > 20)
     mask = joint_mask(args, context.num_rows)
-    return pa.array(_FACTORIALS[np.where(outside, 0, values)], mask=outside if mask is None else mask | outside)
+    return pa.array(
+        _FACTORIALS[np.where(outside, 0, values)], mask=outside if mask is None else mask | outside
+    )
 
 
 def _bits(kernel: Any) -> Any:
@@ -178,7 +202,9 @@ def _shift(op: str) -> Any:
             unsigned = values.astype(f"int{bits}").view(f"uint{bits}") >> distance.astype(f"uint{bits}")
             result = unsigned.view(f"int{bits}")
         elif op == "left":
-            result = (values.view(np.uint64) << distance.astype(np.uint64)).view(np.int64).astype(f"int{bits}")
+            result = (
+                (values.view(np.uint64) << distance.astype(np.uint64)).view(np.int64).astype(f"int{bits}")
+            )
         else:
             result = (values >> distance).astype(f"int{bits}")
         return pa.array(result, context.dtype, mask=joint_mask(args, n))
@@ -199,7 +225,9 @@ def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _one_integral(types: Sequence[pa.DataType]) -> pa.DataType:
     if any(dtype != types[0] or not t.is_integral(dtype) for dtype in types):
-        raise PlanError(f"bit operations need integers of one type, not {', '.join(map(t.spark_name, types))}")
+        raise PlanError(
+            f"bit operations need integers of one type, not {', '.join(map(t.spark_name, types))}"
+        )
     return types[0]
 
 
@@ -219,17 +247,30 @@ def _coerce_shift(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 def _bitwise(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
     count = 1 if name == "bitnot" else 2
     return Function(
-        name, _bits(kernel), _one_integral, catalyst=(catalyst,), arity=(count, count), coerce=_coerce_integral, symbol=symbol
+        name,
+        _bits(kernel),
+        _one_integral,
+        catalyst=(catalyst,),
+        arity=(count, count),
+        coerce=_coerce_integral,
+        symbol=symbol,
     )
 
 
 def _shifting(name: str, op: str, catalyst: str, symbol: str) -> Function:
-    return Function(name, _shift(op), _SHIFTED, catalyst=(catalyst,), arity=(2, 2), coerce=_coerce_shift, symbol=symbol)
+    return Function(
+        name, _shift(op), _SHIFTED, catalyst=(catalyst,), arity=(2, 2), coerce=_coerce_shift, symbol=symbol
+    )
 
 
 register(
     Function(
-        "factorial", _factorial, accept(t.LONG, t.INT), catalyst=("Factorial",), nullable="always", coerce=cast_to(t.INT)
+        "factorial",
+        _factorial,
+        accept(t.LONG, t.INT),
+        catalyst=("Factorial",),
+        nullable="always",
+        coerce=cast_to(t.INT),
     ),
     _bitwise("bitand", pc.bit_wise_and, "BitwiseAnd", "&"),
     _bitwise("bitor", pc.bit_wise_or, "BitwiseOr", "|"),
@@ -247,7 +288,7 @@ register(
 )
 
 
-# --- Catalyst's helpers ---------------------------------------------------------------------------------------
+# --- Catalyst's helpers ---------------------------------------------------------------------------
 
 
 def _unscaled_value(args: Sequence[Vector], context: CallContext) -> Data:
@@ -289,7 +330,9 @@ register(
     ),
     # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
     # mode TRY where nullOnOverflow. CheckOverflow(child, dataType, nullOnOverflow) is a Cast between decimals instead.
-    Function("make_decimal", _make_decimal, _given, catalyst=("MakeDecimal",), raises=ANSI_RAISES, encoded=True),
+    Function(
+        "make_decimal", _make_decimal, _given, catalyst=("MakeDecimal",), raises=ANSI_RAISES, encoded=True
+    ),
     Function("known_not_null", _identity, same, catalyst=("KnownNotNull",), nullable="never", encoded=True),
     Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
     Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),

@@ -35,7 +35,7 @@ def _nulls(array: pa.Array) -> Any:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else None
 
 
-# --- structs --------------------------------------------------------------------------------------------------
+# --- structs --------------------------------------------------------------------------------------
 
 
 def _field_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
@@ -65,7 +65,7 @@ def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.StructArray.from_arrays(parts, fields=list(context.dtype))
 
 
-# --- arrays ---------------------------------------------------------------------------------------------------
+# --- arrays ---------------------------------------------------------------------------------------
 
 
 def _element_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -110,7 +110,9 @@ def _element_at(args: Sequence[Vector], context: CallContext) -> Data:
     present = np.ones(n, np.bool_) if mask is None else ~mask
     outside = np.abs(index) > size
     if (present & ~outside & (index == 0)).any():
-        raise ExecutionError("INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0.")
+        raise ExecutionError(
+            "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
+        )
     if (present & outside).any() and context.mode is EvalMode.ANSI:
         raise ExecutionError("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", "The index is out of bounds of the array.")
     return _take(array, np.where(index > 0, index - 1, size + index), outside | ~present)
@@ -173,7 +175,7 @@ def _array(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.ListArray.from_arrays(offsets, stacked.take(pa.array(order)), type=context.dtype)
 
 
-# --- maps -----------------------------------------------------------------------------------------------------
+# --- maps -----------------------------------------------------------------------------------------
 
 
 def _value_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -203,7 +205,9 @@ def _map_part(keys: bool) -> Any:
         places = np.repeat(begins - bounds[:-1], sizes) + np.arange(int(bounds[-1]))
         child = (array.keys if keys else array.items).take(pa.array(places))
         mask = _nulls(array)
-        found = pa.ListArray.from_arrays(pa.array(bounds), child, mask=None if mask is None else pa.array(mask))
+        found = pa.ListArray.from_arrays(
+            pa.array(bounds), child, mask=None if mask is None else pa.array(mask)
+        )
         return found.cast(context.dtype)
 
     return run

@@ -40,7 +40,9 @@ class _Reader:
         self.repeated_group = False
 
     def fail(self, what: str) -> Unsupported:
-        return Unsupported(f"The regular expression {self.source!r} uses {what}, which the engine does not run as Java does.")
+        return Unsupported(
+            f"The regular expression {self.source!r} uses {what}, which the engine does not run as Java does."
+        )
 
     def peek(self) -> str:
         return self.source[self.at] if self.at < len(self.source) else ""
@@ -200,7 +202,12 @@ def translate(source: str, named_group: int | None = None) -> Pattern:
         text = f"(?P<g>{text})"
     if re.search(r"\r\$$|\\r\$$", source):
         raise reader.fail("an end anchor after a carriage return")
-    python = text.replace(r"\z", r"\Z").replace(r"\x{85}", "\x85").replace(r"\x{2028}", "\u2028").replace(r"\x{2029}", "\u2029")
+    python = (
+        text.replace(r"\z", r"\Z")
+        .replace(r"\x{85}", "\x85")
+        .replace(r"\x{2028}", "\u2028")
+        .replace(r"\x{2029}", "\u2029")
+    )
     literal = None if re.search(r"[\\.\[\]{}()*+?^$|]", source) else source
     empty = re.compile(python).search("") is not None
     return Pattern(text, reader.groups, empty, reader.anchored_end, literal, reader.repeated_group)

@@ -184,7 +184,7 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
     return data.take(column.indices)
 
 
-# --- type rules that many entries share -----------------------------------------------------------------------
+# --- type rules that many entries share -----------------------------------------------------------
 
 
 def fixed(dtype: pa.DataType) -> TypeRule:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.arithmetic import overflow
 from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
@@ -51,7 +51,11 @@ def _integers(data: Any, scale: int, even: bool, context: CallContext) -> Data:
     bits = context.dtype.bit_width
     if scale < (-19 if bits == 64 else -10):
         return pc.multiply(data, pa.scalar(0, data.type))
-    values = data.to_numpy(zero_copy_only=False) if not data.null_count else data.fill_null(0).to_numpy(zero_copy_only=False)
+    values = (
+        data.to_numpy(zero_copy_only=False)
+        if not data.null_count
+        else data.fill_null(0).to_numpy(zero_copy_only=False)
+    )
     wide = values.astype(object) if bits == 64 else values.astype(np.int64)
     unit = 10**-scale
     size = np.abs(wide)
@@ -92,7 +96,11 @@ def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
 def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> Data:
     out, source = context.dtype, vector.dtype
     if scale >= 0 and scale >= source.scale:
-        return dk.rescale(vector.data, source.scale, context) if vector.is_narrow else dk.to_wide(vector, context)
+        return (
+            dk.rescale(vector.data, source.scale, context)
+            if vector.is_narrow
+            else dk.to_wide(vector, context)
+        )
     if scale == 0 or (scale > 0 and scale <= source.scale):
         if vector.is_narrow and not even:
             return dk.rescale(vector.data, source.scale, context)
@@ -116,7 +124,12 @@ def _rounded(even: bool) -> Any:
             return pa.nulls(context.num_rows, context.dtype)
         scale = args[1].data.as_py() if len(args) > 1 else 0
         if t.is_decimal(context.dtype):
-            return _decimals(Vector(vector.dtype, vector.physical(context.num_rows)), scale, even, context)
+            try:
+                return _decimals(
+                    Vector(vector.dtype, vector.physical(context.num_rows)), scale, even, context
+                )
+            except ExecutionError as error:
+                raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", str(error)) from None
         array = vector.array(context.num_rows)
         kernel = _floats if t.is_fractional(context.dtype) else _integers
         return kernel(array, scale, even, context)
@@ -124,7 +137,7 @@ def _rounded(even: bool) -> Any:
     return run
 
 
-# --- CEIL and FLOOR -------------------------------------------------------------------------------------------
+# --- CEIL and FLOOR -------------------------------------------------------------------------------
 
 
 def _whole_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -152,7 +165,9 @@ def _whole(up: bool) -> Any:
         data = vector.array(context.num_rows)
         values = (np.ceil if up else np.floor)(data.to_numpy(zero_copy_only=False))
         mask = np.asarray(data.is_null().to_numpy(zero_copy_only=False))
-        inside = np.abs(values) < 2.0**63
+        inside = (values >= -(2.0**63)) & (values < 2.0**63)
+        if context.mode is EvalMode.ANSI and (~inside & ~mask & ~np.isnan(values)).any():
+            raise overflow(t.LONG)
         with np.errstate(invalid="ignore"):
             exact = np.where(inside, values, 0).astype(np.int64)
         exact = np.where(values >= 2.0**63, 2**63 - 1, np.where(values <= -(2.0**63), -(2**63), exact))
@@ -179,7 +194,7 @@ def _coerce_round(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _exact(types: Sequence[pa.DataType]) -> bool:
-    return not t.is_integral(types[0])
+    return t.is_fractional(types[0]) or (t.is_decimal(types[0]) and types[0].precision < 38)
 
 
 def _round_entry(name: str, even: bool, catalyst: str) -> Function:
@@ -199,12 +214,25 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
     )
 
 
+def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...]) -> Function:
+    return Function(
+        name,
+        _whole(up),
+        _whole_type,
+        catalyst=(catalyst,),
+        nullable="always",
+        raises=ANSI_RAISES,
+        safe_for=lambda types: types[0] != t.DOUBLE,
+        encoded=True,
+        coerce=_coerce_whole,
+        aliases=aliases,
+    )
+
+
 register(
     _round_entry("round", False, "Round"),
     _round_entry("bround", True, "BRound"),
     # ceil(x, scale) is Catalyst's RoundCeil and is declined; children of Ceil are double, bigint or decimal
-    Function(
-        "ceil", _whole(True), _whole_type, catalyst=("Ceil",), encoded=True, coerce=_coerce_whole, aliases=("ceiling",)
-    ),
-    Function("floor", _whole(False), _whole_type, catalyst=("Floor",), encoded=True, coerce=_coerce_whole),
+    _whole_entry("ceil", True, "Ceil", ("ceiling",)),
+    _whole_entry("floor", False, "Floor", ()),
 )

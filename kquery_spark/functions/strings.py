@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import CallContext, Coercion, Function, TypeRule, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    CallContext,
+    Coercion,
+    Function,
+    TypeRule,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.functions.text import Characters, build, gather, layout, null_mask
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -31,16 +39,18 @@ def _text_or_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 def numbers(vector: Vector, length: int) -> Int64s:
     """An integer argument as int64, one a row (0 where NULL)."""
     array = vector.array(length)
-    return np.asarray((array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(
+        (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), np.int64
+    )
 
 
 def joint_mask(args: Sequence[Vector], length: int) -> Any:
     """True where some argument is NULL, or None."""
-    masks = [null_mask(a.array(length)) for a in args if a.null_count]
+    masks: list[Any] = [null_mask(a.array(length)) for a in args if a.null_count]
     return np.logical_or.reduce(masks) if masks else None
 
 
-# --- lengths --------------------------------------------------------------------------------------------------
+# --- lengths --------------------------------------------------------------------------------------
 
 
 def _length(args: Sequence[Vector], context: CallContext) -> Data:
@@ -56,7 +66,7 @@ def _bit_length(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.multiply(pc.binary_length(args[0].data), pa.scalar(8, t.INT))
 
 
-# --- slices ---------------------------------------------------------------------------------------------------
+# --- slices ---------------------------------------------------------------------------------------
 
 
 def _window(size: Int64s, position: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
@@ -89,7 +99,9 @@ def _right(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     count = numbers(args[1], n)
     array = args[0].array(n)
-    return _slice(array, np.where(count > 0, -count, 1), np.where(count > 0, _INT_MAX, 0), joint_mask(args, n))
+    return _slice(
+        array, np.where(count > 0, -count, 1), np.where(count > 0, _INT_MAX, 0), joint_mask(args, n)
+    )
 
 
 def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
@@ -108,7 +120,7 @@ def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
-# --- joining and repeating ------------------------------------------------------------------------------------
+# --- joining and repeating ------------------------------------------------------------------------
 
 
 def _concat(args: Sequence[Vector], context: CallContext) -> Data:
@@ -137,7 +149,9 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     if len(parts) == 1:
         joined = pc.fill_null(parts[0].array(n), "")
         return pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
-    joined = pc.binary_join_element_wise(*[p.array(n) for p in parts], separator.array(n), null_handling="skip")
+    joined = pc.binary_join_element_wise(
+        *[p.array(n) for p in parts], separator.array(n), null_handling="skip"
+    )
     if separator.null_count:
         joined = pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
     return joined
@@ -147,7 +161,9 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     count = args[1].data
     clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
     found = pc.binary_repeat(args[0].data, clipped)
-    if isinstance(found, pa.Array) and found.buffers()[2] is None:  # Arrow forgets the buffer of only empty strings
+    if (
+        isinstance(found, pa.Array) and found.buffers()[2] is None
+    ):  # Arrow forgets the buffer of only empty strings
         return build(np.zeros(len(found) + 1, np.int64), np.zeros(0, np.uint8), null_mask(found))
     return found
 
@@ -182,7 +198,7 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
-# --- searching and replacing ----------------------------------------------------------------------------------
+# --- searching and replacing ----------------------------------------------------------------------
 
 
 def _find(array: pa.Array, needle: str, mask: Any) -> pa.Array:
@@ -289,7 +305,7 @@ def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(one, args, context)
 
 
-# --- characters -----------------------------------------------------------------------------------------------
+# --- characters -----------------------------------------------------------------------------------
 
 
 def _ascii(args: Sequence[Vector], context: CallContext) -> Data:
@@ -374,7 +390,9 @@ def _entry(
     targets = tuple(a for a in allowed if isinstance(a, pa.DataType))
     rule = accept(result, *allowed)
     casts = coerce or (cast_to(*targets) if len(targets) == len(allowed) else _text_or_binary)
-    return Function(name, kernel, rule, catalyst=(catalyst,) if catalyst else (), arity=counts, coerce=casts, **options)
+    return Function(
+        name, kernel, rule, catalyst=(catalyst,) if catalyst else (), arity=counts, coerce=casts, **options
+    )
 
 
 def _first(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -393,7 +411,14 @@ register(
     _entry("bit_length", _bit_length, _I, "BitLength", (stringy,)),
     # Catalyst's Substring always has three children; substr(s, p) has Int.MaxValue as the third
     _entry(
-        "substring", _substring, _first, "Substring", (stringy, _I, _I), (2, 3), _coerce_substring, aliases=("substr",)
+        "substring",
+        _substring,
+        _first,
+        "Substring",
+        (stringy, _I, _I),
+        (2, 3),
+        _coerce_substring,
+        aliases=("substr",),
     ),
     # LEFT and RIGHT reach the importer as Substring and If(... Substring)
     _entry("left", _left, _first, "", (stringy, _I), coerce=_coerce_substring),
@@ -411,7 +436,9 @@ register(
     _entry("lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3)),
     _entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3)),
     _entry("instr", _instr, _I, "StringInstr", (_S, _S)),
-    _entry("locate", _locate, _I, "StringLocate", (_S, _S, _I), (2, 3), nullable="any", aliases=("position",)),
+    _entry(
+        "locate", _locate, _I, "StringLocate", (_S, _S, _I), (2, 3), nullable="any", aliases=("position",)
+    ),
     _entry("replace", _replace, _S, "StringReplace", (_S, _S, _S), (2, 3)),
     _entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S)),
     _entry("contains", _contains, t.BOOL, "Contains", (_S, _S)),
@@ -426,7 +453,9 @@ register(
         _S,
         "Hex",
         (lambda dtype: stringy(dtype) or dtype == t.LONG,),
-        coerce=lambda types: [t.LONG if t.is_numeric(types[0]) else types[0] if stringy(types[0]) else t.STRING],
+        coerce=lambda types: [
+            t.LONG if t.is_numeric(types[0]) else types[0] if stringy(types[0]) else t.STRING
+        ],
     ),
     # Catalyst's failOnError is false for the SQL function; to_binary(..., 'hex') is not this entry
     _entry("unhex", _unhex, t.BINARY, "Unhex", nullable="always"),

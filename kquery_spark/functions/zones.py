@@ -110,6 +110,18 @@ def to_local(instants: Int64s, tz: str) -> Int64s:
     return np.asarray(instants + offsets(instants, tz))
 
 
+def near(local: Int64s, instants: Int64s, tz: str) -> Int64s:
+    """The instants of wall-clock times computed from ``instants``: their offset is kept where it is still valid.
+
+    That is ``ZonedDateTime.ofLocal`` with a preferred offset, as truncation and adding days or months use it.
+    """
+    offset = offsets(instants, tz)
+    kept = np.asarray(local - offset)
+    if fixed_offset(tz) is not None:
+        return kept
+    return np.where(offsets(kept, tz) == offset, kept, to_instants(local, tz))
+
+
 def to_instants(local: Int64s, tz: str) -> Int64s:
     """The instant of each wall-clock time, as ``ZonedDateTime.ofLocal`` finds it.
 

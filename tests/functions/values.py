@@ -63,7 +63,8 @@ FLOATS = Arg(
     ),
 )
 PRINTED_FLOATS = Arg(
-    t.FLOAT, tuple(x for x in FLOATS.values if x == 0 or (abs(x) > 1.2e-38 and not 2.0**25 < abs(x) < math.inf))
+    t.FLOAT,
+    tuple(x for x in FLOATS.values if x == 0 or (abs(x) > 1.2e-38 and not 2.0**25 < abs(x) < math.inf)),
 )
 SHORT_DOUBLES = Arg(
     t.DOUBLE, (0.0, -0.0, 1.0, -1.0, 2.0, -2.5, 0.5, 3.7, 1e300, math.nan, math.inf, -math.inf)

@@ -29,7 +29,7 @@ def packed(values: Any, dtype: pa.DataType, mask: Any) -> pa.Array:
     return pa.array(np.asarray(values).astype(storage, copy=False), mask=mask).view(dtype)
 
 
-# --- text to date and timestamp -------------------------------------------------------------------------------
+# --- text to date and timestamp -------------------------------------------------------------------
 
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 
@@ -91,7 +91,36 @@ _STAMP = re.compile(
 _JUST_TIME = re.compile(r"T?[0-9]{1,2}:[0-9:.]*.*|T[0-9].*", re.DOTALL)
 _REGION = re.compile(r"[A-Za-z]+/[A-Za-z_/+\-0-9]+")
 _SHORT_ZONES = frozenset(
-    "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT EST HST IET IST JST MIT MST NET NST PLT PNT PRT PST SST VST".split()
+    [
+        "ACT",
+        "AET",
+        "AGT",
+        "ART",
+        "AST",
+        "BET",
+        "BST",
+        "CAT",
+        "CNT",
+        "CST",
+        "CTT",
+        "EAT",
+        "ECT",
+        "EST",
+        "HST",
+        "IET",
+        "IST",
+        "JST",
+        "MIT",
+        "MST",
+        "NET",
+        "NST",
+        "PLT",
+        "PNT",
+        "PRT",
+        "PST",
+        "SST",
+        "VST",
+    ]
 )
 _OFFSET = re.compile(
     r"([+-])(?:([0-9]{1,2})(\b)(\b)|([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?|([0-9]{2})([0-9]{2})([0-9]{2})?)"
@@ -191,7 +220,7 @@ def _string_ntz(vector: Vector, context: CallContext) -> Data:
     return parse(vector, context, _REGULAR_STAMP, fast, lambda s: parse_timestamp(s, None))
 
 
-# --- to text --------------------------------------------------------------------------------------------------
+# --- to text --------------------------------------------------------------------------------------
 
 
 @cast_rule("date", "string")
@@ -212,7 +241,7 @@ def _ntz_string(vector: Vector, context: CallContext) -> Data:
     return civil.timestamp_strings(local, mask)
 
 
-# --- among themselves -----------------------------------------------------------------------------------------
+# --- among themselves -----------------------------------------------------------------------------
 
 
 @cast_rule("date", "timestamp")
@@ -256,7 +285,7 @@ def _timestamp_timestamp(vector: Vector, context: CallContext) -> Data:
     return vector.data.view(context.dtype)  # the same instants, shown in another zone
 
 
-# --- numbers --------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 @cast_rule("timestamp", "integral")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, walk
 from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
@@ -65,6 +65,8 @@ class Program:
                 return lambda batch, memo: vector
             case Call(function="and" | "or"):
                 return self._connective(expr)
+            case Call(function="coalesce") if any(can_raise(a) for a in expr.args[1:]):
+                return self._coalesce(expr)
             case Call():
                 return self._call(expr)
             case Cast():
@@ -85,9 +87,20 @@ class Program:
     def _call(self, expr: Call) -> Step:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
         steps = [self._compile(a) for a in expr.args]
+        # Spark does not look at the second argument of a row whose first is NULL, so that must not raise either
+        guarded = (
+            entry.nullable == "any" and any(can_raise(a) for a in expr.args[1:]) and expr.args[0].nullable
+        )
 
         def run(batch: Batch, memo: Memo) -> Vector:
-            args = [s(batch, memo) for s in steps]
+            try:
+                args = [s(batch, memo) for s in steps]
+            except ExecutionError:
+                if not guarded:
+                    raise
+                args = [steps[0](batch, memo)]
+                present = pc.is_valid(args[0].physical(batch.num_rows))
+                args += [on_rows(s, batch, present, memo) for s in steps[1:]]
             return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
 
         return run
@@ -115,6 +128,24 @@ class Program:
             still_open = pc.fill_null(first.data if is_and else pc.invert(first.data), True)
             second = on_rows(right, batch, still_open, memo)
             return Vector(t.BOOL, combine(first.data, second.data))
+
+        return run
+
+    def _coalesce(self, expr: Call) -> Step:
+        """COALESCE whose later arguments can raise: each sees only the rows that are still NULL."""
+        dtype = expr.dtype
+        steps = [self._compile(a) for a in expr.args]
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            tests, values = [], []
+            missing = pa.array(np.ones(batch.num_rows, np.bool_))
+            for step in steps:
+                value = on_rows(step, batch, missing, memo)
+                present = pc.and_(missing, pc.is_valid(value.physical(batch.num_rows)))
+                tests.append(present)
+                values.append(value)
+                missing = pc.and_not(missing, present)
+            return _choose(tests, values, Vector(dtype, pa.scalar(None, dtype)), dtype, batch.num_rows)
 
         return run
 

@@ -21,7 +21,21 @@ for tz in ZONES:
         CASES.append(c("timestamp_add_interval", stamps, v.INTERVALS, sql="{0} + {1}", tz=tz))
         CASES.append(c("subtract_timestamps", stamps, stamps, sql="{0} - {1}", tz=tz))
     CASES.append(c("months_between", v.TIMESTAMPS, v.TIMESTAMPS, tz=tz))
-    for level in ("year", "quarter", "MON", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nope", "dd", "yy"):
+    for level in (
+        "year",
+        "quarter",
+        "MON",
+        "week",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "millisecond",
+        "microsecond",
+        "nope",
+        "dd",
+        "yy",
+    ):
         CASES.append(c("date_trunc", text(level), v.TIMESTAMPS, tz=tz))
 CASES += [
     c("date_add", v.DATES, STEPS), c("date_sub", v.DATES, STEPS), c("date_add", v.DATES, v.SHORTS), c("datediff", v.WIDE_DATES, v.DATES),
@@ -38,5 +52,12 @@ CASES += [c(name, MICROS) for name in ("timestamp_seconds", "timestamp_millis", 
 CASES += [c("timestamp_seconds", v.INTS)]
 YM = "make_ym_interval(0, {1})"
 for tz in ZONES[:2]:
-    CASES += [c("timestamp_add_months", stamps, MONTHS, sql=f"{{0}} + {YM}", tz=tz) for stamps in (v.TIMESTAMPS, v.NTZ)]
-CASES += [c("add_months", v.DATES, MONTHS, sql=f"{{0}} + {YM}"), c("add", v.INTERVALS, v.INTERVALS, sql="{0} + {1}"), c("subtract", v.INTERVALS, v.INTERVALS, sql="{0} - {1}")]
+    CASES += [
+        c("timestamp_add_months", stamps, MONTHS, sql=f"{{0}} + {YM}", tz=tz)
+        for stamps in (v.TIMESTAMPS, v.NTZ)
+    ]
+CASES += [
+    c("add_months", v.DATES, MONTHS, sql=f"{{0}} + {YM}"),
+    c("add", v.INTERVALS, v.INTERVALS, sql="{0} + {1}"),
+    c("subtract", v.INTERVALS, v.INTERVALS, sql="{0} - {1}"),
+]

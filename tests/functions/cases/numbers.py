@@ -12,7 +12,29 @@ CASES: list[Case] = []
 D, ANGLES = v.DOUBLES, v.DOUBLES
 for name in ("sqrt", "rint", "signum"):
     CASES.append(c(name, D))
-for name in ("cbrt", "exp", "expm1", "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "sinh", "cosh", "tanh", "degrees", "radians", "ln", "log2", "log10", "log1p"):
+for name in (
+    "cbrt",
+    "exp",
+    "expm1",
+    "sin",
+    "cos",
+    "tan",
+    "cot",
+    "sec",
+    "csc",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "degrees",
+    "radians",
+    "ln",
+    "log2",
+    "log10",
+    "log1p",
+):
     CASES.append(c(name, D, ulps=2))
 CASES += [
     c("log", D, ulps=2), c("log", v.SHORT_DOUBLES, v.SHORT_DOUBLES, ulps=2), c("power", v.SHORT_DOUBLES, v.SHORT_DOUBLES, ulps=2), c("power", D, Arg(t.DOUBLE, (2.0, 0.5, 0.0, -1.0, 3.0)), ulps=2),
@@ -21,12 +43,25 @@ CASES += [
 ]  # fmt: skip
 SHIFTS = Arg(t.INT, (0, 1, 5, 31, 32, 33, 63, 64, -1, -33))
 for ints in (v.BYTES, v.SHORTS, v.INTS, v.LONGS):
-    CASES += [c("bitand", ints, ints, sql="{0} & {1}"), c("bitor", ints, ints, sql="{0} | {1}"), c("bitxor", ints, ints, sql="{0} ^ {1}"), c("bitnot", ints, sql="~{0}"), c("bit_count", ints)]
+    CASES += [
+        c("bitand", ints, ints, sql="{0} & {1}"),
+        c("bitor", ints, ints, sql="{0} | {1}"),
+        c("bitxor", ints, ints, sql="{0} ^ {1}"),
+        c("bitnot", ints, sql="~{0}"),
+        c("bit_count", ints),
+    ]
 for ints in (v.INTS, v.LONGS):
     CASES += [c(f"shift{k}", ints, SHIFTS) for k in ("left", "right", "rightunsigned")]
 for name in ("round", "bround"):
     for source in (v.BYTES, v.SHORTS, v.INTS, v.LONGS):
-        CASES += [c(name, source), *(c(name, source, integer(k), ansi=ansi) for k in (2, -1, -2, -10, -19, -25) for ansi in (True, False))]
+        CASES += [
+            c(name, source),
+            *(
+                c(name, source, integer(k), ansi=ansi)
+                for k in (2, -1, -2, -10, -19, -25)
+                for ansi in (True, False)
+            ),
+        ]
     for source in (v.PRINTED_FLOATS, v.PRINTED_DOUBLES):
         CASES += [c(name, source), *(c(name, source, integer(k)) for k in (0, 1, 2, 3, 5, -1, -2, 10, 25))]
     for source in v.DECIMALS:
@@ -37,11 +72,20 @@ for name, symbol in (("add", "+"), ("subtract", "-"), ("multiply", "*"), ("mod",
     for source in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES):
         sql = f"{{0}} {symbol} {{1}}" if symbol else ""
         CASES += [c(name, source, source, sql=sql), c(name, source, source, sql=sql, ansi=False)]
-    for left, right in ((v.DEC, v.DEC), (v.DEC, v.DEC12), (v.DEC18, v.DEC18_6), (v.DEC20, v.DEC38), (v.DEC38_0, v.DEC38_38), (v.DEC38, v.DEC38)):
+    for left, right in (
+        (v.DEC, v.DEC),
+        (v.DEC, v.DEC12),
+        (v.DEC18, v.DEC18_6),
+        (v.DEC20, v.DEC38),
+        (v.DEC38_0, v.DEC38_38),
+        (v.DEC38, v.DEC38),
+    ):
         CASES += [c(name, left, right, sql=sql), c(name, left, right, sql=sql, ansi=False)]
 for name in ("try_add", "try_subtract", "try_multiply"):
     for source in (v.INTS, v.LONGS, v.DEC38):
-        CASES.append(c(name.removeprefix("try_"), source, source, sql=f"{name}({{0}}, {{1}})", mode=EvalMode.TRY))
+        CASES.append(
+            c(name.removeprefix("try_"), source, source, sql=f"{name}({{0}}, {{1}})", mode=EvalMode.TRY)
+        )
 CASES += [
     c("divide", v.DOUBLES, v.DOUBLES, sql="{0} / {1}"), c("divide", v.DOUBLES, v.DOUBLES, sql="{0} / {1}", ansi=False), c("divide", v.DOUBLES, v.DOUBLES, sql="try_divide({0}, {1})", mode=EvalMode.TRY),
     *(c("divide", a, b, sql="{0} / {1}", ansi=ansi) for a, b in ((v.DEC, v.DEC), (v.DEC18, v.DEC18_6), (v.DEC38, v.DEC38), (v.DEC12, v.DEC5_5)) for ansi in (True, False)),
@@ -50,9 +94,26 @@ CASES += [
     *(c("abs", a, ansi=ansi) for a in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38) for ansi in (True, False)),
 ]  # fmt: skip
 for flat in FLAT:
-    for name, symbol in (("eq", "="), ("lt", "<"), ("lteq", "<="), ("gt", ">"), ("gteq", ">="), ("eq_null_safe", "<=>"), ("neq", "<>")):
+    for name, symbol in (
+        ("eq", "="),
+        ("lt", "<"),
+        ("lteq", "<="),
+        ("gt", ">"),
+        ("gteq", ">="),
+        ("eq_null_safe", "<=>"),
+        ("neq", "<>"),
+    ):
         CASES.append(c(name, flat, flat, sql=f"{{0}} {symbol} {{1}}"))
     CASES += [c("isnull", flat, sql="{0} is null"), c("isnotnull", flat, sql="{0} is not null")]
 for left, right in ((v.DEC, v.DEC12), (v.DEC18, v.DEC38), (v.DEC5_5, v.DEC20)):
-    CASES += [c(name, left, right, sql=f"{{0}} {symbol} {{1}}") for name, symbol in (("eq", "="), ("lt", "<"), ("gteq", ">="))]
-CASES += [c("isnan", v.DOUBLES), c("isnan", v.FLOATS), c("and", v.BOOLS, v.BOOLS, sql="{0} and {1}"), c("or", v.BOOLS, v.BOOLS, sql="{0} or {1}"), c("not", v.BOOLS, sql="not {0}")]
+    CASES += [
+        c(name, left, right, sql=f"{{0}} {symbol} {{1}}")
+        for name, symbol in (("eq", "="), ("lt", "<"), ("gteq", ">="))
+    ]
+CASES += [
+    c("isnan", v.DOUBLES),
+    c("isnan", v.FLOATS),
+    c("and", v.BOOLS, v.BOOLS, sql="{0} and {1}"),
+    c("or", v.BOOLS, v.BOOLS, sql="{0} or {1}"),
+    c("not", v.BOOLS, sql="not {0}"),
+]

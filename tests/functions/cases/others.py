@@ -17,12 +17,34 @@ from tests.functions.parity import Arg, Case, integer, text
 CASES: list[Case] = []
 for flat in (*FLAT, v.SHORTS, v.DEC38_38, v.DEC18):
     CASES += [c("hash", flat), c("xxhash64", flat)]
-LONG_TEXTS = Arg(t.STRING, tuple("abcdefghijklmnopqrstuvwxyzé" * 5)[:0] + tuple(("abcdefghijklmnopqrstuvwxyzé0123456789" * 4)[:n] for n in range(120)))
-CASES += [c("hash", LONG_TEXTS), c("xxhash64", LONG_TEXTS), c("hash", v.INTS, v.STRINGS, v.DOUBLES), c("xxhash64", v.LONGS, v.STRINGS, v.DEC)]
-CASES += [c("md5", v.BINARIES), c("sha1", v.BINARIES), c("crc32", v.BINARIES), c("sha2", v.BINARIES, Arg(t.INT, (0, 224, 256, 384, 512, 1, -1))), c("sha2", v.BINARIES, integer(256))]
+LONG_TEXTS = Arg(
+    t.STRING,
+    tuple("abcdefghijklmnopqrstuvwxyzé" * 5)[:0]
+    + tuple(("abcdefghijklmnopqrstuvwxyzé0123456789" * 4)[:n] for n in range(120)),
+)
+CASES += [
+    c("hash", LONG_TEXTS),
+    c("xxhash64", LONG_TEXTS),
+    c("hash", v.INTS, v.STRINGS, v.DOUBLES),
+    c("xxhash64", v.LONGS, v.STRINGS, v.DEC),
+]
+CASES += [
+    c("md5", v.BINARIES),
+    c("sha1", v.BINARIES),
+    c("crc32", v.BINARIES),
+    c("sha2", v.BINARIES, Arg(t.INT, (0, 224, 256, 384, 512, 1, -1))),
+    c("sha2", v.BINARIES, integer(256)),
+]
 
 POINT = pa.struct([("x", t.INT), ("name", t.STRING), ("d", t.decimal(10, 2))])
-STRUCTS = Arg(POINT, ({"x": 1, "name": "a", "d": Decimal("1.50")}, {"x": None, "name": "", "d": None}, {"x": -3, "name": None, "d": Decimal("-99999999.99")}))
+STRUCTS = Arg(
+    POINT,
+    (
+        {"x": 1, "name": "a", "d": Decimal("1.50")},
+        {"x": None, "name": "", "d": None},
+        {"x": -3, "name": None, "d": Decimal("-99999999.99")},
+    ),
+)
 ARRAYS = Arg(pa.list_(t.LONG), ([], [1], [1, 2, 3], [None], [5, None, 5], [None, 2], list(range(20))))
 TEXT_ARRAYS = Arg(pa.list_(t.STRING), ([], ["a"], ["a", None, "é"], [None, None]))
 DOUBLE_ARRAYS = Arg(pa.list_(t.DOUBLE), ([], [0.0], [-0.0, float("nan")], [1.5, None]))
@@ -31,10 +53,15 @@ PLACES = Arg(t.INT, (0, 1, 2, -1, -3, 5, 2**31 - 1))
 
 
 def _field(place: int) -> Any:
-    return lambda args, mode, tz: Call.of("get_struct_field", args[0], Literal(place, t.INT), mode=mode, tz=tz)
+    return lambda args, mode, tz: Call.of(
+        "get_struct_field", args[0], Literal(place, t.INT), mode=mode, tz=tz
+    )
 
 
-CASES += [c("get_struct_field", STRUCTS, sql=f"{{0}}.{name}", build=_field(i), check_nullable=True) for i, name in enumerate(("x", "name", "d"))]
+CASES += [
+    c("get_struct_field", STRUCTS, sql=f"{{0}}.{name}", build=_field(i), check_nullable=True)
+    for i, name in enumerate(("x", "name", "d"))
+]
 CASES += [
     c("named_struct", text("a"), v.INTS, text("b"), v.STRINGS), c("named_struct", text("d"), v.DEC), c("array", v.INTS, v.INTS), c("array", v.STRINGS), c("array", v.DEC, v.DEC),
     *(c("get_array_item", a, PLACES, sql="{0}[{1}]", ansi=ansi) for a in (ARRAYS, TEXT_ARRAYS) for ansi in (True, False)),

@@ -52,7 +52,9 @@ PATTERNS = (
 CASES += [c("like", S, text(p), sql="{0} like {1}") for p in PATTERNS]
 CASES += [c("like", S, Arg(t.STRING, PATTERNS), sql="{0} like {1}")]
 CASES += [c("like", S, Arg(t.STRING, ("a\\", "\\a", "%")), sql="{0} like {1}")]
-CASES += [c("like", S, text(p), text("#"), sql="{0} like {1} escape {2}") for p in ("a#%b%", "%#_%", "##", "%")]
+CASES += [
+    c("like", S, text(p), text("#"), sql="{0} like {1} escape {2}") for p in ("a#%b%", "%#_%", "##", "%")
+]
 CASES += [c("ilike", S, text(p), sql="{0} ilike {1}") for p in ("ABC", "a%", "%É%", "straSSe", "%ΣΑΣ", "_B%")]
 CASES += [c("ilike", S, W, sql="{0} ilike {1}")]
 REGEXES = (
@@ -62,14 +64,52 @@ REGEXES = (
 CASES += [c("rlike", S, text(p), sql="{0} rlike {1}") for p in REGEXES]
 CASES += [
     c("regexp_replace", S, text(p), text(r))
-    for p, r in (("a+", "x"), ("[aeiou]", ""), ("(\\w)(\\w)", "$2$1"), ("\\s+", "\\$"), ("\\d", "<$0>"), (",", "\\\\"), ("b.n", "é"), ("\\W", "_"), ("a", "$0$0"))
+    for p, r in (
+        ("a+", "x"),
+        ("[aeiou]", ""),
+        ("(\\w)(\\w)", "$2$1"),
+        ("\\s+", "\\$"),
+        ("\\d", "<$0>"),
+        (",", "\\\\"),
+        ("b.n", "é"),
+        ("\\W", "_"),
+        ("a", "$0$0"),
+    )
 ]
 CASES += [
     c("regexp_extract", S, text(p), integer(i))
-    for p, i in (("(\\w+)@(\\w+)", 1), ("(\\w+)@(\\w+)", 2), ("(\\w+)@(\\w+)", 0), ("(a)|(b)", 2), ("([A-Z]) ?", 1), ("x=(\\d)", 1), ("^(\\w+)\\s?.*$", 1), (".+", 0), ("a(b)?", 1))
+    for p, i in (
+        ("(\\w+)@(\\w+)", 1),
+        ("(\\w+)@(\\w+)", 2),
+        ("(\\w+)@(\\w+)", 0),
+        ("(a)|(b)", 2),
+        ("([A-Z]) ?", 1),
+        ("x=(\\d)", 1),
+        ("^(\\w+)\\s?.*$", 1),
+        (".+", 0),
+        ("a(b)?", 1),
+    )
 ]
 CASES += [c("regexp_extract", S, text("(a)(b)"))]
 CASES += [c("split", S, text(p)) for p in (",", " ", "a", "ab", "\\s+", "[.,]", "\\.", "é", "aa", "X|,")]
-CASES += [c("split", S, text(p), integer(n)) for p, n in ((",", 2), (" ", 1), ("a", 3), ("\\s+", 2), ("a", 0), ("a", -5), ("[ab]", 3))]
+CASES += [
+    c("split", S, text(p), integer(n))
+    for p, n in ((",", 2), (" ", 1), ("a", 3), ("\\s+", 2), ("a", 0), ("a", -5), ("[ab]", 3))
+]
 
-FLAT = (v.BOOLS, v.BYTES, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38, v.STRINGS, v.BINARIES, v.DATES, v.TIMESTAMPS, v.NTZ, v.INTERVALS)
+FLAT = (
+    v.BOOLS,
+    v.BYTES,
+    v.INTS,
+    v.LONGS,
+    v.FLOATS,
+    v.DOUBLES,
+    v.DEC,
+    v.DEC38,
+    v.STRINGS,
+    v.BINARIES,
+    v.DATES,
+    v.TIMESTAMPS,
+    v.NTZ,
+    v.INTERVALS,
+)
