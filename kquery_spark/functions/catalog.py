@@ -13,6 +13,7 @@ from kquery_spark.functions import math_functions as _math
 from kquery_spark.functions import nested as _nested
 from kquery_spark.functions import rounding as _rounding
 from kquery_spark.functions import strings as _strings
+from kquery_spark.functions import unscaled as _unscaled
 
 del (
     _aggregates,
@@ -26,4 +27,4 @@ del (
     _matching,
     _math,
 )
-del _nested, _rounding, _strings
+del _nested, _rounding, _strings, _unscaled

@@ -291,14 +291,6 @@ register(
 # --- Catalyst's helpers ---------------------------------------------------------------------------
 
 
-def _unscaled_value(args: Sequence[Vector], context: CallContext) -> Data:
-    (vector,) = args
-    if vector.is_narrow:
-        return vector.data
-    found = pa.array(dk._unscaled(vector, context.num_rows), t.LONG)
-    return found[0] if vector.is_scalar else found
-
-
 def _make_decimal(args: Sequence[Vector], context: CallContext) -> Data:
     return dk.check_range(args[0].data, context)
 
@@ -320,14 +312,6 @@ def _normalize(args: Sequence[Vector], context: CallContext) -> Data:
 _FRACTIONAL = accept(same, t.is_fractional)
 
 register(
-    # UnscaledValue(decimal of at most 18 digits): bigint
-    Function(
-        "unscaled_value",
-        _unscaled_value,
-        accept(t.LONG, lambda dtype: t.is_decimal(dtype) and dtype.precision <= 18),
-        catalyst=("UnscaledValue",),
-        encoded=True,
-    ),
     # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
     # mode TRY where nullOnOverflow. CheckOverflow(child, dataType, nullOnOverflow) is a Cast between decimals instead.
     Function(

@@ -94,7 +94,7 @@ def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
 
 
 def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> Data:
-    out, source = context.dtype, vector.dtype
+    source = vector.dtype
     if scale >= 0 and scale >= source.scale:
         return (
             dk.rescale(vector.data, source.scale, context)
