@@ -27,7 +27,11 @@ class Jvm:
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
         self._java = gateway.jvm.java
+        # py4j asks the JVM for every part of a dotted name, each time: keep what is used often.
         self._handles = self._java.lang.invoke.MethodHandles
+        self._proxies = self._java.lang.invoke.MethodHandleProxies
+        self._object = self._java.lang.Object
+        self._class = self._java.lang.Class
         self._lookup = self._handles.publicLookup()
         self._loader = self._java.lang.Thread.currentThread().getContextClassLoader()
         self._classes: dict[str, Any] = {}
@@ -39,23 +43,26 @@ class Jvm:
             return self._java.lang.Integer.TYPE
         found = self._classes.get(name)
         if found is None:
-            found = self._java.lang.Class.forName(name, True, self._loader)
+            found = self._class.forName(name, True, self._loader)
             self._classes[name] = found
         return found
 
     def handle(self, cls: str, name: str, *parameters: str) -> Any:
         """The method handle of a public method; the receiver is its first argument."""
-        return self._lookup.unreflect(self.cls(cls).getMethod(name, self._class_array(*parameters)))
+        key = ("handle", cls, name, *parameters)
+        found = self._functions.get(key)
+        if found is None:
+            method = self.cls(cls).getMethod(name, self._class_array(*parameters))
+            found = self._functions[key] = self._lookup.unreflect(method)
+        return found
 
     def function(self, handle: Any) -> Any:
         """A method handle of one argument as a ``scala.Function1``."""
-        return self._java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
-            self.cls("scala.Function1"), handle
-        )
+        return self._proxies.asInterfaceInstance(self.cls("scala.Function1"), handle)
 
     def bind(self, handle: Any, position: int, value: Any) -> Any:
         """A method handle with one argument fixed."""
-        values = self._gateway.new_array(self._java.lang.Object, 1)
+        values = self._gateway.new_array(self._object, 1)
         values[0] = value
         return self._handles.insertArguments(handle, position, values)
 
@@ -128,7 +135,7 @@ class Jvm:
         """An empty Scala ``Seq``."""
         found = self._functions.get(("empty",))
         if found is None:
-            array = self._gateway.new_array(self._java.lang.Object, 0)
+            array = self._gateway.new_array(self._object, 0)
             found = self._functions["empty",] = self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
         return found
 
@@ -154,16 +161,19 @@ class Jvm:
             raise Unsupported("a value in Spark's plan contains a control character")
         return parts
 
-    def caller(self, owner: Any, cls: str, method: str) -> Any:
-        """``text => owner.method(text)`` as a Scala function."""
-        return self.function(self.bind(self.handle(cls, method, "java.lang.String"), 0, owner))
+    def caller(self, owner: Any, cls: str, method: str, second: str | None = None) -> Any:
+        """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function."""
+        handle = self.handle(cls, method, *["java.lang.String"] * (1 if second is None else 2))
+        if second is not None:
+            handle = self.bind(handle, 2, second)
+        return self.function(self.bind(handle, 0, owner))
 
     def map_strings(self, texts: tuple[str, ...], function: Any) -> list[str]:
         """What a Scala function answers for each of some fixed strings, which cross to the JVM only once."""
         key = ("texts", texts)
         sequence = self._functions.get(key)
         if sequence is None:
-            array = self._gateway.new_array(self._java.lang.String, len(texts))
+            array = self._gateway.new_array(self._object, len(texts))
             for i, text in enumerate(texts):
                 array[i] = text
             sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
@@ -196,7 +206,7 @@ class Jvm:
         return "".join(slices)
 
     def _class_array(self, *names: str) -> Any:
-        classes = self._gateway.new_array(self._java.lang.Class, len(names))
+        classes = self._gateway.new_array(self._class, len(names))
         for i, name in enumerate(names):
             classes[i] = self.cls(name)
         return classes

@@ -36,6 +36,14 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.legacy.json.allowEmptyString.enabled": "false",
     }
 )
+# SQLConf refuses to say the value of a setting that has no default, unless one is given along.
+_UNSET_BY_DEFAULT = frozenset(
+    {
+        "spark.sql.legacy.csv.enableDateTimeParsingFallback",
+        "spark.sql.legacy.json.enableDateTimeParsingFallback",
+    }
+)
+_UNDEFINED = "<undefined>"
 _OWN = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
@@ -72,7 +80,8 @@ class SessionSettings:
 
 def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     """Reads ``sessionState().conf()``, a SQLConf."""
-    names = (*_OWN, *EXPECTED)
+    names = (*_OWN, *(name for name in EXPECTED if name not in _UNSET_BY_DEFAULT))
+    optional = tuple(name for name in EXPECTED if name in _UNSET_BY_DEFAULT)
     try:
         texts: list[str | None] = [
             None if text == "null" else text
@@ -81,6 +90,11 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     except Exception:  # one unknown name fails them all: this Spark is older or newer than the list
         texts = [_one(conf, name) for name in names]
     values = dict(zip(names, texts, strict=True))
+    if optional:
+        asked = jvm.map_strings(optional, jvm.caller(conf, _CONF, "getConfString", _UNDEFINED))
+        values.update(
+            (n, None if text == _UNDEFINED else text) for n, text in zip(optional, asked, strict=True)
+        )
     return SessionSettings(
         ansi=_text(values, "spark.sql.ansi.enabled") == "true",
         time_zone=_text(values, "spark.sql.session.timeZone"),

@@ -26,6 +26,10 @@ def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
             )
             if whole.dtype == target:
                 return translate.aggregates.column(whole)
+    if child.cls == "WindowExpression" and translate.windows is not None:
+        column = translate.windows.sum_of_digits(child)
+        if column is not None and column.dtype == target:
+            return column
     value = translate(child)
     wide = Cast(value, t.decimal(19, 0), EvalMode.ANSI, translate.time_zone)
     power = Literal(decimal.Decimal(1).scaleb(-target.scale), t.decimal(max(target.scale, 1), target.scale))

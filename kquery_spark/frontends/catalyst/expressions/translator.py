@@ -38,12 +38,22 @@ class AggregateSink(Protocol):
         """The column that will hold the value of an aggregate call."""
 
 
+class WindowSink(Protocol):
+    """Where the window functions of a Window go."""
+
+    def column(self, node: CatalystNode) -> Column:
+        """The column that will hold the value of a WindowExpression."""
+
+    def sum_of_digits(self, node: CatalystNode) -> Column | None:
+        """The column of the decimal sum whose digits a WindowExpression adds up; None if it does not."""
+
+
 class Translator:
     """Engine expressions for one plan node.
 
     ``columns`` are the input columns by expression id (None where two inputs have the same id).
-    ``subqueries`` and ``aggregates`` are given where such expressions are allowed; ``arguments`` translates
-    what is inside of an aggregate.
+    ``subqueries``, ``aggregates`` and ``windows`` are given where such expressions are allowed; ``arguments``
+    translates what is inside of an aggregate.
     """
 
     def __init__(
@@ -54,6 +64,7 @@ class Translator:
         subqueries: Subqueries | None = None,
         aggregates: AggregateSink | None = None,
         arguments: Translator | None = None,
+        windows: WindowSink | None = None,
     ) -> None:
         self.columns = columns
         self.facts = facts
@@ -61,6 +72,7 @@ class Translator:
         self.subqueries = subqueries
         self.aggregates = aggregates
         self.arguments = arguments
+        self.windows = windows
 
     def __call__(self, node: CatalystNode) -> Expr:
         """The engine's expression; Unsupported says why there is none."""

@@ -74,6 +74,14 @@ def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
     return translate.subqueries.scalar(node)
 
 
+@EXPRESSIONS.handles("WindowExpression", family="windows", partly="functions and aggregates in the registry")
+def window_expression(node: CatalystNode, translate: Translator) -> Expr:
+    """A function over a window: the column that holds its value."""
+    if translate.windows is None:
+        raise Unsupported("a window function at this place stays with Spark")
+    return translate.windows.column(node)
+
+
 @EXPRESSIONS.handles(
     "GetStructField", family="values", partly="of a subquery that Spark merged; or a registered function"
 )

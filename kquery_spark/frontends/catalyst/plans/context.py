@@ -11,7 +11,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.expressions import Translator
-from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries
+from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
 from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.relations import Relation
 from kquery_spark.frontends.catalyst.scope import Names, Scope
@@ -106,9 +106,12 @@ class Context:
         subqueries: Subqueries | None = None,
         aggregates: AggregateSink | None = None,
         arguments: Translator | None = None,
+        windows: WindowSink | None = None,
     ) -> Translator:
         """A translator of expressions over these columns."""
-        return Translator(columns, self.facts, self.settings.time_zone, subqueries, aggregates, arguments)
+        return Translator(
+            columns, self.facts, self.settings.time_zone, subqueries, aggregates, arguments, windows
+        )
 
     def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:
         attributes = node.trees("output") if "output" in node.fields else self.facts.output(node)
