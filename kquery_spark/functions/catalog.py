@@ -6,6 +6,7 @@ from kquery_spark.functions import case_mapping as _case_mapping
 from kquery_spark.functions import comparison as _comparison
 from kquery_spark.functions import conditional as _conditional
 from kquery_spark.functions import dates as _dates
+from kquery_spark.functions import formatting as _formatting
 from kquery_spark.functions import hashes as _hashes
 from kquery_spark.functions import logic as _logic
 from kquery_spark.functions import matching as _matching
@@ -22,6 +23,7 @@ del (
     _comparison,
     _conditional,
     _dates,
+    _formatting,
     _hashes,
     _logic,
     _matching,

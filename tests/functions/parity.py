@@ -502,7 +502,10 @@ def check(case: Case, answer: Answer) -> list[str]:
             value = run(case, columns, arrays, 1)
             problems.append(f"{rows[k]!r}: {value.to_pylist()}, Spark raises {answer.errors[k]}")
         except ExecutionError as error:
-            undeclared = str(answer.errors[k]) in ("ArithmeticException", "java.lang.ArithmeticException")  # Spark lets Java's own exception through
+            undeclared = str(answer.errors[k]) in (
+                "ArithmeticException",
+                "java.lang.ArithmeticException",
+            )  # Spark lets Java's own exception through
             if error.error_class != answer.errors[k] and not undeclared:
                 problems.append(f"{rows[k]!r} raises {error.error_class}, Spark {answer.errors[k]}")
     return problems

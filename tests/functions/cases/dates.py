@@ -49,6 +49,7 @@ CASES += [
 ]  # fmt: skip
 MICROS = Arg(t.LONG, (0, 1, -1, 1_600_000_000, -62_135_596_800, 253_402_300_799))
 CASES += [c(name, MICROS) for name in ("timestamp_seconds", "timestamp_millis", "timestamp_micros")]
+SECONDS = Arg(t.LONG, (0, 1, -1, 1_600_000_000, -62_135_000_000, 253_402_200_000))
 CASES += [c("timestamp_seconds", v.INTS)]
 YM = "make_ym_interval(0, {1})"
 for tz in ZONES[:2]:
@@ -61,3 +62,15 @@ CASES += [
     c("add", v.INTERVALS, v.INTERVALS, sql="{0} + {1}"),
     c("subtract", v.INTERVALS, v.INTERVALS, sql="{0} - {1}"),
 ]
+
+for tz in ZONES:
+    for pattern in (
+        "yyyy-MM-dd",
+        "yyyyMMdd",
+        "HH:mm:ss.SSS",
+        "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+        "dd/MM/yyyy HH",
+        "yyyy",
+    ):
+        CASES.append(c("date_format", v.TIMESTAMPS, text(pattern), tz=tz))
+    CASES += [c("from_unixtime", SECONDS, tz=tz), c("from_unixtime", SECONDS, text("yyyy/MM/dd"), tz=tz)]
