@@ -1,4 +1,4 @@
-"""What a source is: a description (never an open reader) that knows its schema, its splits and how to read one."""
+"""What a source is: a description, never an open reader, that knows its schema and its splits."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class DataFile:
 class Split:
     """A part of a source that one task reads as a whole.
 
-    ``file`` indexes the source's files; ``pieces`` are row groups or stripes, or (start, length) for byte ranges.
-    ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns). ``bounds`` (column, low, high):
-    whoever reads the split keeps only rows with ``low <= column < high``; None is no bound.
+    ``file`` indexes the source's files; ``pieces`` are row groups or stripes, or (start, length) of a range.
+    ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns). ``bounds``
+    (column, low, high): whoever reads the split keeps only rows with ``low <= column < high``; None is no bound.
     """
 
     file: int
@@ -43,7 +43,7 @@ class Split:
 
 @dataclass(frozen=True)
 class ColumnRange:
-    """Smallest and largest value of a column in a split, both None when unknown, and its NULL count (or None)."""
+    """Smallest and largest value of a column in a split, None when unknown, and its NULL count (or None)."""
 
     low: Any
     high: Any
@@ -71,7 +71,7 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows of a split with just these columns, in this order; SourceError names what cannot be read."""
+        """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """Statistics of one column in a split, or None when there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
 
@@ -89,6 +89,30 @@ def partitioned_files(
     if fields:
         files = [replace(f, partition=v) for f, v in zip(files, values, strict=True)]
     return files, fields
+
+
+def with_partitions(columns: Sequence[pa.Field], partitions: Sequence[pa.Field]) -> list[pa.Field]:
+    """A table's columns: those of its files, then those of its paths.
+
+    A column that is in both keeps its place and takes its type and values from the paths, as in Spark.
+    """
+    typed = {f.name: f for f in partitions}
+    names = {c.name for c in columns}
+    return [*(typed.get(c.name, c) for c in columns), *(f for f in partitions if f.name not in names)]
+
+
+def partition_range(file: DataFile, partitions: Sequence[str], column: str, rows: int) -> ColumnRange | None:
+    """The range of a partition column in a file: its one value; None for other columns."""
+    if column not in partitions:
+        return None
+    value = file.partition[list(partitions).index(column)]
+    return ColumnRange(value, value, rows if value is None else 0)
+
+
+def differs_in_case(column: str, names: Collection[str], path: str) -> None:
+    """Raise SourceError when a file lacks a column but has it in other letters (Spark may read that)."""
+    if column.lower() in {n.lower() for n in names}:
+        raise SourceError(f"{path} has a column that differs from {column} in upper and lower case only")
 
 
 def _hidden(name: str) -> bool:

@@ -17,9 +17,11 @@ from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.files import (
     check_unchanged,
     constant,
+    differs_in_case,
     filesystem,
     local_path,
     partitioned_files,
+    with_partitions,
 )
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -93,9 +95,11 @@ class ParquetSource(Source):
                 dtype = self.table_schema.field(column).type
                 if column in self.partition_columns:
                     arrays.append(constant(file.partition[self.partition_columns.index(column)], dtype, rows))
-                elif table is None or column not in opened.names:
+                elif column not in opened.names:
+                    differs_in_case(column, opened.names, file.path)
                     arrays.append(pa.nulls(rows, dtype))
                 else:
+                    assert table is not None
                     arrays.append(_convert(table.column(column), dtype, file.path, column))
             yield Batch(schema, tuple(arrays), rows)
 
@@ -318,11 +322,7 @@ def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
     files, fields = partitioned_files(paths, tz)
     bare = DataFile(files[0].path, files[0].size, files[0].modified_ms)
-    partitions = {f.name: f for f in fields}
-    # A column that is in the files and in the paths keeps its place and takes its values from the paths.
-    columns = [
-        partitions.get(f.name) or pa.field(f.name, spark_type(f.type, tz)) for f in open_file(bare).schema
-    ]
-    present = {c.name for c in columns}
-    columns += [f for f in fields if f.name not in present]
+    columns = with_partitions(
+        [pa.field(f.name, spark_type(f.type, tz)) for f in open_file(bare).schema], fields
+    )
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))

@@ -18,7 +18,7 @@ from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.sources.csv.values import check_type, converted
-from kquery_spark.sources.files import constant, partitioned_files
+from kquery_spark.sources.files import constant, partition_range, partitioned_files
 from kquery_spark.sources.text import check_codec, first_lines, is_compressed, line_blocks
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -76,10 +76,7 @@ class CsvSource(Source):
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source; known for partition columns only."""
-        if column not in self.partition_columns:
-            return None
-        value = self.files[split.file].partition[self.partition_columns.index(column)]
-        return ColumnRange(value, value, split.rows if value is None else 0)
+        return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""

@@ -1,0 +1,208 @@
+"""ORC files: stripes are the splits; columns by name; what depends on ORC's hybrid calendar is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc as pa_orc
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.functions import zones
+from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.files import (
+    check_unchanged,
+    constant,
+    differs_in_case,
+    filesystem,
+    partition_range,
+    partitioned_files,
+    with_partitions,
+)
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import from_arrow
+
+_TYPE_KEY = b"spark.sql.catalyst.type"
+_GREGORIAN_DAYS = -141_427  # 1582-10-15; ORC files count earlier days in the Julian calendar
+_YEAR_1900 = -2_208_988_800_000_000
+_TWO_DAYS = 2 * 86_400_000_000
+
+
+@dataclass(frozen=True)
+class OrcSource(Source):
+    """ORC files with one table schema; partition columns come last, as in Spark.
+
+    zone: the time zone of the JVM that Spark would read with; ORC timestamps are wall-clock times of the
+    writer, which Spark takes for times in its own JVM's zone.
+    """
+
+    divisible: ClassVar[bool] = True
+    columnar: ClassVar[bool] = True
+
+    files: tuple[DataFile, ...]
+    table_schema: pa.Schema
+    partition_columns: tuple[str, ...] = ()
+    zone: str = "UTC"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Source."""
+        return self.table_schema
+
+    @cached_property
+    def _footers(self) -> list[tuple[int, int, int]]:
+        """Rows, stripes and bytes of each file."""
+        opened = [_open(f) for f in self.files if f.size]
+        found = iter((int(o.nrows), int(o.nstripes), int(o.content_length)) for o in opened)
+        return [next(found) if f.size else (0, 0, 0) for f in self.files]
+
+    def splits(self) -> list[Split]:
+        """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
+        return [
+            Split(index, (stripe,), rows // stripes, size // stripes)
+            for index, (rows, stripes, size) in enumerate(self._footers)
+            for stripe in range(stripes)
+        ]
+
+    def row_count(self) -> int | None:
+        """See Source."""
+        return sum(rows for rows, _, _ in self._footers)
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """See Source; the bytes are shared out evenly over the columns."""
+        size = sum(size for _, _, size in self._footers)
+        return int(size * len(columns) / max(1, len(self.table_schema)))
+
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        """See Source; pyarrow gives no statistics of stripes, so only partition columns have any."""
+        return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """One batch per stripe."""
+        file = self.files[split.file]
+        reader = _open(file)
+        names = set(reader.schema.names)
+        schema = pa.schema([self.table_schema.field(c) for c in columns])
+        wanted = [c for c in columns if c not in self.partition_columns and c in names]
+        # Reading no column loses the number of rows, so one is read to count them.
+        counted = wanted or [_narrowest(reader.schema)]
+        for stripe in split.pieces:
+            try:
+                found = reader.read_stripe(stripe, columns=counted)
+            except (pa.ArrowException, OSError) as error:
+                raise SourceError(f"cannot read stripe {stripe} of {file.path}: {error}") from None
+            arrays = []
+            for column in columns:
+                dtype = schema.field(column).type
+                if column in self.partition_columns:
+                    value = file.partition[self.partition_columns.index(column)]
+                    arrays.append(constant(value, dtype, found.num_rows))
+                elif column in names:
+                    arrays.append(self._convert(found.column(column), dtype, f"{column} of {file.path}"))
+                else:
+                    differs_in_case(column, names, file.path)
+                    arrays.append(pa.nulls(found.num_rows, dtype))
+            yield Batch(schema, tuple(arrays), found.num_rows)
+
+    def _convert(self, data: pa.Array, dtype: pa.DataType, what: str) -> pa.Array:
+        if isinstance(data, pa.ChunkedArray):
+            data = data.combine_chunks()
+        if dtype == t.TIMESTAMP_NTZ and pa.types.is_int64(data.type):
+            return data.view(dtype)
+        if t.is_timestamp(dtype) and pa.types.is_timestamp(data.type) and data.type.tz is None:
+            return self._instants(data, dtype, what)
+        if dtype == t.DATE and data.type == t.DATE:
+            if pc.any(pc.less(data.view(pa.int32()), _GREGORIAN_DAYS)).as_py():
+                raise SourceError(f"a date before 1582-10-15 in {what} is not supported")
+            return data
+        if data.type != dtype:
+            raise SourceError(
+                f"column {what} is {t.spark_name(data.type)} in the file, "
+                f"the table says {t.spark_name(dtype)}"
+            )
+        return from_arrow(dtype, data).data
+
+    def _instants(self, data: pa.Array, dtype: pa.DataType, what: str) -> pa.Array:
+        nanos = data.view(pa.int64())
+        micros = pc.divide(nanos, 1000)
+        lowest = pc.min(micros).as_py()
+        if lowest is not None and lowest < _TWO_DAYS:
+            # Writers and readers disagree about fractions of seconds before 1970, and about zones before 1900.
+            early = pc.less(micros, _TWO_DAYS)
+            whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
+            if lowest < _YEAR_1900 or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
+                raise SourceError(
+                    f"a timestamp before 1900 (1970 with a fraction) in {what} is not supported"
+                )
+        if zones.fixed_offset(self.zone) == 0:
+            return micros.view(dtype)
+        values, mask = zones.ints(micros)
+        return pa.array(zones.to_instants(values, self.zone), mask=mask).view(dtype)
+
+
+def _narrowest(schema: pa.Schema) -> str:
+    flat = [f for f in schema if not t.is_nested(f.type) and not t.is_string(f.type)]
+    return str(
+        min(flat, key=lambda f: f.type.bit_width if hasattr(f.type, "bit_width") else 64).name
+        if flat
+        else schema[0].name
+    )
+
+
+def _open(file: DataFile) -> Any:
+    check_unchanged(file)
+    try:
+        fs, inner = filesystem(file.path)
+        return pa_orc.ORCFile(fs.open_input_file(inner))
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"cannot read {file.path} as ORC: {error}") from None
+
+
+def spark_field(field: pa.Field, tz: str) -> pa.Field:
+    """A column of an ORC file as Spark types it; Unsupported where that cannot be read exactly."""
+    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    if declared == "timestamp_ntz" and pa.types.is_int64(field.type):
+        return pa.field(field.name, t.TIMESTAMP_NTZ)
+    if pa.types.is_timestamp(field.type) and field.type.tz is None:
+        return pa.field(field.name, t.timestamp(tz))
+    if declared.startswith(("interval", "char", "varchar", "variant", "time(")):
+        raise Unsupported(f"The ORC column {field.name} of type {declared} is not supported.")
+    return pa.field(field.name, _plain(field.name, field.type, top=True))
+
+
+def check_orc_type(name: str, dtype: pa.DataType) -> None:
+    """Raise Unsupported for a column type that ORC files cannot be read into exactly."""
+    if not t.is_timestamp(dtype) and dtype != t.TIMESTAMP_NTZ:
+        _plain(name, dtype, top=True)
+
+
+def _plain(name: str, dtype: pa.DataType, top: bool = False) -> pa.DataType:
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, _plain(name, f.type)) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(_plain(name, dtype.key_type), _plain(name, dtype.item_type))
+    if pa.types.is_list(dtype):
+        return pa.list_(_plain(name, dtype.value_type))
+    if dtype == t.DATE and not top:
+        raise Unsupported(f"The ORC column {name} has dates inside of a nested type, which is not supported.")
+    if dtype in (t.BOOL, t.STRING, t.BINARY, t.DATE) or t.is_numeric(dtype):
+        return dtype
+    raise Unsupported(f"The ORC column {name} of type {dtype} is not supported.")
+
+
+def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -> OrcSource:
+    """Describe ORC files, directories or globs; ``zone`` is the JVM's time zone, by default the session's."""
+    files, fields = partitioned_files(paths, tz)
+    filled = [f for f in files if f.size]
+    if not filled:
+        raise SourceError(f"no data files under {', '.join(paths)}")
+    found = _open(filled[0]).schema
+    if all(name.startswith("_col") for name in found.names):
+        raise Unsupported("ORC files without column names are not supported.")
+    columns = with_partitions([spark_field(f, tz) for f in found], fields)
+    return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)
