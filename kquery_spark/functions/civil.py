@@ -35,7 +35,7 @@ def split(days: Int64s) -> tuple[Int64s, Int64s, Int64s]:
 
 def join(year: Any, month: Any, day: Any) -> Int64s:
     """Days since the epoch; month and day must be in range."""
-    return first_day(np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)) + day - 1
+    return np.asarray(first_day(np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)) + day - 1)
 
 
 def days_in_month(year: Any, month: Any) -> Int64s:

@@ -29,7 +29,7 @@ def magnitude(data: Data) -> int:
     if len(data) == data.null_count:
         return 0
     ends = pc.min_max(data)
-    return max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
+    return int(max(abs(ends["min"].as_py()), abs(ends["max"].as_py())))
 
 
 def as_int64(data: Data) -> Int64s | np.int64:

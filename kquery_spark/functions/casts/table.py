@@ -114,7 +114,7 @@ _INTEGRAL_DIGITS = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 20}
 def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """``Cast.canUpCast``: no value is lost."""
     if target == t.STRING:
-        return source != t.BINARY
+        return bool(source != t.BINARY)
     if source in _ORDER and target in _ORDER:
         return bool(_ORDER.index(source) <= _ORDER.index(target))
     if t.is_decimal(target) and (t.is_decimal(source) or t.is_integral(source)):
@@ -138,7 +138,7 @@ def can_be_null(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> boo
     if source == t.DATE or target == t.DATE or kinds == ("fractional", "timestamp"):
         return True
     if kinds == ("timestamp", "integral"):
-        return target != t.LONG
+        return bool(target != t.LONG)
     if t.is_decimal(target):
         if source == t.BOOL:
             return False
