@@ -31,7 +31,7 @@ class Split:
 
     ``file`` indexes the source's files; ``pieces`` are row groups or stripes, or (start, length) of a range.
     ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns). ``bounds``
-    (column, low, high): whoever reads the split keeps only rows with ``low <= column < high``; None is no bound.
+    (column, low, high): who reads the split keeps only rows with ``low <= column < high``; None: no bound.
     """
 
     file: int

@@ -136,9 +136,7 @@ class OrcSource(Source):
             early = pc.less(micros, _TWO_DAYS)
             whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
             if lowest < _YEAR_1900 or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
-                raise SourceError(
-                    f"a timestamp before 1900 (1970 with a fraction) in {what} is not supported"
-                )
+                raise SourceError(f"a time before 1900 (1970 if fractional) in {what} is not supported")
         if zones.fixed_offset(self.zone) == 0:
             return micros.view(dtype)
         values, mask = zones.ints(micros)

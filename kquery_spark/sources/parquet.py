@@ -100,7 +100,8 @@ class ParquetSource(Source):
                     arrays.append(pa.nulls(rows, dtype))
                 else:
                     assert table is not None
-                    arrays.append(_convert(table.column(column), dtype, file.path, column))
+                    found = opened.instants(column, table.column(column), dtype)
+                    arrays.append(_convert(found, dtype, file.path, column))
             yield Batch(schema, tuple(arrays), rows)
 
 
@@ -183,6 +184,11 @@ class OpenFile:
             raise Unsupported(f"{file.path} has dates or timestamps in the legacy hybrid calendar.")
         self._leaves = {self.metadata.schema.column(i).path: i for i in range(self.metadata.num_columns)}
         self.schema: pa.Schema = reader.schema_arrow
+        self.int96 = {
+            path
+            for path, i in self._leaves.items()
+            if self.metadata.schema.column(i).physical_type == "INT96"
+        }
         self.names = set(self.schema.names)
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
@@ -198,6 +204,12 @@ class OpenFile:
             return pq.ParquetFile(path, memory_map=True, pre_buffer=False, **options)
         fs, inner = filesystem(self.file.path)
         return pq.ParquetFile(inner, filesystem=fs, pre_buffer=True, **options)
+
+    def instants(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+        """INT96 times, which Arrow takes for wall-clock times, as the instants they are for Spark."""
+        if column not in self.int96 or not t.is_timestamp(dtype):
+            return data
+        return pa.chunked_array([c.view(dtype) for c in data.chunks], dtype)
 
     def leaf(self, column: str) -> int | None:
         """Index of a flat column in the footer."""
@@ -318,11 +330,14 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
     raise Unsupported(f"Parquet columns of type {dtype} are not supported.")
 
 
+def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
+    return pa.field(field.name, t.timestamp(tz) if field.name in opened.int96 else spark_type(field.type, tz))
+
+
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
     files, fields = partitioned_files(paths, tz)
     bare = DataFile(files[0].path, files[0].size, files[0].modified_ms)
-    columns = with_partitions(
-        [pa.field(f.name, spark_type(f.type, tz)) for f in open_file(bare).schema], fields
-    )
+    opened = open_file(bare)
+    columns = with_partitions([_spark_field(f, opened, tz) for f in opened.schema], fields)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))
