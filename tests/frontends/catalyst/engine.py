@@ -24,6 +24,7 @@ from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import run_graph
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.names import spark_name
 
 assert catalog  # importing it fills the registries
 
@@ -72,17 +73,13 @@ def take(spark: Any, jvm: Jvm, query: Any) -> Taken:
 
 def assert_same_rows(ours: pa.Table, theirs: pa.Table, ordered: bool = False) -> None:
     """The same rows, floats within 1e-9, in the same order where it is asked for; the same types, too."""
-    assert [spark_like(t) for t in ours.schema.types] == [spark_like(t) for t in theirs.schema.types]
+    assert [spark_name(t) for t in ours.schema.types] == [spark_name(t) for t in theirs.schema.types]
     left, right = rows(ours), rows(theirs)
     assert len(left) == len(right)
     if not ordered:
         left, right = sorted(left, key=_sort_key), sorted(right, key=_sort_key)
     for a, b in zip(left, right, strict=True):
         assert all(_same(x, y) for x, y in zip(a, b, strict=True)), f"{a} is not {b}"
-
-
-def spark_like(dtype: pa.DataType) -> str:
-    return str(dtype).replace("large_", "").replace(" not null", "")
 
 
 def rows(table: pa.Table) -> list[tuple[Any, ...]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import decimal
-
-from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
+from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.frontends.catalyst.expressions.aggregates import aggregate_call
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -30,11 +28,8 @@ def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
         column = translate.windows.sum_of_digits(child)
         if column is not None and column.dtype == target:
             return column
-    value = translate(child)
-    wide = Cast(value, t.decimal(19, 0), EvalMode.ANSI, translate.time_zone)
-    power = Literal(decimal.Decimal(1).scaleb(-target.scale), t.decimal(max(target.scale, 1), target.scale))
     mode = EvalMode.TRY if node["nullOnOverflow"] else EvalMode.ANSI
-    return Cast(Call.of("multiply", wide, power), target, mode, translate.time_zone)
+    return Call.of("make_decimal", translate(child), mode=mode, dtype=target)
 
 
 def _arguments(translate: Translator) -> Translator:

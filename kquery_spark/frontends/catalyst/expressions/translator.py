@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Column, Expr
+from kquery_spark.frontends.catalyst.expressions.parameters import NULL_IF_NOT_FAILING, check_parameters
 from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -22,6 +23,8 @@ MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
 _MODE_FIELDS = ("evalMode", "evalContext")
 _FLAG_FIELDS = ("failOnError", "ansiEnabled")
 _ZONE_FIELD = "timeZoneId"
+# Their type is the session's timestamp, which no argument says.
+_MAKES_TIMESTAMPS = frozenset({"SecondsToTimestamp", "MillisToTimestamp", "MicrosToTimestamp"})
 
 
 class Subqueries(Protocol):
@@ -94,9 +97,10 @@ class Translator:
         if not function.deterministic:
             raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
         args = [self(child) for child in node.children]
-        self.check_fields(node)
+        self.check_fields(node, *check_parameters(node))
         mode = self.mode(node, function, args)
-        return Call.of(function.name, *args, mode=mode, tz=self.zone(node))
+        dtype = t.timestamp(self.time_zone) if node.cls in _MAKES_TIMESTAMPS else None
+        return Call.of(function.name, *args, mode=mode, tz=self.zone(node), dtype=dtype)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
         """Raises Unsupported unless all other fields than known or common ones name the children in order."""
@@ -105,14 +109,19 @@ class Translator:
             if name in known or name in _MODE_FIELDS or name in _FLAG_FIELDS or name == _ZONE_FIELD:
                 continue
             indexes.extend(value if type(value) is list else (value,))
-        if indexes != list(range(len(node.children))) or any(type(i) is not int for i in indexes):
+        # Equal children have the index of the first of them; a number that is no index makes too many.
+        if len(indexes) != len(node.children) or any(
+            type(index) is not int or not 0 <= index <= place for place, index in enumerate(indexes)
+        ):
             raise Unsupported(f"{node.cls} has a parameter that the engine does not know")
 
     def mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
         """The evaluation mode of a call, asked for only where it can matter."""
         for flag in _FLAG_FIELDS:
             if flag in node.fields:
-                return EvalMode.ANSI if node[flag] else EvalMode.LEGACY
+                if node[flag]:
+                    return EvalMode.ANSI
+                return EvalMode.TRY if node.cls in NULL_IF_NOT_FAILING else EvalMode.LEGACY
         if not any(name in node.fields for name in _MODE_FIELDS):
             return EvalMode.ANSI
         if args and t.is_fractional(args[0].dtype) and function.name in ("add", "subtract", "multiply"):

@@ -53,15 +53,6 @@ def same(node: CatalystNode, translate: Translator) -> Expr:
     return translate(node.children[0])
 
 
-@EXPRESSIONS.handles("NormalizeNaNAndZero", family="values")
-def normalize(node: CatalystNode, translate: Translator) -> Expr:
-    """-0.0 becomes 0.0, which adding 0.0 does; all NaNs are one to the engine's keys."""
-    child = translate(node.children[0])
-    if not t.is_fractional(child.dtype):
-        raise Unsupported(f"NormalizeNaNAndZero of {t.spark_name(child.dtype)} stays with Spark")
-    return Call.of("add", child, Literal(0.0, child.dtype))
-
-
 @EXPRESSIONS.handles(
     "ScalarSubquery", family="values", partly="uncorrelated, of a plan that gives one row at most"
 )
@@ -83,11 +74,25 @@ def window_expression(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles(
-    "GetStructField", family="values", partly="of a subquery that Spark merged; or a registered function"
+    "DateAddYMInterval", "TimestampAddYMInterval", family="values", partly="a constant interval"
+)
+def add_months(node: CatalystNode, translate: Translator) -> Expr:
+    """A date or timestamp and a constant of years and months, which the engine counts in months."""
+    start, interval = node.children
+    text = interval.fields.get("value")
+    if interval.cls != "Literal" or not str(interval["dataType"]).startswith("interval ") or text is None:
+        raise Unsupported("adding a year-month interval that is not a constant stays with Spark")
+    name = "add_months" if node.cls == "DateAddYMInterval" else "timestamp_add_months"
+    return Call.of(name, translate(start), Literal(int(text), t.INT), tz=translate.zone(node))
+
+
+@EXPRESSIONS.handles(
+    "GetStructField", family="values", partly="of a struct, or of a subquery that Spark merged"
 )
 def struct_field(node: CatalystNode, translate: Translator) -> Expr:
     """One value of a subquery that Spark merged from several: the struct is never built."""
     child = node.child("child")
     if child.cls == "ScalarSubquery" and translate.subqueries is not None:
         return translate.subqueries.scalar(node)
-    raise Unsupported("fields of structs stay with Spark")
+    translate.check_fields(node, "ordinal", "name")
+    return Call.of("get_struct_field", translate(child), Literal(node["ordinal"], t.INT))
