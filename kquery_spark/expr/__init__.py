@@ -3,6 +3,7 @@
 from kquery_spark.expr.aggregates import AggregateCall
 from kquery_spark.expr.nodes import Call, Case, Cast, Column, Expr, InList, Literal, Named, SortKey
 from kquery_spark.expr.traverse import columns_of, rename_columns, substitute, transform, walk
+from kquery_spark.expr.windows import Frame, FrameUnit, WindowCall
 
 __all__ = [
     "AggregateCall",
@@ -11,10 +12,13 @@ __all__ = [
     "Cast",
     "Column",
     "Expr",
+    "Frame",
+    "FrameUnit",
     "InList",
     "Literal",
     "Named",
     "SortKey",
+    "WindowCall",
     "columns_of",
     "rename_columns",
     "substitute",

@@ -1,19 +1,27 @@
 """Logical plans: what to compute, one node a file, values that compare and print."""
 
 from kquery_spark.logical.aggregate import Aggregate
+from kquery_spark.logical.expand import Expand
 from kquery_spark.logical.filter import Filter
+from kquery_spark.logical.generate import Generate, Generator
 from kquery_spark.logical.input import Input
 from kquery_spark.logical.join import Join, JoinKind
 from kquery_spark.logical.limit import Limit
 from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, walk_plan
 from kquery_spark.logical.projection import Projection
 from kquery_spark.logical.scan import Scan
+from kquery_spark.logical.set_operation import SetKind, SetOperation
 from kquery_spark.logical.sort import Sort
 from kquery_spark.logical.union import Union
+from kquery_spark.logical.window import Window
+from kquery_spark.logical.window_group_limit import WindowGroupLimit
 
 __all__ = [
     "Aggregate",
+    "Expand",
     "Filter",
+    "Generate",
+    "Generator",
     "Input",
     "Join",
     "JoinKind",
@@ -21,8 +29,12 @@ __all__ = [
     "LogicalPlan",
     "Projection",
     "Scan",
+    "SetKind",
+    "SetOperation",
     "Sort",
     "Union",
+    "Window",
+    "WindowGroupLimit",
     "format_plan",
     "transform_plan",
     "walk_plan",

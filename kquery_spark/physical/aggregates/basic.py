@@ -48,7 +48,7 @@ class Count(Accumulator):
         return states[0].data
 
 
-def _sum_state(dtype: pa.DataType) -> pa.DataType:
+def sum_state(dtype: pa.DataType) -> pa.DataType:
     """The type sums are kept in: doubles for floats, else 38 exact digits at the input's scale."""
     if t.is_fractional(dtype):
         return t.DOUBLE
@@ -56,7 +56,7 @@ def _sum_state(dtype: pa.DataType) -> pa.DataType:
 
 
 def _grouped_sum(vector: Vector, groups: Groups) -> Vector:
-    state = _sum_state(vector.dtype)
+    state = sum_state(vector.dtype)
     if state == t.DOUBLE:
         return Vector(state, pa.array(reduce.sum_float(vector.data, groups)))
     if vector.dtype == t.DAY_TIME:
@@ -71,7 +71,7 @@ class Sum(Accumulator):
 
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
         """See Accumulator."""
-        return (_sum_state(args[0]), t.LONG)
+        return (sum_state(args[0]), t.LONG)
 
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """See Accumulator."""

@@ -175,7 +175,13 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
             best[0] = rows.max() if largest else rows.min()
     else:
         (np.maximum if largest else np.minimum).at(best, ids, rows)
-    empty = count_valid(vector.data, groups) == 0
+    return values_of(vector, best, count_valid(vector.data, groups) == 0, values)
+
+
+def values_of(
+    vector: Vector, best: Int64s, empty: npt.NDArray[np.bool_], values: pa.Array | None
+) -> pa.Array:
+    """Ordered integers (of ``ordered_integers``, or ranks among ``values``) back as values, NULL where ``empty``."""
     mask = empty if empty.any() else None
     if values is not None:
         return values.take(pa.array(np.where(empty, 0, best), mask=mask))

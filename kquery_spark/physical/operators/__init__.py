@@ -3,7 +3,9 @@
 from kquery_spark.physical.operators.aggregate import AggregateExec, Phase
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.exchange import ExchangeExec, Partitioning, ReadExec
+from kquery_spark.physical.operators.expand import ExpandExec
 from kquery_spark.physical.operators.filter import FilterExec
+from kquery_spark.physical.operators.generate import GenerateExec
 from kquery_spark.physical.operators.join import BuildSide, JoinExec
 from kquery_spark.physical.operators.limit import LimitExec
 from kquery_spark.physical.operators.projection import ProjectionExec
@@ -11,12 +13,16 @@ from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.physical.operators.sort import SortExec
 from kquery_spark.physical.operators.union import UnionExec
+from kquery_spark.physical.operators.window import WindowExec
+from kquery_spark.physical.operators.window_group_limit import WindowGroupLimitExec
 
 __all__ = [
     "AggregateExec",
     "BuildSide",
     "ExchangeExec",
+    "ExpandExec",
     "FilterExec",
+    "GenerateExec",
     "JoinExec",
     "LimitExec",
     "Metrics",
@@ -30,4 +36,6 @@ __all__ = [
     "SortExec",
     "TaskContext",
     "UnionExec",
+    "WindowExec",
+    "WindowGroupLimitExec",
 ]

@@ -1,0 +1,128 @@
+"""A function applied over a window frame, inside a Window node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr.nodes import Expr, Literal
+from kquery_spark.functions.aggregate_registry import aggregate_function
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.windows import WindowFunction, window_function
+
+
+class FrameUnit(StrEnum):
+    """ROWS counts rows; RANGE compares the value of the one ORDER BY key."""
+
+    ROWS = "rows"
+    RANGE = "range"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Both bounds are inclusive. None is unbounded, 0 the current row (RANGE: with its peers), negative is preceding.
+
+    A RANGE bound other than 0 is a literal that can be added to the key: of its type for numbers, an int of days for
+    dates, a day-time interval for timestamps.
+    """
+
+    unit: FrameUnit = FrameUnit.RANGE
+    lower: Literal | None = None
+    upper: Literal | None = Literal(0, pa.int32())
+
+    def __str__(self) -> str:
+        low = "UNBOUNDED PRECEDING" if self.lower is None else _bound(self.lower)
+        high = "UNBOUNDED FOLLOWING" if self.upper is None else _bound(self.upper)
+        return f"{self.unit.upper()} BETWEEN {low} AND {high}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the frame is always the partition."""
+        return self.lower is None and self.upper is None
+
+
+def _bound(offset: Literal) -> str:
+    if offset.value == 0:
+        return "CURRENT ROW"
+    if offset.value < 0:
+        return f"{Literal(-offset.value, offset.type)} PRECEDING"
+    return f"{offset} FOLLOWING"
+
+
+WHOLE_PARTITION = Frame(FrameUnit.ROWS, None, None)
+UP_TO_PEERS = Frame()  # the default with ORDER BY
+UP_TO_ROW = Frame(FrameUnit.ROWS, None, Literal(0, pa.int32()))
+
+
+@dataclass(frozen=True)
+class WindowCall(Expr):
+    """``function(args) [IGNORE NULLS] OVER (... frame)``; build it with ``WindowCall.of``.
+
+    The partition and order belong to the Window node. ``function`` is a window function or an aggregate function.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: pa.DataType
+    frame: Frame = WHOLE_PARTITION
+    ignore_nulls: bool = False
+    mode: EvalMode = EvalMode.ANSI
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *args: Expr,
+        frame: Frame = WHOLE_PARTITION,
+        ignore_nulls: bool = False,
+        mode: EvalMode = EvalMode.ANSI,
+        dtype: pa.DataType | None = None,
+    ) -> WindowCall:
+        """A call whose type the registry derives; PlanError for a wrong arity or argument type."""
+        entry = window_function(name) or aggregate_function(name)
+        entry.check_arity(len(args))
+        if not isinstance(entry, WindowFunction) and entry.always_distinct:
+            raise PlanError(f"{entry.name} cannot be used over a window")
+        derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
+        return cls(entry.name, args, derived, frame, ignore_nulls, mode)
+
+    @property
+    def entry(self) -> WindowFunction | None:
+        """The window function; None for an aggregate."""
+        return window_function(self.function)
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        entry = self.entry
+        if entry is None:
+            return aggregate_function(self.function).nullable
+        if self.function in ("lag", "lead") and len(self.args) == 3:
+            return self.args[0].nullable or self.args[2].nullable
+        return entry.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return self.args
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, args=tuple(children))
+
+    def __str__(self) -> str:
+        inner = ", ".join(map(str, self.args))
+        if not self.args and self.entry is None:
+            inner = "*"
+        text = f"{self.function.upper()}({inner}){' IGNORE NULLS' if self.ignore_nulls else ''}"
+        framed = self.entry is None or self.entry.framed
+        return f"{text} OVER ({self.frame})" if framed else f"{text} OVER ()"

@@ -1,0 +1,63 @@
+"""Give each row several times, with other values: what ROLLUP, CUBE and GROUPING SETS are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr
+from kquery_spark.logical.plan import LogicalPlan
+
+
+@dataclass(frozen=True)
+class Expand(LogicalPlan):
+    """One output row per input row and projection; ``names`` are the columns, the first projection gives the types."""
+
+    child: LogicalPlan
+    projections: tuple[tuple[Expr, ...], ...]
+    names: tuple[str, ...]
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        columns = zip(*self.projections, strict=True)
+        return pa.schema(
+            [
+                pa.field(name, column[0].dtype, any(e.nullable for e in column))
+                for name, column in zip(self.names, columns, strict=True)
+            ]
+        )
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        if not self.projections or any(len(p) != len(self.names) for p in self.projections):
+            raise PlanError("every projection of an Expand needs one expression per column")
+        types = [[e.dtype for e in p] for p in self.projections]
+        if any(other != types[0] for other in types[1:]):
+            raise PlanError("the projections of an Expand have different column types")
+        super().validate()
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, child=children[0])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return tuple(e for p in self.projections for e in p)
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, projections=tuple(tuple(rule(e) for e in p) for p in self.projections))
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        rows = "; ".join(", ".join(map(str, p)) for p in self.projections)
+        return f"Expand: [{', '.join(self.names)}] = {rows}"

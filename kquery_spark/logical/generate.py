@@ -1,0 +1,103 @@
+"""Make rows out of a row's arrays, maps or arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.types import names as t
+
+
+class Generator(StrEnum):
+    """What makes the rows. REPLICATE repeats a row as often as its bigint argument says."""
+
+    EXPLODE = "explode"
+    POSEXPLODE = "posexplode"
+    INLINE = "inline"
+    STACK = "stack"
+    REPLICATE = "replicate_rows"
+
+
+@dataclass(frozen=True)
+class Generate(LogicalPlan):
+    """The child's ``required`` columns (None: all) beside the generated ones called ``names``.
+
+    ``outer`` keeps a row whose generator gives nothing, with NULLs. STACK's ``args`` are its values; ``names`` says
+    how many columns they make.
+    """
+
+    child: LogicalPlan
+    generator: Generator
+    args: tuple[Expr, ...]
+    names: tuple[str, ...]
+    outer: bool = False
+    required: tuple[str, ...] | None = None
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The child's columns that are in the output."""
+        return tuple(self.child.schema.names) if self.required is None else self.required
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        fields = [self.child.schema.field(name) for name in self.kept]
+        return pa.schema([*fields, *self.generated])
+
+    @property
+    def generated(self) -> list[pa.Field]:
+        """The generated fields."""
+        types = self._types()
+        if len(types) != len(self.names):
+            raise PlanError(f"{self.generator} makes {len(types)} column(s), not {len(self.names)}")
+        return [
+            pa.field(name, dtype, nullable or self.outer)
+            for name, (dtype, nullable) in zip(self.names, types, strict=True)
+        ]
+
+    def _types(self) -> list[tuple[pa.DataType, bool]]:
+        if self.generator is Generator.REPLICATE:
+            return []
+        if self.generator is Generator.STACK:
+            width = len(self.names)
+            columns = [self.args[i::width] for i in range(width)]
+            return [(c[0].dtype, any(e.nullable for e in c) or len(self.args) % width > 0) for c in columns]
+        dtype = self.args[0].dtype
+        if self.generator is Generator.INLINE:
+            if not pa.types.is_list(dtype) or not pa.types.is_struct(dtype.value_type):
+                raise PlanError(f"inline needs an array of structs, not {t.spark_name(dtype)}")
+            return [(f.type, True) for f in dtype.value_type]
+        position = [(t.INT, False)] if self.generator is Generator.POSEXPLODE else []
+        if pa.types.is_map(dtype):
+            return [*position, (dtype.key_type, False), (dtype.item_type, True)]
+        if pa.types.is_list(dtype):
+            return [*position, (dtype.value_type, True)]
+        raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, child=children[0])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return self.args
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, args=tuple(rule(a) for a in self.args))
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        outer = " outer" if self.outer else ""
+        return f"Generate:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{', '.join(self.names)}]"

@@ -1,0 +1,61 @@
+"""INTERSECT and EXCEPT, each distinct or ALL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.logical.plan import LogicalPlan
+
+
+class SetKind(StrEnum):
+    """Which rows of the left side come out."""
+
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True)
+class SetOperation(LogicalPlan):
+    """Rows compared by position, NULL equal to NULL; the names are the left side's.
+
+    ``all`` keeps duplicates: INTERSECT ALL the smaller of both counts, EXCEPT ALL what is left of the left count.
+    """
+
+    left: LogicalPlan
+    right: LogicalPlan
+    kind: SetKind
+    all: bool = False
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        if self.kind is SetKind.EXCEPT:
+            return self.left.schema
+        return pa.schema(
+            [
+                a.with_nullable(a.nullable and b.nullable)
+                for a, b in zip(self.left.schema, self.right.schema, strict=True)
+            ]
+        )
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        if self.left.schema.types != self.right.schema.types:
+            raise PlanError(f"the sides of {self.kind} have different column types")
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, left=children[0], right=children[1])
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        return f"SetOperation: {self.kind}{' all' if self.all else ''}"

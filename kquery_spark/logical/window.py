@@ -1,0 +1,77 @@
+"""Compute functions over windows of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, Named, SortKey, WindowCall
+from kquery_spark.logical.plan import LogicalPlan
+
+
+@dataclass(frozen=True)
+class Window(LogicalPlan):
+    """The child's columns, then one column per call; all calls share the partition and the order."""
+
+    child: LogicalPlan
+    calls: tuple[Named, ...]
+    partition: tuple[Expr, ...] = ()
+    order: tuple[SortKey, ...] = ()
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        return pa.schema([*self.child.schema, *(c.field for c in self.calls)])
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        super().validate()
+        for named in self.calls:
+            call = named.expr
+            if not isinstance(call, WindowCall):
+                raise PlanError(f"{call} is not a window function")
+            if call.entry is not None and call.entry.ordered and not self.order:
+                raise PlanError(f"{call.function} needs an ORDER BY in its window")
+            bounds = (call.frame.lower, call.frame.upper)
+            if call.frame.unit == "range" and any(b is not None and b.value != 0 for b in bounds):
+                if len(self.order) != 1:
+                    raise PlanError(
+                        f"the frame {call.frame} needs exactly one ORDER BY key, not {len(self.order)}"
+                    )
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, child=children[0])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return (*(c.expr for c in self.calls), *self.partition, *(k.expr for k in self.order))
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(
+            self,
+            calls=tuple(Named(rule(c.expr), c.name) for c in self.calls),
+            partition=tuple(rule(p) for p in self.partition),
+            order=tuple(replace(k, expr=rule(k.expr)) for k in self.order),
+        )
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        return f"Window: {over_text(self.calls, self.partition, self.order)}"
+
+
+def over_text(calls: Sequence[Named], partition: Sequence[Expr], order: Sequence[SortKey]) -> str:
+    """Calls, partition and order in one line."""
+    return (
+        f"[{', '.join(map(str, calls))}], partition=[{', '.join(map(str, partition))}], "
+        f"order=[{', '.join(map(str, order))}]"
+    )

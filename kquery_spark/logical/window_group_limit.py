@@ -1,0 +1,64 @@
+"""Keep the first rows of each group, ahead of a window function whose result is filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, SortKey
+from kquery_spark.logical.plan import LogicalPlan
+
+
+@dataclass(frozen=True)
+class WindowGroupLimit(LogicalPlan):
+    """Rows whose ``function`` (row_number, rank or dense_rank) over the window is at most ``limit``."""
+
+    child: LogicalPlan
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    function: str
+    limit: int
+
+    def derive_schema(self) -> pa.Schema:
+        """See LogicalPlan."""
+        return self.child.schema
+
+    def validate(self) -> None:
+        """See LogicalPlan."""
+        super().validate()
+        if self.function not in ("row_number", "rank", "dense_rank"):
+            raise PlanError(f"{self.function} does not rank rows")
+        if not self.order or self.limit < 0:
+            raise PlanError("a limit by rank needs an order and a limit that is not negative")
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """See LogicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, child=children[0])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """See LogicalPlan."""
+        return (*self.partition, *(k.expr for k in self.order))
+
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(
+            self,
+            partition=tuple(rule(p) for p in self.partition),
+            order=tuple(replace(k, expr=rule(k.expr)) for k in self.order),
+        )
+
+    def label(self) -> str:
+        """See LogicalPlan."""
+        return (
+            f"WindowGroupLimit: {self.function} <= {self.limit}, "
+            f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"
+        )

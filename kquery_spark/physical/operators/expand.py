@@ -1,0 +1,50 @@
+"""ExpandExec: each row several times, with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.expr import Expr
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch, from_vectors
+
+
+@dataclass(frozen=True)
+class ExpandExec(PhysicalPlan):
+    """See ``logical.Expand``; a batch goes out once per projection, columns that stay the same without a copy."""
+
+    child: PhysicalPlan
+    projections: tuple[tuple[Expr, ...], ...]
+    output: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.output
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        width = len(self.output)
+        program = Program([e for p in self.projections for e in p], self.child.schema)
+        for batch in self.child.run(task):
+            vectors = program.run(batch)
+            for i in range(len(self.projections)):
+                yield from_vectors(self.output, vectors[i * width : (i + 1) * width], batch.num_rows)
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        rows = "; ".join(", ".join(map(str, p)) for p in self.projections)
+        return f"ExpandExec: [{', '.join(self.output.names)}] = {rows}"

@@ -1,0 +1,118 @@
+"""GenerateExec: rows out of arrays, maps and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.expr import Expr
+from kquery_spark.logical.generate import Generator
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch, concat_arrays
+from kquery_spark.types.vector import Int64s, Vector, from_arrow
+
+
+@dataclass(frozen=True)
+class GenerateExec(PhysicalPlan):
+    """See ``logical.Generate``; ``kept`` child columns come first in ``output``."""
+
+    child: PhysicalPlan
+    generator: Generator
+    args: tuple[Expr, ...]
+    outer: bool
+    kept: tuple[str, ...]
+    output: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.output
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        program = Program(self.args, self.child.schema)
+        places = [self.child.schema.get_field_index(name) for name in self.kept]
+        for batch in self.child.run(task):
+            args = [Vector(v.dtype, v.physical(batch.num_rows)) for v in program.run(batch)]
+            owners, made = self._generated(args, batch.num_rows)
+            index = pa.array(owners)
+            columns = [batch.columns[i].take(index) for i in places]
+            yield Batch(self.output, (*columns, *made), len(owners))
+
+    def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
+        """The row each generated row comes from, and the generated columns."""
+        if self.generator is Generator.REPLICATE:
+            counts = args[0].data.fill_null(0).to_numpy(zero_copy_only=False)
+            return np.repeat(np.arange(n, dtype=np.int64), np.maximum(counts, 0)), []
+        if self.generator is Generator.STACK:
+            return self._stacked(args, n)
+        data = args[0].data
+        lengths, values = _entries(data)
+        owners = np.repeat(np.arange(n, dtype=np.int64), lengths)
+        position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
+        if len(lonely):
+            # generated rows keep the order of the rows they come from
+            order = np.argsort(np.concatenate([owners, lonely]), kind="stable")
+            owners = np.concatenate([owners, lonely])[order]
+            source = pa.array(order, mask=order >= len(position))
+            values = [v.take(source) for v in values]
+            position = np.append(position, np.zeros(len(lonely), np.int64))[order]
+        if self.generator is Generator.POSEXPLODE:
+            mask = None if not len(lonely) else pc.is_null(source).to_numpy(zero_copy_only=False)
+            values.insert(0, pa.array(position.astype(np.int32), mask=mask))
+        fields = [self.output.field(i) for i in range(len(self.kept), len(self.output))]
+        return owners, [from_arrow(f.type, v).data for f, v in zip(fields, values, strict=True)]
+
+    def _stacked(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
+        """Row after row of the arguments, ``n`` input rows interleaved."""
+        width = len(self.output) - len(self.kept)
+        depth = -(-len(args) // width)
+        owners = np.repeat(np.arange(n, dtype=np.int64), depth)
+        order = pa.array(np.tile(np.arange(depth, dtype=np.int64), n) * n + owners)
+        columns = []
+        for i in range(width):
+            dtype = self.output.field(len(self.kept) + i).type
+            parts = [args[j].data for j in range(i, len(args), width)]
+            if len(parts) < depth:
+                parts.append(pa.nulls(n, t.LONG if t.is_decimal(dtype) and pa.types.is_int64(parts[0].type) else dtype))
+            columns.append(concat_arrays(dtype, parts).take(order))
+        return owners, columns
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        outer = " outer" if self.outer else ""
+        made = ", ".join(self.output.names[len(self.kept) :])
+        return f"GenerateExec:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{made}]"
+
+
+def _entries(data: pa.Array) -> tuple[Int64s, list[pa.Array]]:
+    """Entries per row (none for NULL), and their values: elements, keys and items, or a struct's fields."""
+    if pa.types.is_map(data.type):
+        offsets = data.offsets.to_numpy().astype(np.int64)  # into keys and items, which a slice has whole
+        lengths = np.diff(offsets)
+        if data.null_count:
+            lengths = np.where(pc.is_valid(data).to_numpy(zero_copy_only=False), lengths, 0)
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        index = pa.array(np.repeat(offsets[:-1], lengths) + within)
+        return lengths, [data.keys.take(index), data.items.take(index)]
+    lengths = pc.list_value_length(data).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = data.flatten()
+    if pa.types.is_struct(values.type):
+        return lengths, list(values.flatten())
+    return lengths, [values]

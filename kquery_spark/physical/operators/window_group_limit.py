@@ -1,0 +1,74 @@
+"""WindowGroupLimitExec: the top rows of each group, pruned batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.expr import Expr, SortKey
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.windows import arrange
+from kquery_spark.physical.windows.functions import rank_of
+from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.vector import Vector
+
+_PRUNE_ROWS = 131_072
+
+
+@dataclass(frozen=True)
+class WindowGroupLimitExec(PhysicalPlan):
+    """See ``logical.WindowGroupLimit``; over a part of a partition it keeps what the whole could need."""
+
+    child: PhysicalPlan
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    function: str
+    limit: int
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        kept: Batch | None = None
+        waiting: list[Batch] = []
+        rows = 0
+        for batch in self.child.run(task):
+            waiting.append(batch)
+            rows += batch.num_rows
+            if rows >= max(_PRUNE_ROWS, 0 if kept is None else kept.num_rows):
+                kept = self._pruned([kept, *waiting] if kept is not None else waiting)
+                waiting, rows = [], 0
+        if kept is not None or waiting:
+            yield self._pruned([kept, *waiting] if kept is not None else waiting)
+
+    def _pruned(self, batches: list[Batch]) -> Batch:
+        batch = concat(self.schema, batches)
+        exprs = [*self.partition, *(k.expr for k in self.order)]
+        vectors = [Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, batch.schema).run(batch)]
+        order = list(zip(self.order, vectors[len(self.partition) :], strict=True))
+        rows, segments = arrange(vectors[: len(self.partition)], order, batch.num_rows)
+        chosen = rows[rank_of(self.function, segments) <= self.limit]
+        return batch if len(chosen) == batch.num_rows else batch.take(pa.array(np.sort(chosen)))
+
+    def label(self) -> str:
+        """See PhysicalPlan."""
+        return (
+            f"WindowGroupLimitExec: {self.function} <= {self.limit}, "
+            f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"
+        )

@@ -1,0 +1,6 @@
+"""Window functions over sorted partitions: segments, frames, and what is computed over them, by numpy."""
+
+from kquery_spark.physical.windows.functions import Windowed
+from kquery_spark.physical.windows.segments import Segments, arrange
+
+__all__ = ["Segments", "Windowed", "arrange"]

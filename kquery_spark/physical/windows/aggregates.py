@@ -1,0 +1,141 @@
+"""Aggregate functions over windows: whole partitions by grouping, frames by counting, folding or merging ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.expr import WindowCall
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.aggregate_registry import aggregate_function
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
+from kquery_spark.physical.aggregates.basic import sum_state
+from kquery_spark.physical.keys import Groups, as_integers
+from kquery_spark.physical.windows.segments import Segments
+from kquery_spark.physical.windows.sliding import fold_ranges, merge_ranges, pieces, prefix_counts
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.vector import Data, Int64s, Vector, validity
+
+_INT64 = np.iinfo(np.int64)
+
+
+def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
+    """The aggregate of the partition, on each of its rows."""
+    accumulate, context = _accumulator(call), _context(call, segments.num_rows)
+    states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
+    done = accumulate.finish(states, _context(call, segments.count))
+    return Vector(call.dtype, done.take(pa.array(segments.ids)))
+
+
+def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> Vector:
+    """The aggregate of the rows ``low:high``, for each row."""
+    accumulate, n = _accumulator(call), len(low)
+    name = aggregate_function(call.function).accumulator
+    if name in ("count", "count_if"):
+        return Vector(call.dtype, _counts(name, args, low, high, n))
+    states: list[Vector] | None = None
+    if name in ("sum", "avg"):
+        states = _sums(Vector(args[0].dtype, args[0].physical(n)), low, high)
+    elif name in ("min", "max"):
+        states = [_extremes(Vector(args[0].dtype, args[0].physical(n)), low, high, name == "max")]
+    if states is None:
+        return _by_merging(call, accumulate, args, low, high)
+    return Vector(call.dtype, accumulate.finish(states, _context(call, n)))
+
+
+def _accumulator(call: WindowCall) -> Accumulator:
+    return accumulator(aggregate_function(call.function).accumulator)
+
+
+def _context(call: WindowCall, n: int) -> CallContext:
+    return CallContext(call.dtype, call.mode, num_rows=n)
+
+
+def _counts(name: str, args: Sequence[Vector], low: Int64s, high: Int64s, n: int) -> Data:
+    flags = np.ones(n, np.bool_)
+    for arg in args:
+        data = arg.physical(n)
+        if name == "count_if":
+            flags = pc.fill_null(data, False).to_numpy(zero_copy_only=False)
+        elif data.null_count:
+            flags = flags & pc.is_valid(data).to_numpy(zero_copy_only=False)
+    before = prefix_counts(flags)
+    return pa.array(before[high] - before[low])
+
+
+def _sums(vector: Vector, low: Int64s, high: Int64s) -> list[Vector] | None:
+    """States of sum and avg; None where the values are too large for the short way."""
+    valid = validity(vector.data)
+    flags = np.ones(len(low), np.bool_) if valid is None else valid
+    before = prefix_counts(flags)
+    counts = Vector(t.LONG, pa.array(before[high] - before[low]))
+    state = sum_state(vector.dtype)
+    if t.is_fractional(vector.dtype):
+        values = vector.data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False)
+        return [Vector(state, pa.array(fold_ranges(values, low, high, np.add, 0.0))), counts]
+    integers = as_integers(vector)
+    if integers is None:
+        return None
+    values = np.asarray(dk.as_int64(integers))
+    values = values if valid is None else np.where(valid, values, 0)
+    bound = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
+    if bound * len(values) > _INT64.max:
+        return None
+    sums = prefix_counts(values)  # exact, so that differences of it are
+    return [Vector(state, pa.array(sums[high] - sums[low])), counts]
+
+
+def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vector:
+    ordered, values = reduce.ordered_integers(vector), None
+    if ordered is None:
+        ordered, values = reduce.ranks(vector)
+    neutral = _INT64.min if largest else _INT64.max
+    valid = validity(vector.data)
+    flags = np.ones(len(ordered), np.bool_) if valid is None else valid
+    rows = ordered if valid is None else np.where(valid, ordered, neutral)
+    best = fold_ranges(rows, low, high, np.maximum if largest else np.minimum, neutral)
+    before = prefix_counts(flags)
+    return Vector(vector.dtype, reduce.values_of(vector, best, before[high] == before[low], values))
+
+
+def _by_merging(
+    call: WindowCall, accumulate: Accumulator, args: Sequence[Vector], low: Int64s, high: Int64s
+) -> Vector:
+    """Any other aggregate: states of single rows merged; lists (which would grow with it) are made range by range."""
+    n = len(low)
+    arrays = [Vector(a.dtype, a.physical(n)) if not isinstance(a.data, pa.Scalar) else a for a in args]
+    types = accumulate.state_types([a.dtype for a in args], call.dtype)
+    if any(pa.types.is_list(x) for x in types):
+        return _range_by_range(call, accumulate, arrays, low, high)
+    rows = np.arange(n, dtype=np.int64)
+    context = _context(call, n)
+    states = accumulate.update(arrays, Groups(rows, n, rows), context)
+    empty = [Vector(a.dtype, pa.array([], a.dtype)) for a in args]
+    nothing = accumulate.update(
+        empty, Groups(rows[:0], 1, np.zeros(1, np.int64)), CallContext(call.dtype, call.mode)
+    )
+    return Vector(
+        call.dtype,
+        accumulate.finish(merge_ranges(accumulate, states, nothing, low, high, context), context),
+    )
+
+
+def _range_by_range(
+    call: WindowCall, accumulate: Accumulator, args: Sequence[Vector], low: Int64s, high: Int64s
+) -> Vector:
+    done = []
+    for start, stop, owner, member in pieces(low, high):
+        index = pa.array(member)
+        here = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
+        groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))
+        states = accumulate.update(here, groups, _context(call, len(owner)))
+        done.append(accumulate.finish(states, _context(call, stop - start)))
+    return Vector(call.dtype, concat_arrays(call.dtype, done))
+
+
+__all__ = ["framed", "whole_partition"]

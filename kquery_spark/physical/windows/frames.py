@@ -1,0 +1,116 @@
+"""The rows of each row's frame, as a range of row numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Frame, FrameUnit, Literal, SortKey
+from kquery_spark.expr.constants import literal_vector
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.arithmetic import overflow
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.keys import as_integers
+from kquery_spark.physical.windows.segments import Segments
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s, Vector, validity
+
+_DAY = 86_400_000_000
+_BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
+
+
+def frame_rows(frame: Frame, segments: Segments, order: list[tuple[SortKey, Vector]]) -> tuple[Int64s, Int64s]:
+    """First row and end (exclusive) of each row's frame; an empty frame has both equal."""
+    if frame.unit is FrameUnit.ROWS:
+        low = segments.start if frame.lower is None else _moved(segments, frame.lower, 0)
+        high = segments.end if frame.upper is None else _moved(segments, frame.upper, 1)
+    else:
+        low = segments.start if frame.lower is None else _value_bound(frame.lower, segments, order, False)
+        high = segments.end if frame.upper is None else _value_bound(frame.upper, segments, order, True)
+    return low, np.maximum(low, high)
+
+
+def _moved(segments: Segments, offset: Literal, past: int) -> Int64s:
+    limit = segments.num_rows + 1
+    by = max(-limit, min(limit, int(offset.value))) + past
+    return np.clip(segments.rows + by, segments.start, segments.end)
+
+
+def _value_bound(
+    offset: Literal, segments: Segments, order: list[tuple[SortKey, Vector]], upper: bool
+) -> Int64s:
+    """The bound found by adding the offset to the row's key; NULL keys are a block of their own."""
+    if offset.value == 0:
+        return segments.peer_end if upper else segments.peer_start
+    key, vector = order[0]
+    valid = validity(vector.data)
+    ordered, target = _keys_and_targets(vector, offset, key.ascending, valid)
+    if not key.ascending:
+        ordered, target = ~ordered, ~target
+    low, high = segments.start, segments.end
+    if valid is not None:
+        nulls = np.bincount(segments.ids[~valid], minlength=segments.count)[segments.ids]
+        low, high = (low + nulls, high) if key.nulls_first else (low, high - nulls)
+    found = _search(ordered, target, low, high, after_equal=upper)
+    if valid is None:
+        return found
+    return np.where(valid, found, segments.peer_end if upper else segments.peer_start)
+
+
+def _keys_and_targets(
+    vector: Vector, offset: Literal, ascending: bool, valid: np.ndarray | None
+) -> tuple[Int64s, Int64s]:
+    """Keys, and keys plus offset, both as int64 in the order of the values."""
+    dtype = vector.dtype
+    if t.is_fractional(dtype):
+        kind = np.float32 if dtype == t.FLOAT else np.float64
+        values = vector.data.fill_null(0.0).to_numpy(zero_copy_only=False)
+        step = kind(offset.value if ascending else -offset.value)
+        with np.errstate(all="ignore"):
+            moved = values + step
+        return reduce.float_order(vector.data), reduce.float_order(pa.array(moved))
+    if pa.types.is_timestamp(dtype) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT"):
+        if abs(int(offset.value)) >= _DAY:
+            raise Unsupported(
+                "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
+            )
+    integers = as_integers(vector)
+    if integers is None or dtype == t.BOOL:
+        raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
+    by = _whole(offset, dtype)
+    values = np.asarray(dk.as_int64(integers))
+    if not ascending:
+        by = -by
+    bits = _BOUNDS.get(dtype, 63)
+    low, high = -(2**bits), 2**bits - 1
+    present = values if valid is None else values[valid]
+    if len(present) and not (low <= int(present.min()) + by and int(present.max()) + by <= high):
+        raise overflow(dtype)
+    return values, values + np.int64(by)
+
+
+def _whole(offset: Literal, dtype: pa.DataType) -> int:
+    if t.is_decimal(dtype):
+        if not t.is_decimal(offset.dtype) or offset.dtype.scale != dtype.scale:
+            raise Unsupported("The offset of a RANGE frame over decimals must have their scale.")
+        vector = literal_vector(offset)
+        if not vector.is_narrow:
+            raise Unsupported("A RANGE frame over decimals of this size is not supported.")
+        return int(vector.data.as_py())
+    return int(offset.value)
+
+
+def _search(ordered: Int64s, target: Int64s, low: Int64s, high: Int64s, after_equal: bool) -> Int64s:
+    """For each row the first place in [low, high) whose key is not less (``after_equal``: is greater) than its target."""
+    low, high = low.copy(), high.copy()
+    last = max(len(ordered) - 1, 0)
+    while True:
+        open_ = low < high
+        if not open_.any():
+            return low
+        middle = (low + high) >> 1
+        keys = ordered[np.minimum(middle, last)]
+        right = open_ & ((keys <= target) if after_equal else (keys < target))
+        low = np.where(right, middle + 1, low)
+        high = np.where(open_ & ~right, middle, high)

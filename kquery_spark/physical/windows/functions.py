@@ -1,0 +1,159 @@
+"""Every window function over arranged rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.expr import Frame, Literal, SortKey, WindowCall
+from kquery_spark.physical.windows import aggregates
+from kquery_spark.physical.windows.frames import frame_rows
+from kquery_spark.physical.windows.segments import Segments
+from kquery_spark.physical.windows.sliding import prefix_counts
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.vector import Int64s, Vector
+
+# first and last as aggregates mean the same over a frame
+_AS_VALUES = {
+    "first": ("first_value", False),
+    "first_ignore_nulls": ("first_value", True),
+    "last": ("last_value", False),
+    "last_ignore_nulls": ("last_value", True),
+}
+
+
+class Windowed:
+    """Computes calls over one arrangement; frames that several calls share are found once."""
+
+    def __init__(self, segments: Segments, order: Sequence[tuple[SortKey, Vector]]) -> None:
+        self._segments = segments
+        self._order = list(order)
+        self._frames: dict[Frame, tuple[Int64s, Int64s]] = {}
+
+    def compute(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
+        """One value per row."""
+        ranking = _RANKING.get(call.function)
+        if ranking is not None:
+            return Vector(call.dtype, pa.array(ranking(self._segments)))
+        if call.function == "ntile":
+            return Vector(t.INT, pa.array(self._ntile(_whole(call, 0)).astype(np.int32)))
+        if call.function in ("lag", "lead"):
+            return self._shifted(call, args)
+        name, ignore_nulls = _AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
+        if name in ("first_value", "last_value", "nth_value"):
+            return self._nth(call, name, ignore_nulls, args[0])
+        if ignore_nulls:
+            raise Unsupported(f"IGNORE NULLS with {call.function} is not supported.")
+        if call.frame.whole:
+            return aggregates.whole_partition(call, args, self._segments)
+        return aggregates.framed(call, args, *self._frame(call.frame))
+
+    def _frame(self, frame: Frame) -> tuple[Int64s, Int64s]:
+        found = self._frames.get(frame)
+        if found is None:
+            found = self._frames[frame] = frame_rows(frame, self._segments, self._order)
+        return found
+
+    def _ntile(self, buckets: int) -> Int64s:
+        if buckets <= 0:
+            raise ExecutionError(
+                "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"ntile needs a positive number of buckets, not {buckets}."
+            )
+        size = self._segments.end - self._segments.start
+        row = self._segments.rows - self._segments.start
+        each, more = size // buckets, size % buckets
+        long = more * (each + 1)
+        return np.where(row < long, row // (each + 1), more + (row - long) // np.maximum(each, 1)) + 1
+
+    def _shifted(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
+        """lag and lead: a row a fixed way off, the default where the partition ends first."""
+        s, n = self._segments, self._segments.num_rows
+        by = _whole(call, 1) if len(call.args) > 1 else 1
+        by = max(-n - 1, min(n + 1, by if call.function == "lead" else -by))
+        data = args[0].physical(n)
+        if call.ignore_nulls and by and data.null_count:
+            valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
+            places, before = np.flatnonzero(valid), prefix_counts(valid)
+            wanted = before[:-1] + by if by < 0 else before[1:] + by - 1
+            inside = (wanted >= 0) & (wanted < len(places))
+            target = np.where(inside, places[np.clip(wanted, 0, max(len(places) - 1, 0))] if len(places) else 0, -1)
+        else:
+            target = s.rows + by
+        outside = (target < s.start) | (target >= s.end)
+        if len(args) < 3 or (args[2].is_scalar and not args[2].data.is_valid):
+            return Vector(call.dtype, data.take(pa.array(np.where(outside, 0, target), mask=outside)))
+        both = Vector(call.dtype, concat_arrays(call.dtype, [data, args[2].physical(n)]))
+        return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
+
+    def _nth(self, call: WindowCall, name: str, ignore_nulls: bool, values: Vector) -> Vector:
+        """first_value, last_value and nth_value: one row of the frame, NULL where it has none."""
+        low, high = self._frame(call.frame)
+        data = values.physical(self._segments.num_rows)
+        places: Int64s | None = None
+        if ignore_nulls and data.null_count:
+            valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
+            places, before = np.flatnonzero(valid), prefix_counts(valid)
+            low, high = before[low], before[high]
+        target = high - 1 if name == "last_value" else low + (_nth_of(call) if name == "nth_value" else 0)
+        outside = (target >= high) | (target < low)
+        rows = np.where(outside, 0, target)
+        if places is not None:
+            rows = places[rows] if len(places) else rows
+        return Vector(call.dtype, data.take(pa.array(rows, mask=outside if outside.any() else None)))
+
+
+def _nth_of(call: WindowCall) -> int:
+    place = _whole(call, 1)
+    if place <= 0:
+        raise ExecutionError(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"nth_value counts from 1, {place} is out of range."
+        )
+    return place - 1
+
+
+def _whole(call: WindowCall, index: int) -> int:
+    value = call.args[index]
+    if not isinstance(value, Literal) or not isinstance(value.value, int):
+        raise Unsupported(f"{call.function} needs a literal whole number, not {value}.")
+    return value.value
+
+
+def _row_number(s: Segments) -> np.ndarray:
+    return (s.rows - s.start + 1).astype(np.int32)
+
+
+def _rank(s: Segments) -> np.ndarray:
+    return (s.peer_start - s.start + 1).astype(np.int32)
+
+
+def _dense_rank(s: Segments) -> np.ndarray:
+    steps = np.cumsum(s.peer_start == s.rows)
+    return (steps - steps[s.start] + 1).astype(np.int32) if len(steps) else steps.astype(np.int32)
+
+
+def _percent_rank(s: Segments) -> np.ndarray:
+    others = s.end - s.start - 1
+    return np.asarray((s.peer_start - s.start) / np.maximum(others, 1), np.float64)
+
+
+def _cume_dist(s: Segments) -> np.ndarray:
+    return np.asarray((s.peer_end - s.start) / (s.end - s.start), np.float64)
+
+
+_RANKING: dict[str, Callable[[Segments], np.ndarray]] = {
+    "row_number": _row_number,
+    "rank": _rank,
+    "dense_rank": _dense_rank,
+    "percent_rank": _percent_rank,
+    "cume_dist": _cume_dist,
+}
+
+
+def rank_of(function: str, segments: Segments) -> np.ndarray:
+    """row_number, rank or dense_rank of every arranged row."""
+    return _RANKING[function](segments)

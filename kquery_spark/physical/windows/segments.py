@@ -1,0 +1,72 @@
+"""Rows sorted by partition and order, and where partitions and peers begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kquery_spark.expr import SortKey
+from kquery_spark.physical.keys import group_rows
+from kquery_spark.physical.ordering import key_columns, sort_rows
+from kquery_spark.types.vector import Int64s, Vector
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Per row, as row numbers: ``start`` and ``end`` (exclusive) of its partition, and of its peers.
+
+    ``ids`` numbers the partitions in row order, ``count`` of them.
+    """
+
+    num_rows: int
+    ids: Int64s
+    count: int
+    start: Int64s
+    end: Int64s
+    peer_start: Int64s
+    peer_end: Int64s
+
+    @property
+    def rows(self) -> Int64s:
+        """Row numbers."""
+        return np.arange(self.num_rows, dtype=np.int64)
+
+    @property
+    def firsts(self) -> Int64s:
+        """The first row of each partition."""
+        return np.flatnonzero(self.start == self.rows)
+
+
+def arrange(
+    partition: Sequence[Vector], order: Sequence[tuple[SortKey, Vector]], num_rows: int
+) -> tuple[Int64s, Segments]:
+    """The order of the rows that puts partitions and peers together, and the segments in that order."""
+    groups = group_rows(partition, num_rows)
+    columns: list[Int64s] = []
+    for key, vector in order:
+        if not vector.is_scalar:
+            columns += key_columns(vector, key.ascending, key.nulls_first)
+    if partition or columns:
+        rows = sort_rows(([groups.ids] if partition else []) + columns)
+    else:
+        rows = np.arange(num_rows, dtype=np.int64)
+    ids = groups.ids[rows]
+    fresh = np.ones(num_rows, np.bool_)
+    fresh[1:] = ids[1:] != ids[:-1]
+    peers = fresh.copy()
+    for column in columns:
+        ordered = column[rows]
+        peers[1:] |= ordered[1:] != ordered[:-1]
+    start, end = _runs(fresh)
+    peer_start, peer_end = _runs(peers)
+    numbers = np.cumsum(fresh, dtype=np.int64) - 1
+    return rows, Segments(num_rows, numbers, int(fresh.sum()), start, end, peer_start, peer_end)
+
+
+def _runs(fresh: np.ndarray) -> tuple[Int64s, Int64s]:
+    """Begin and end of the run each row is in."""
+    starts = np.flatnonzero(fresh)
+    lengths = np.diff(np.append(starts, len(fresh)))
+    return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)
