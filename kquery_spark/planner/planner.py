@@ -10,7 +10,9 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.logical import (
     Aggregate,
+    Expand,
     Filter,
+    Generate,
     Input,
     Join,
     JoinKind,
@@ -18,16 +20,23 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Scan,
+    SetOperation,
     Sort,
     Union,
+    Window,
+    WindowGroupLimit,
     walk_plan,
 )
+from kquery_spark.optimizer.pruning import needed_filters, sized_splits
+from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import (
     AggregateExec,
     BuildSide,
     ExchangeExec,
+    ExpandExec,
     FilterExec,
+    GenerateExec,
     JoinExec,
     LimitExec,
     Partitioning,
@@ -39,11 +48,12 @@ from kquery_spark.physical.operators import (
     ScanExec,
     SortExec,
     UnionExec,
+    WindowExec,
+    WindowGroupLimitExec,
 )
 from kquery_spark.planner.copartition import Ranges, find_ranges
 from kquery_spark.planner.distribution import Placed, Spread
-from kquery_spark.optimizer.pruning import needed_filters, sized_splits
-from kquery_spark.optimizer.statistics import Estimator
+from kquery_spark.planner.set_operations import lower_set_operation
 
 _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
@@ -99,6 +109,20 @@ class _Planner:
                 return self._limit(plan)
             case Union():
                 return self._union(plan)
+            case Window():
+                return self._window(plan)
+            case WindowGroupLimit():
+                return self._window_group_limit(plan)
+            case Expand():
+                child = self.place(plan.child)
+                spread = Spread.SINGLE if child.spread is Spread.SINGLE else Spread.SPLIT
+                return Placed(ExpandExec(child.plan, plan.projections, plan.schema), spread)
+            case Generate():
+                child = self.place(plan.child)
+                done = GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.kept, plan.schema)
+                return child.over(done)
+            case SetOperation():
+                return self.place(lower_set_operation(plan))
         raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
 
     def _scan(self, plan: Scan) -> Placed:
@@ -279,6 +303,26 @@ class _Planner:
                     child = Placed(LimitExec(child.plan, wanted), child.spread)
                 child = self._exchange(child, _SINGLE)
         return Placed(LimitExec(child.plan, plan.count, plan.offset), Spread.SINGLE)
+
+    def _window(self, plan: Window) -> Placed:
+        for expr in (*plan.partition, *(k.expr for k in plan.order)):
+            check_key_type(expr.dtype)
+        child = self.place(plan.child)
+        if not child.groups_by(plan.partition):
+            size = self._estimator.estimate(plan.child).nbytes
+            child = self._exchange(child, self._partitioning(plan.partition, size))
+        return child.over(WindowExec(child.plan, plan.calls, plan.partition, plan.order))
+
+    def _window_group_limit(self, plan: WindowGroupLimit) -> Placed:
+        for expr in (*plan.partition, *(k.expr for k in plan.order)):
+            check_key_type(expr.dtype)
+        child = self.place(plan.child)
+        how = (plan.partition, plan.order, plan.function, plan.limit)
+        if not child.groups_by(plan.partition):
+            size = self._estimator.estimate(plan.child).nbytes
+            pruned = child.over(WindowGroupLimitExec(child.plan, *how))
+            child = self._exchange(pruned, self._partitioning(plan.partition, size))
+        return child.over(WindowGroupLimitExec(child.plan, *how))
 
     def _union(self, plan: Union) -> Placed:
         placed = [self.place(p) for p in plan.inputs]

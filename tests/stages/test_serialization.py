@@ -21,12 +21,27 @@ from hypothesis import strategies as st
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SerializationError
-from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, InList, Literal, Named, SortKey
+from kquery_spark.expr import (
+    AggregateCall,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    InList,
+    Literal,
+    Named,
+    SortKey,
+    WindowCall,
+)
+from kquery_spark.expr.windows import UP_TO_PEERS
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
 from kquery_spark.logical import (
     Aggregate,
+    Expand,
     Filter,
+    Generate,
+    Generator,
     Input,
     Join,
     JoinKind,
@@ -34,8 +49,12 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Scan,
+    SetKind,
+    SetOperation,
     Sort,
     Union,
+    Window,
+    WindowGroupLimit,
 )
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.physical.operators import FilterExec, PhysicalPlan, ReadExec, ScanExec
@@ -154,7 +173,7 @@ def instances(cls: type, depth: int = 1) -> st.SearchStrategy[Any]:
     given_fields = {f.name: values_of(hints[f.name], depth) for f in dataclasses.fields(cls) if f.init}
     if cls is Call:
         given_fields["function"] = st.sampled_from(sorted(functions()))
-    if cls is AggregateCall:
+    if cls in (AggregateCall, WindowCall):
         given_fields["function"] = st.sampled_from(sorted(aggregate_functions()))
     if "table" in given_fields and hints["table"] is Any:
         given_fields["table"] = st.just(TABLE)
@@ -173,6 +192,10 @@ def _logical() -> dict[str, LogicalPlan]:
         scan, other, join, Aggregate(join, (Named(b, "b"),), (total,)), Input("input", scan.schema, "k"),
         Filter(join, Call.of("isnotnull", A)), Sort(join, (SortKey(A, False, False),)), Limit(scan, None, 3),
         Union((scan, Filter(scan, Literal(True, pa.bool_())))),
+        Window(scan, (Named(WindowCall.of("sum", A, frame=UP_TO_PEERS), "w"),), (A,), (SortKey(A, False, False),)),
+        WindowGroupLimit(scan, (A,), (SortKey(A),), "rank", 3), SetOperation(scan, scan, SetKind.EXCEPT, True),
+        Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
+        Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)),
     ]  # fmt: skip
     return {type(plan).__name__: plan for plan in made}
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from kquery_spark.expr import Column, Expr, Literal, columns_of, substitute
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
-from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, Sort, Union
+from kquery_spark.logical import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Projection,
+    Scan,
+    SetOperation,
+    Sort,
+    Union,
+    Window,
+    WindowGroupLimit,
+)
 
 _PRESERVES_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 _PRESERVES_RIGHT = (JoinKind.INNER, JoinKind.RIGHT)
@@ -47,6 +61,28 @@ def _push(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
             return Union(tuple(inputs))
         case Sort():
             return plan.with_children([_push(plan.child, terms)])
+        case Window() | WindowGroupLimit():
+            # whole partitions go or stay, so what a window computes is not changed
+            whole = {p.name for p in plan.partition if isinstance(p, Column)}
+            down, stay = _split(
+                terms, lambda e: bool(columns_of(e)) and columns_of(e) <= whole and not can_raise(e)
+            )
+            return _filtered(plan.with_children([_push(plan.child, down)]), stay)
+        case Generate():
+            kept = set(plan.kept)
+            down, stay = _split(
+                terms, lambda e: bool(columns_of(e)) and columns_of(e) <= kept and not can_raise(e)
+            )
+            return _filtered(plan.with_children([_push(plan.child, down)]), stay)
+        case SetOperation():
+            # equal rows pass or fail alike, so both sides can be filtered
+            down, stay = _split(terms, lambda e: is_deterministic(e) and not can_raise(e))
+            there = {
+                n: plan.right.column(m)
+                for n, m in zip(plan.left.schema.names, plan.right.schema.names, strict=True)
+            }
+            sides = [_push(plan.left, down), _push(plan.right, [substitute(e, there) for e in down])]
+            return _filtered(plan.with_children(sides), stay)
         case Scan():
             scannable, rest = _split(terms, lambda e: bool(columns_of(e)) and is_deterministic(e))
             if not scannable:

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kquery_spark.expr import Named, columns_of
-from kquery_spark.logical import Aggregate, Filter, Join, LogicalPlan, Projection, Scan, Sort, Union
+from kquery_spark.logical import (
+    Aggregate,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    LogicalPlan,
+    Projection,
+    Scan,
+    Sort,
+    Union,
+    Window,
+    WindowGroupLimit,
+)
 from kquery_spark.logical.join import JoinKind
 
 
@@ -37,6 +52,28 @@ def _prune(plan: LogicalPlan, needed: set[str]) -> LogicalPlan:
             return _trimmed(
                 Sort(_prune(plan.child, needed | columns_of(*plan.expressions)), plan.keys), needed
             )
+        case Window():
+            calls = tuple(c for c in plan.calls if c.name in needed)
+            if not calls:
+                return _prune(plan.child, needed)
+            plan = replace(plan, calls=calls)
+            child = _prune(plan.child, (needed - {c.name for c in calls}) | columns_of(*plan.expressions))
+            return _trimmed(plan.with_children([child]), needed)
+        case WindowGroupLimit():
+            child = _prune(plan.child, needed | columns_of(*plan.expressions))
+            return _trimmed(plan.with_children([child]), needed)
+        case Expand():
+            places = [i for i, n in enumerate(plan.names) if n in needed]
+            plan = replace(
+                plan,
+                names=tuple(plan.names[i] for i in places),
+                projections=tuple(tuple(p[i] for i in places) for p in plan.projections),
+            )
+            return plan.with_children([_prune(plan.child, columns_of(*plan.expressions))])
+        case Generate():
+            kept_names = tuple(n for n in plan.kept if n in needed)
+            child = _prune(plan.child, set(kept_names) | columns_of(*plan.args))
+            return _trimmed(replace(plan, child=child, required=kept_names), needed)
         case Join():
             reads = needed | columns_of(*plan.expressions)
             left = _prune(plan.left, reads & set(plan.left.schema.names))

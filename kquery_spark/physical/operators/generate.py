@@ -90,7 +90,9 @@ class GenerateExec(PhysicalPlan):
             dtype = self.output.field(len(self.kept) + i).type
             parts = [args[j].data for j in range(i, len(args), width)]
             if len(parts) < depth:
-                parts.append(pa.nulls(n, t.LONG if t.is_decimal(dtype) and pa.types.is_int64(parts[0].type) else dtype))
+                parts.append(
+                    pa.nulls(n, t.LONG if t.is_decimal(dtype) and pa.types.is_int64(parts[0].type) else dtype)
+                )
             columns.append(concat_arrays(dtype, parts).take(order))
         return owners, columns
 

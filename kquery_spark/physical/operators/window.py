@@ -55,7 +55,9 @@ class WindowExec(PhysicalPlan):
         partition = [Vector(v.dtype, v.physical(n)) for v in vectors[:parts]]
         rows, segments = arrange(partition, list(zip(self.order, vectors[parts:], strict=True)), n)
         arranged = batch.take(pa.array(rows))
-        program = Program([e for c in self.calls for e in (*c.expr.children, *(k.expr for k in self.order))], batch.schema)
+        program = Program(
+            [e for c in self.calls for e in (*c.expr.children, *(k.expr for k in self.order))], batch.schema
+        )
         values = iter(program.run(arranged))
         columns = list(arranged.columns)
         windowed: Windowed | None = None

@@ -60,7 +60,9 @@ class WindowGroupLimitExec(PhysicalPlan):
     def _pruned(self, batches: list[Batch]) -> Batch:
         batch = concat(self.schema, batches)
         exprs = [*self.partition, *(k.expr for k in self.order)]
-        vectors = [Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, batch.schema).run(batch)]
+        vectors = [
+            Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, batch.schema).run(batch)
+        ]
         order = list(zip(self.order, vectors[len(self.partition) :], strict=True))
         rows, segments = arrange(vectors[: len(self.partition)], order, batch.num_rows)
         chosen = rows[rank_of(self.function, segments) <= self.limit]

@@ -20,7 +20,9 @@ _DAY = 86_400_000_000
 _BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
 
 
-def frame_rows(frame: Frame, segments: Segments, order: list[tuple[SortKey, Vector]]) -> tuple[Int64s, Int64s]:
+def frame_rows(
+    frame: Frame, segments: Segments, order: list[tuple[SortKey, Vector]]
+) -> tuple[Int64s, Int64s]:
     """First row and end (exclusive) of each row's frame; an empty frame has both equal."""
     if frame.unit is FrameUnit.ROWS:
         low = segments.start if frame.lower is None else _moved(segments, frame.lower, 0)

@@ -62,7 +62,8 @@ class Windowed:
     def _ntile(self, buckets: int) -> Int64s:
         if buckets <= 0:
             raise ExecutionError(
-                "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"ntile needs a positive number of buckets, not {buckets}."
+                "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+                f"ntile needs a positive number of buckets, not {buckets}.",
             )
         size = self._segments.end - self._segments.start
         row = self._segments.rows - self._segments.start
@@ -81,7 +82,9 @@ class Windowed:
             places, before = np.flatnonzero(valid), prefix_counts(valid)
             wanted = before[:-1] + by if by < 0 else before[1:] + by - 1
             inside = (wanted >= 0) & (wanted < len(places))
-            target = np.where(inside, places[np.clip(wanted, 0, max(len(places) - 1, 0))] if len(places) else 0, -1)
+            target = np.where(
+                inside, places[np.clip(wanted, 0, max(len(places) - 1, 0))] if len(places) else 0, -1
+            )
         else:
             target = s.rows + by
         outside = (target < s.start) | (target >= s.end)

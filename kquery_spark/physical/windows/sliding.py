@@ -116,4 +116,3 @@ def pieces(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s
         within = np.arange(len(owner), dtype=np.int64) - np.repeat(np.cumsum(size) - size, size)
         yield start, stop, owner, np.repeat(low[start:stop], size) + within
         start = stop
-
