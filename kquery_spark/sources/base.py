@@ -16,7 +16,8 @@ from kquery_spark.types.batch import Batch
 class DataFile:
     """A file as it was when planned: a change of size or time since then is an error, not a wrong answer.
 
-    ``partition``: the values of the partition columns, in the source's order.
+    ``partition``: the plain values of the partition columns (dates as days, times as microseconds), in the
+    source's order.
     """
 
     path: str

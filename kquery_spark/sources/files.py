@@ -207,4 +207,7 @@ def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:
     if dtype == t.STRING:
         indices = pa.repeat(pa.scalar(0, pa.int32()), length)
         return pa.DictionaryArray.from_arrays(indices, pa.array([value], t.STRING))
+    storage = pa.int32() if dtype == t.DATE else pa.int64()
+    if pa.types.is_temporal(dtype) and isinstance(value, int):
+        return pa.repeat(pa.scalar(value, storage), length).view(dtype)
     return pa.repeat(pa.scalar(value, dtype), length)

@@ -132,7 +132,7 @@ class OrcSource(Source):
         micros = pc.divide(nanos, 1000)
         lowest = pc.min(micros).as_py()
         if lowest is not None and lowest < _TWO_DAYS:
-            # Writers and readers disagree about fractions of seconds before 1970, and about zones before 1900.
+            # Readers disagree about fractions of seconds before 1970, and about zones before 1900.
             early = pc.less(micros, _TWO_DAYS)
             whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
             if lowest < _YEAR_1900 or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():

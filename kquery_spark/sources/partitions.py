@@ -78,8 +78,17 @@ def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
     return t.STRING
 
 
+def plain_value(scalar: pa.Scalar) -> Any:
+    """The plain value of an Arrow scalar: dates as days, times as microseconds, as literals have them."""
+    if pa.types.is_date32(scalar.type):
+        return scalar.cast(pa.int32()).as_py()
+    if pa.types.is_timestamp(scalar.type) or pa.types.is_duration(scalar.type):
+        return scalar.cast(pa.int64()).as_py()
+    return scalar.as_py()
+
+
 def partition_value(text: str, dtype: pa.DataType) -> Any:
-    """The Python value of a directory's text (dates as days, timestamps as microseconds)."""
+    """The plain value of a directory's text (dates as days, timestamps as microseconds)."""
     if t.is_integral(dtype):
         return int(text)
     if dtype == t.DOUBLE:
@@ -87,7 +96,7 @@ def partition_value(text: str, dtype: pa.DataType) -> Any:
     if t.is_decimal(dtype):
         return decimal.Decimal(text)
     if dtype == t.DATE:
-        return pa.scalar(parse_date(text), pa.int32()).cast(t.DATE).as_py()
+        return parse_date(text)
     if t.is_timestamp(dtype):
-        return pa.scalar(parse_timestamp(text, dtype.tz), dtype).as_py()
+        return parse_timestamp(text, dtype.tz)
     return text

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
+from kquery_spark.logical import Scan
 from kquery_spark.sources.csv import csv_options, csv_source
 from kquery_spark.sources.csv import source as source_module
 from kquery_spark.sources.csv.tokens import LineTokenizer
+from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types import names as t
 from tests.sources.compare import assert_same, read_all
 
@@ -349,3 +351,11 @@ def test_tokenizer_examples():
     assert tokens('1,"a\\"b",') == ["1", 'a"b', ""]
     assert tokens('"a"b,c') == ['"a"b', "c"]
     assert tokens('"open,2') == ["open,2"]
+
+
+def test_sources_travel_in_plans(tmp_path):
+    for day in ("2019-01-01", "2019-01-02"):
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / "f.csv").write_text("1,x\n")
+    plan = Scan("t", csv_source([str(tmp_path)], header=False, nullValue="NA"))
+    assert from_bytes(to_bytes(plan), Scan) == plan
