@@ -35,6 +35,8 @@ def prune(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> l
 def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
     """The splits that remain, their bytes those of just these columns."""
     splits = source.splits()
+    if not source.columnar:
+        return prune(source, splits, filters)
     whole = sum(s.nbytes for s in splits)
     wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
     share = min(1.0, wanted / whole) if whole else 1.0

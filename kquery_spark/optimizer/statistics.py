@@ -75,7 +75,8 @@ class Estimator:
         splits = prune(plan.source, plan.source.splits(), plan.filters)
         kept = float(sum(s.rows for s in splits))
         whole = plan.source.row_count()
-        columns = [*plan.schema.names, *columns_of(*plan.filters)]
+        read = plan.schema.names if plan.source.columnar else plan.source.schema.names
+        columns = [*read, *columns_of(*plan.filters)]
         scanned = plan.source.column_bytes(list(dict.fromkeys(columns)))
         if whole:
             scanned = int(scanned * kept / whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlparse
 
 import pyarrow as pa
@@ -17,7 +18,11 @@ from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.csv.options import csv_options
+from kquery_spark.sources.csv.source import CsvSource
+from kquery_spark.sources.csv.values import check_type
 from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.text import check_codec
 
 # Options that only chose the files, which are listed by now, or that matter to writing.
 _HARMLESS = frozenset(
@@ -67,9 +72,11 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
 
 
 def _source(relation: FileRelation, settings: SessionSettings) -> Source:
-    if relation.format != "parquet":
+    make = _FORMATS.get(relation.format)
+    if make is None:
         raise Unsupported(f"{relation.format} files are read by Spark")
-    _check_parquet(relation.options, settings)
+    for name, value in settings.unexpected("spark.sql.files.").items():
+        raise Unsupported(f"files are read by Spark while {name} is {value}")
     partitions = set(relation.partition_schema.names)
     fields = [field for field in relation.data_schema if field.name not in partitions]
     fields = [*fields, *relation.partition_schema]
@@ -80,7 +87,38 @@ def _source(relation: FileRelation, settings: SessionSettings) -> Source:
         DataFile(_local(file.path), file.size, file.modified_ms, tuple(_value(v) for v in file.partition))
         for file in relation.files
     )
-    return ParquetSource(files, pa.schema(fields), tuple(relation.partition_schema.names))
+    return make(relation, settings, files, pa.schema(fields))
+
+
+def _parquet(
+    relation: FileRelation, settings: SessionSettings, files: tuple[DataFile, ...], schema: pa.Schema
+) -> Source:
+    _check_parquet(relation.options, settings)
+    return ParquetSource(files, schema, tuple(relation.partition_schema.names))
+
+
+def _csv(
+    relation: FileRelation, settings: SessionSettings, files: tuple[DataFile, ...], schema: pa.Schema
+) -> Source:
+    for name, value in settings.unexpected(
+        "spark.sql.legacy.csv.", "spark.sql.legacy.timeParserPolicy"
+    ).items():
+        raise Unsupported(f"CSV files are read by Spark while {name} is {value}")
+    if settings.corrupt_record_column in schema.names:
+        raise Unsupported("CSV files with a column for corrupt records are read by Spark")
+    partitions = relation.partition_schema.names
+    if any(name in partitions for name in relation.data_schema.names):
+        raise Unsupported("a CSV file with a column that is also a partition column is read by Spark")
+    options = {k: v for k, v in relation.options.items() if k not in _HARMLESS}
+    parsed = replace(csv_options(options, settings.time_zone), case_sensitive=settings.case_sensitive)
+    for file in files:
+        check_codec(file.path)
+    for field in relation.data_schema:
+        check_type(field.name, field.type)
+    return CsvSource(files, schema, parsed, tuple(partitions))
+
+
+_FORMATS = {"parquet": _parquet, "csv": _csv}
 
 
 def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:
