@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.relations import FileRelation, OtherRelation
@@ -18,14 +18,13 @@ from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
-from kquery_spark.sources.csv.options import csv_options
-from kquery_spark.sources.csv.source import CsvSource
+from kquery_spark.sources.csv import CsvSource, csv_options
 from kquery_spark.sources.csv.values import check_type
 from kquery_spark.sources.parquet import ParquetSource
 from kquery_spark.sources.text import check_codec
 
 # Options that only chose the files, which are listed by now, or that matter to writing.
-_HARMLESS = frozenset(
+_CHOOSES_FILES = frozenset(
     {
         "path",
         "paths",
@@ -34,12 +33,10 @@ _HARMLESS = frozenset(
         "recursivefilelookup",
         "modifiedbefore",
         "modifiedafter",
-        "mergeschema",
-        "compression",
         "serialization.format",
-        "parquet.compression",
     }
 )
+_HARMLESS = _CHOOSES_FILES | {"mergeschema", "compression", "parquet.compression"}
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
@@ -75,8 +72,6 @@ def _source(relation: FileRelation, settings: SessionSettings) -> Source:
     make = _FORMATS.get(relation.format)
     if make is None:
         raise Unsupported(f"{relation.format} files are read by Spark")
-    for name, value in settings.unexpected("spark.sql.files.").items():
-        raise Unsupported(f"files are read by Spark while {name} is {value}")
     partitions = set(relation.partition_schema.names)
     fields = [field for field in relation.data_schema if field.name not in partitions]
     fields = [*fields, *relation.partition_schema]
@@ -87,51 +82,56 @@ def _source(relation: FileRelation, settings: SessionSettings) -> Source:
         DataFile(_local(file.path), file.size, file.modified_ms, tuple(_value(v) for v in file.partition))
         for file in relation.files
     )
-    return make(relation, settings, files, pa.schema(fields))
+    try:
+        return make(relation, files, pa.schema(fields), settings)
+    except ConfigError as error:
+        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
 
 
 def _parquet(
-    relation: FileRelation, settings: SessionSettings, files: tuple[DataFile, ...], schema: pa.Schema
+    relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
     _check_parquet(relation.options, settings)
     return ParquetSource(files, schema, tuple(relation.partition_schema.names))
 
 
 def _csv(
-    relation: FileRelation, settings: SessionSettings, files: tuple[DataFile, ...], schema: pa.Schema
+    relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
-    for name, value in settings.unexpected(
-        "spark.sql.legacy.csv.", "spark.sql.legacy.timeParserPolicy"
-    ).items():
-        raise Unsupported(f"CSV files are read by Spark while {name} is {value}")
-    if settings.corrupt_record_column in schema.names:
-        raise Unsupported("CSV files with a column for corrupt records are read by Spark")
-    partitions = relation.partition_schema.names
-    if any(name in partitions for name in relation.data_schema.names):
-        raise Unsupported("a CSV file with a column that is also a partition column is read by Spark")
-    options = {k: v for k, v in relation.options.items() if k not in _HARMLESS}
-    parsed = replace(csv_options(options, settings.time_zone), case_sensitive=settings.case_sensitive)
-    for file in files:
-        check_codec(file.path)
+    _check_settings(
+        settings, "spark.sql.files.", "spark.sql.legacy.csv.", "spark.sql.legacy.timeParserPolicy"
+    )
+    if settings.values.get("spark.sql.csv.parser.columnPruning.enabled") != "true":
+        raise Unsupported("CSV files are read by Spark while its column pruning is off")
+    if set(relation.data_schema.names) & set(relation.partition_schema.names):
+        raise Unsupported("CSV files with a column of a partition's name are read by Spark")
+    given = {name: value for name, value in relation.options.items() if name not in _HARMLESS}
+    options = replace(csv_options(given, settings.time_zone), case_sensitive=settings.case_sensitive)
     for field in relation.data_schema:
         check_type(field.name, field.type)
-    return CsvSource(files, schema, parsed, tuple(partitions))
+        if field.name == settings.corrupt_record_column:
+            raise Unsupported("CSV files with a column of corrupt records are read by Spark")
+    for file in files:
+        check_codec(file.path)
+    return CsvSource(files, schema, options, tuple(relation.partition_schema.names))
 
 
 _FORMATS = {"parquet": _parquet, "csv": _csv}
 
 
 def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:
-    for name, value in settings.unexpected(
-        "spark.sql.parquet.", "spark.sql.files.", "spark.sql.legacy."
-    ).items():
-        raise Unsupported(f"files are read by Spark while {name} is {value}")
+    _check_settings(settings, "spark.sql.parquet.", "spark.sql.files.", "spark.sql.legacy.")
     for rebase in (settings.datetime_rebase, settings.int96_rebase):
         if rebase != "CORRECTED":
             raise Unsupported(f"files are read by Spark while dates are rebased in {rebase} mode")
     for name, value in options.items():
         if name not in _HARMLESS and not (name.startswith("ignore") and value.lower() == "false"):
             raise Unsupported(f"files with the option {name} are read by Spark")
+
+
+def _check_settings(settings: SessionSettings, *prefixes: str) -> None:
+    for name, value in settings.unexpected(*prefixes).items():
+        raise Unsupported(f"files are read by Spark while {name} is {value}")
 
 
 def _local(path: str) -> str:
