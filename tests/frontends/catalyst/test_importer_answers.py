@@ -123,6 +123,36 @@ select date_add(day, 3) a, year(day) c, month(day) d, dayofmonth(day) e, quarter
   dayofweek(day) h, last_day(day) i, datediff(day, date'2020-02-01') j, trunc(day, 'MM') k from t;
 select nanvl(d, 0) a, isnan(d) b, coalesce(i, id, 0) c, ifnull(s, 'n') d2, d <=> null e, nullif(s, '') g from t;
 select count(*) from t where day between date'2020-02-01' and date'2020-02-20' and substring(s, 1, 1) in ('a', 's');
+
+select lag(i,2) over (partition by b order by id) a, lead(i, 1, 7) ignore nulls over (partition by b
+  order by id) x, nth_value(i,2) over (partition by b order by id) n, ntile(3) over (partition by b
+  order by id) nt from t;
+select sum(i) over (partition by b order by id rows between 2 preceding and 1 following) a, sum(i) over
+  (partition by b order by day range between 2 preceding and current row) x, first_value(i) over
+  (partition by b order by id) f, percent_rank() over (partition by b order by id) pr, sum(m) over
+  (partition by b order by id range between 1.5 preceding and 2 following) z, avg(m) over (partition by
+  i) am from t;
+select * from (select id, row_number() over (partition by i order by id desc) r from t) where r<=2;
+select id, sum(m) over (partition by i) x, rank() over (order by i) y, count(*) over () c from t;
+select id, x from t lateral view outer explode(array(i, i+1)) as x;
+select id, x from t lateral view explode(array(s)) as x;
+select i from t intersect all select i from t where b;
+select i from t except all select i from t where b;
+select i, s, sum(m), grouping_id() from t group by cube(i,s);
+select count(distinct i) a, sum(distinct m) b, count(*) c from t;
+select stack(2, 1, i, 2, i+1) as (a, b2) from t;
+select s, x from t lateral view explode(split(s, 'b')) as x;
+select id, p, x from t lateral view posexplode(array(i, i+1)) as p, x;
+select i, count(distinct s) a, count(distinct b) c, sum(m) d, max(w) from t group by i;
+select id, sum(m) over (order by id desc range between 3 preceding and 1 following) x, avg(d) over
+  (partition by b order by id rows 2 preceding) y from t;
+select id, lag(i) over (partition by b order by id) - i x, last_value(i) ignore nulls over (partition by
+  b order by id) y, sum(i) over (partition by b order by id) / sum(i) over (partition by b) z from t;
+select * from (select id, rank() over (partition by s order by i nulls last, id) r from t) where r <= 3;
+select i, sum(sum(m)) over (order by i) from t group by i;
+select i, s, grouping(i) a, grouping_id(i, s) b, sum(m) from t group by grouping sets ((i), (s), (i, s),
+  ());
+select id, a, b2 from t lateral view inline(array(struct(i, s), struct(i + 1, 'x'))) as a, b2;
 """
 
 ORDERED = """
@@ -198,3 +228,27 @@ def test_a_plan_made_without_ansi_keeps_its_arithmetic(spark: Any, jvm: Jvm, zoo
         pytest.fail(declined.reason)
     finally:
         spark.catalog.dropTempView("old")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"header": "true"}, {"header": "true", "inferSchema": "true"}, {"sep": ",", "nullValue": "abc"}],
+    ids=str,
+)
+def test_csv_files(spark: Any, jvm: Jvm, zoo_dir: Path, tmp_path: Path, options: dict[str, str]) -> None:
+    columns = ["id", "i", "d", "m", "s", "day", "b", "id % 3 as k"]
+    frame = spark.read.parquet(str(zoo_dir / "t")).selectExpr(*columns)
+    frame.repartition(2).write.partitionBy("k").option("header", "header" in options).csv(str(tmp_path / "c"))
+    frame = spark.read.options(**options).csv(str(tmp_path / "c"))
+    for query in (frame, frame.groupBy(frame.columns[1], "k").count()):
+        taken = take(spark, jvm, query)
+        imported = taken.whole()
+        assert not imported.inputs
+        assert_same_rows(taken.run(imported), query.toArrow())
+
+
+def test_csv_options_that_the_engine_does_not_follow(spark: Any, jvm: Jvm, tmp_path: Path) -> None:
+    spark.range(5).write.csv(str(tmp_path / "c"))
+    taken = take(spark, jvm, spark.read.option("lineSep", "|").csv(str(tmp_path / "c")))
+    with pytest.raises(Unsupported, match="lineSep|linesep"):
+        taken.whole()

@@ -3,12 +3,14 @@
 from kquery_spark.frontends.catalyst.plans import (
     aggregates,
     declined,
+    generators,
     joins,
     limits,
     projections,
     relations,
     setops,
     sorts,
+    windows,
 )
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context, Handover
 
@@ -18,10 +20,12 @@ __all__ = [
     "Handover",
     "aggregates",
     "declined",
+    "generators",
     "joins",
     "limits",
     "projections",
     "relations",
     "setops",
     "sorts",
+    "windows",
 ]

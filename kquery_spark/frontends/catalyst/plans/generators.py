@@ -1,0 +1,64 @@
+"""Expand (ROLLUP, CUBE, several DISTINCT aggregates) and Generate (explode and its kin)."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Column, Literal
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.logical import Expand, Generate
+from kquery_spark.logical.generate import Generator
+
+_GENERATORS = {
+    "Explode": Generator.EXPLODE,
+    "PosExplode": Generator.POSEXPLODE,
+    "Inline": Generator.INLINE,
+    "Stack": Generator.STACK,
+    "ReplicateRows": Generator.REPLICATE,
+}
+
+
+@PLANS.handles("Expand", family="groups")
+def expand(node: CatalystNode, context: Context) -> Scope:
+    """Each row several times, with other columns NULL."""
+    child = context.feed(node.children[0])
+    translate = context.translator(child.columns)
+    projections = tuple(tuple(translate(expr) for expr in exprs) for exprs in node["projections"])
+    attributes = node.trees("output")
+    names = tuple(context.names.fresh(attribute["name"]) for attribute in attributes)
+    ids = (attribute["exprId"] for attribute in attributes)
+    return Scope(Expand(child.plan, projections, names), tuple(zip(ids, names, strict=True)))
+
+
+@PLANS.handles("Generate", family="groups", partly="explode, posexplode, inline, stack, replicate_rows")
+def generate(node: CatalystNode, context: Context) -> Scope:
+    """Rows out of a row's array, map or arguments, beside the columns that are still read."""
+    child = context.feed(node.children[0])
+    translate = context.translator(child.columns)
+    function = node.tree("generator")
+    kind = _GENERATORS.get(function.cls)
+    if kind is None:
+        raise Unsupported(f"the generator {function.cls.rsplit('.', 1)[-1]} stays with Spark")
+    args = [translate(argument) for argument in function.children]
+    attributes = node.trees("generatorOutput")
+    dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
+    kept = tuple(item for i, item in enumerate(child.output) if i not in dropped)
+    outer = bool(node["outer"])
+    if kind is Generator.REPLICATE:
+        names = [arg.name for arg in args[1:] if isinstance(arg, Column)]
+        if outer or len(names) != len(attributes):
+            raise Unsupported("replicate_rows of anything but columns stays with Spark")
+        made = tuple((a["exprId"], name) for a, name in zip(attributes, names, strict=True))
+        required = tuple(dict.fromkeys([name for _, name in kept] + names))
+        plan = Generate(child.plan, kind, (args[0],), (), outer, required)
+        return Scope(plan, (*kept, *made))
+    if kind is Generator.STACK:
+        rows, *args = args
+        count = rows.value if isinstance(rows, Literal) else None
+        if count != -(-len(args) // len(attributes)):
+            raise Unsupported("stack with more rows than values stays with Spark")
+    names = [context.names.fresh(attribute["name"]) for attribute in attributes]
+    required = tuple(dict.fromkeys(name for _, name in kept))
+    plan = Generate(child.plan, kind, tuple(args), tuple(names), outer, required)
+    return Scope(plan, (*kept, *((a["exprId"], n) for a, n in zip(attributes, names, strict=True))))

@@ -1,0 +1,178 @@
+"""Window and WindowGroupLimit."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
+from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall
+from kquery_spark.frontends.catalyst.expressions import Translator
+from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.plans.projections import compute
+from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
+from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.tree import CatalystNode, aggregate_filter
+from kquery_spark.functions.windows import window_for_catalyst
+from kquery_spark.logical import Window, WindowGroupLimit
+from kquery_spark.types import names as t
+
+_RANKS = {"RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank"}
+_UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
+# Picks over a frame, by whether NULLs are skipped: the row order is the window's.
+_PICKS = {"First": "first_value", "Last": "last_value"}
+
+
+@PLANS.handles("Window", family="windows", partly="functions and aggregates in the registry")
+def window(node: CatalystNode, context: Context) -> Scope:
+    """Functions over one partition and order, added to the rows."""
+    child = context.feed(node.children[0])
+    translate = context.translator(child.columns)
+    partition, order = _specification(node, translate)
+    calls = _Calls(context, translate, order)
+    around = context.translator(child.columns, windows=calls)
+    computed: list[tuple[int, str, Expr]] = []
+    for item in node.trees("windowExpressions"):
+        calls.wanted = item["name"]
+        computed.append((item["exprId"], item["name"], around(item)))
+    plan = Window(child.plan, tuple(calls.named), partition, order)
+    passed = [(expr_id, name, plan.column(name)) for expr_id, name in child.output]
+    return compute(plan, [*passed, *computed], context)
+
+
+class _Calls:
+    """The window calls of one Window, each with the name of its column.
+
+    Spark's optimizer puts expressions around some of them: sums of short decimals are made of their digits.
+    """
+
+    def __init__(self, context: Context, translate: Translator, order: tuple[SortKey, ...]) -> None:
+        self._context = context
+        self._translate = translate
+        self._order = order
+        self.named: list[Named] = []
+        self.wanted = "window"
+
+    def column(self, node: CatalystNode) -> Column:
+        """See WindowSink."""
+        call = _call(node, self._translate, self._order)
+        self.named.append(Named(call, self._context.names.fresh(self.wanted)))
+        return self.named[-1].column
+
+    def sum_of_digits(self, node: CatalystNode) -> Column | None:
+        """See WindowSink."""
+        function = node.child("windowFunction")
+        if function.cls != "AggregateExpression" or function.children[0].cls != "Sum":
+            return None
+        digits = function.children[0].children[0]
+        if digits.cls != "UnscaledValue":
+            return None
+        call = _call(node, self._translate, self._order)
+        value = self._translate(digits.children[0])
+        whole = WindowCall.of("sum", value, frame=call.frame, mode=call.mode)
+        self.named.append(Named(whole, self._context.names.fresh(self.wanted)))
+        return self.named[-1].column
+
+
+@PLANS.handles("WindowGroupLimit", family="windows")
+def window_group_limit(node: CatalystNode, context: Context) -> Scope:
+    """Only the first rows of each group, because a filter above wants no others."""
+    child = context.feed(node.children[0])
+    translate = context.translator(child.columns)
+    partition, order = _specification(node, translate)
+    function = _RANKS.get(node.tree("rankLikeFunction").cls)
+    if function is None:
+        raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} stays with Spark")
+    return child.over(WindowGroupLimit(child.plan, partition, order, function, node["limit"]))
+
+
+def _specification(node: CatalystNode, translate: Translator) -> tuple[tuple[Expr, ...], tuple[SortKey, ...]]:
+    partition = tuple(translate(item) for item in node.trees("partitionSpec"))
+    for expr in partition:
+        check_key(expr.dtype)
+    return partition, sort_keys(node.trees("orderSpec"), translate)
+
+
+def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> WindowCall:
+    function = node.child("windowFunction")
+    frame = _frame(node.child("windowSpec").child("frameSpecification"), translate, order)
+    if function.cls == "AggregateExpression":
+        return _aggregate(function, frame, translate)
+    entry = window_for_catalyst(function.cls)
+    if entry is None:
+        raise Unsupported(f"the window function {function.cls.rsplit('.', 1)[-1]} stays with Spark")
+    match function.cls:
+        case "Lag" | "Lead":
+            return _shift(function, entry.name, translate)
+        case "NthValue":
+            args = [translate(child) for child in function.children]
+            return WindowCall.of(entry.name, *args, frame=frame, ignore_nulls=bool(function["ignoreNulls"]))
+        case "NTile":
+            return WindowCall.of(entry.name, translate(function.children[0]))
+    # Rank and its kin repeat the window's order as children.
+    return WindowCall.of(entry.name)
+
+
+def _shift(function: CatalystNode, name: str, translate: Translator) -> WindowCall:
+    """LAG and LEAD; the offset is positive in both."""
+    value, offset, default = (translate(child) for child in function.children)
+    if not isinstance(offset, Literal) or not isinstance(offset.value, int) or offset.value < 0:
+        raise Unsupported(f"{name} with an offset that is not a positive constant stays with Spark")
+    args = [value, offset]
+    if not (isinstance(default, Literal) and default.value is None):
+        args.append(default)
+    return WindowCall.of(name, *args, ignore_nulls=bool(function["ignoreNulls"]))
+
+
+def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> WindowCall:
+    """An aggregate over a frame; FIRST and LAST are the values at its ends."""
+    function = node.child("aggregateFunction")
+    if node["isDistinct"] or aggregate_filter(node) is not None:
+        raise Unsupported("DISTINCT or FILTER in a window stays with Spark")
+    pick = _PICKS.get(function.cls)
+    if pick is not None:
+        ignore = bool(function["ignoreNulls"])
+        return WindowCall.of(pick, translate(function.child("child")), frame=frame, ignore_nulls=ignore)
+    if function.cls in ORDERED:
+        raise Unsupported(f"{function.cls} over a window stays with Spark")
+    found = aggregated(function, translate)
+    return WindowCall.of(found.entry.name, *found.args, frame=frame, mode=found.mode)
+
+
+def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> Frame:
+    if node.cls != "SpecifiedWindowFrame":
+        raise Unsupported("a window without a frame stays with Spark")
+    unit = _UNITS[node["frameType"]]
+    lower, upper = (_bound(node.child(side), translate) for side in ("lower", "upper"))
+    if lower is None and upper is None:
+        return WHOLE_PARTITION
+    if unit is FrameUnit.RANGE:
+        for bound in (lower, upper):
+            if bound is not None and bound != _CURRENT and bound.dtype != _distance(order):
+                raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
+    return Frame(unit, lower, upper)
+
+
+_CURRENT = Literal(0, t.INT)
+
+
+def _bound(node: CatalystNode, translate: Translator) -> Literal | None:
+    if node.cls in ("UnboundedPreceding", "UnboundedFollowing"):
+        return None
+    if node.cls == "CurrentRow":
+        return _CURRENT
+    bound = translate(node)
+    if not isinstance(bound, Literal) or bound.value is None:
+        raise Unsupported("a window frame whose bound is not a constant stays with Spark")
+    return bound
+
+
+def _distance(order: tuple[SortKey, ...]) -> pa.DataType:
+    """The type of distances between values of the one ORDER BY key."""
+    if len(order) != 1:
+        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
+    dtype = order[0].expr.dtype
+    if dtype == t.DATE:
+        return t.INT
+    return t.DAY_TIME if pa.types.is_timestamp(dtype) else dtype
