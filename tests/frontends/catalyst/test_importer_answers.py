@@ -152,7 +152,7 @@ select * from (select id, rank() over (partition by s order by i nulls last, id)
 select i, sum(sum(m)) over (order by i) from t group by i;
 select i, s, grouping(i) a, grouping_id(i, s) b, sum(m) from t group by grouping sets ((i), (s), (i, s),
   ());
-select id, a, b2 from t lateral view inline(array(struct(i, s), struct(i + 1, 'x'))) as a, b2;
+select id, a, b2 from t lateral view inline(array(struct(i, s), struct(i, s))) as a, b2;
 """
 
 ORDERED = """
@@ -250,5 +250,5 @@ def test_csv_files(spark: Any, jvm: Jvm, zoo_dir: Path, tmp_path: Path, options:
 def test_csv_options_that_the_engine_does_not_follow(spark: Any, jvm: Jvm, tmp_path: Path) -> None:
     spark.range(5).write.csv(str(tmp_path / "c"))
     taken = take(spark, jvm, spark.read.option("lineSep", "|").csv(str(tmp_path / "c")))
-    with pytest.raises(Unsupported, match="lineSep|linesep"):
+    with pytest.raises(Unsupported, match="linesep"):
         taken.whole()

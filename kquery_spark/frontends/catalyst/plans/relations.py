@@ -24,7 +24,7 @@ from kquery_spark.sources.parquet import ParquetSource
 from kquery_spark.sources.text import check_codec
 
 # Options that only chose the files, which are listed by now, or that matter to writing.
-_CHOOSES_FILES = frozenset(
+_HARMLESS = frozenset(
     {
         "path",
         "paths",
@@ -34,9 +34,11 @@ _CHOOSES_FILES = frozenset(
         "modifiedbefore",
         "modifiedafter",
         "serialization.format",
+        "mergeschema",
+        "compression",
+        "parquet.compression",
     }
 )
-_HARMLESS = _CHOOSES_FILES | {"mergeschema", "compression", "parquet.compression"}
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
