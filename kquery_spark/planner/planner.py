@@ -52,6 +52,7 @@ from kquery_spark.physical.operators import (
     WindowGroupLimitExec,
 )
 from kquery_spark.planner.copartition import Ranges, find_ranges
+from kquery_spark.planner.distinct import TwoLevels, two_levels
 from kquery_spark.planner.distribution import Placed, Spread
 from kquery_spark.planner.set_operations import lower_set_operation
 
@@ -155,6 +156,10 @@ class _Planner:
         if child.groups_by(tuple(k.expr for k in plan.keys)):
             return self._renamed(child, plan)
         raw = any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in plan.calls)
+        if raw and not any(c.entry.ordered for c in plan.calls):
+            levels = two_levels(plan, child.plan)
+            if levels is not None:
+                return self._two_levels(plan, levels, child.spread)
         if raw:
             keyed = tuple(k.expr for k in plan.keys)
             moved = self._exchange(
@@ -169,6 +174,20 @@ class _Planner:
         moved = self._exchange(Placed(partial, child.spread), where)
         keys = tuple(Named(k.column, k.name) for k in plan.keys)
         return moved.over(AggregateExec(moved.plan, keys, plan.aggregates, Phase.FINAL))
+
+    def _two_levels(self, plan: Aggregate, levels: TwoLevels, spread: Spread) -> Placed:
+        """By key when there are many groups; else by key and value, and the few groups meet in one task."""
+        spread = Spread.SPLIT if spread is not Spread.SINGLE else spread
+        groups = self._estimator.groups(plan)
+        size = self._estimator.estimate(plan.child).nbytes
+        if plan.keys and groups >= _ONE_TASK_GROUPS:
+            moved = self._exchange(Placed(levels.first, spread), self._partitioning(levels.keys, size))
+            return moved.over(levels.last(levels.second(moved.plan)))
+        where = self._partitioning((*levels.keys, *levels.values), size)
+        moved = self._exchange(Placed(levels.first, spread), where)
+        split = Spread.SINGLE if moved.spread is Spread.SINGLE else Spread.SPLIT
+        together = self._exchange(Placed(levels.second(moved.plan), split), _SINGLE)
+        return Placed(levels.last(together.plan), Spread.SINGLE)
 
     def _renamed(self, child: Placed, plan: Aggregate) -> Placed:
         done = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE)

@@ -17,6 +17,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.types.batch import Batch, concat, from_vectors
+from kquery_spark.types.names import is_fractional
 from kquery_spark.types.vector import Vector
 
 _MERGE_ROWS = 1_000_000
@@ -25,10 +26,15 @@ _USELESS_RATIO = 0.8
 
 
 class Phase(StrEnum):
-    """SINGLE: rows to results. PARTIAL: rows to states. FINAL: states to results."""
+    """SINGLE: rows to results. PARTIAL: rows to states. MERGE: states to states. FINAL: states to results.
+
+    MIXED: to states, from states for the aggregates whose states the child has, from rows for the others.
+    """
 
     SINGLE = "single"
     PARTIAL = "partial"
+    MERGE = "merge"
+    MIXED = "mixed"
     FINAL = "final"
 
 
@@ -44,7 +50,7 @@ class AggregateExec(PhysicalPlan):
     @property
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
-        if self.phase is Phase.PARTIAL:
+        if self.phase not in (Phase.SINGLE, Phase.FINAL):
             return self.state_schema
         return pa.schema([e.field for e in (*self.keys, *self.aggregates)])
 
@@ -76,8 +82,10 @@ class AggregateExec(PhysicalPlan):
         run = _Aggregation(self)
         distinct = any(c.distinct and not c.entry.duplicate_free for c in self.calls)
         source = self.child.run(task)
-        if self.phase is Phase.FINAL:
+        if self.phase in (Phase.FINAL, Phase.MERGE):
             states = run.merged(source)
+        elif self.phase is Phase.MIXED:
+            states = run.merged(run.mixed(b) for b in _coalesced(source, task.config.batch_rows))
         elif distinct or any(c.entry.ordered for c in self.calls):
             states = run.update(concat(self.child.schema, list(source)))
         elif self.phase is Phase.PARTIAL and self.keys:
@@ -86,11 +94,9 @@ class AggregateExec(PhysicalPlan):
         else:
             states = run.merged(run.update(b) for b in _coalesced(source, task.config.batch_rows))
         if not self.keys and states.num_rows == 0:
-            states = (
-                run.update(Batch.empty(self.child.schema)) if self.phase is not Phase.FINAL else run.nothing()
-            )
+            states = run.nothing()
         if states.num_rows:
-            yield states if self.phase is Phase.PARTIAL else run.finish(states)
+            yield run.finish(states) if self.phase in (Phase.SINGLE, Phase.FINAL) else states
 
     def label(self) -> str:
         """See PhysicalPlan."""
@@ -146,6 +152,34 @@ class _Aggregation:
         columns = _take_keys(keys, groups)
         place = self._key_count
         for call, accumulate in zip(self._calls, self._accumulators, strict=True):
+            args = vectors[place : place + len(call.args)]
+            condition = vectors[place + len(call.args)] if call.condition is not None else None
+            place += len(call.children)
+            columns += self._one(call, accumulate, args, condition, groups, n)
+        return from_vectors(self._schema, columns, groups.count)
+
+    def mixed(self, batch: Batch) -> Batch:
+        """States of rows that hold states of some aggregates and values of the others."""
+        names = {name: i for i, name in enumerate(batch.schema.names)}
+        merging = [f"{named.name}.0" in names for named in self._plan.aggregates]
+        if self._program is None:
+            exprs: list[Expr] = [k.expr for k in self._plan.keys]
+            for call, has_states in zip(self._calls, merging, strict=True):
+                exprs += () if has_states else call.children
+            self._program = Program(exprs, batch.schema)
+        n = batch.num_rows
+        vectors = self._program.run(batch)
+        keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
+        groups = group_rows(keys, n)
+        columns = _take_keys(keys, groups)
+        place = self._key_count
+        for i, (call, accumulate) in enumerate(zip(self._calls, self._accumulators, strict=True)):
+            if merging[i]:
+                start, end = self._spans[i]
+                first = names[f"{self._plan.aggregates[i].name}.0"]
+                states = [batch.vector(first + j) for j in range(end - start)]
+                columns += accumulate.merge(states, groups, CallContext(call.dtype, call.mode, num_rows=n))
+                continue
             args = vectors[place : place + len(call.args)]
             condition = vectors[place + len(call.args)] if call.condition is not None else None
             place += len(call.children)
@@ -258,9 +292,16 @@ def _rows_as_groups(n: int) -> Groups:
 
 def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
     if groups.ids is groups.first_rows:  # every row is its own group
-        return list(keys)
+        return [_normalized(k) for k in keys]
     index = groups.representatives()
-    return [Vector(k.dtype, k.data.take(index)) for k in keys]
+    return [_normalized(Vector(k.dtype, k.data.take(index))) for k in keys]
+
+
+def _normalized(key: Vector) -> Vector:
+    """-0.0 as 0.0: Spark shows one form of the zeros it groups together, whichever came first."""
+    if not is_fractional(key.dtype):
+        return key
+    return Vector(key.dtype, pc.add(key.data, pa.scalar(0.0, key.dtype)))
 
 
 def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray | None, n: int) -> np.ndarray:

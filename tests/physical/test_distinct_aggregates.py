@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kquery_spark.expr import AggregateCall, Expr
+from kquery_spark.logical import format_plan
+from kquery_spark.optimizer import optimize
+from kquery_spark.planner import plan_query, planner
+from kquery_spark.types import names as t
+from tests.physical.harness import CONFIGS, assert_like_spark, c, call, lit, register, rows_of, run, scan
+from tests.physical.test_aggregate import EMPTY, MIXED, aggregate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module", autouse=True)
+def views(spark: SparkSession) -> None:
+    register(spark, mixed=MIXED, empty=EMPTY)
+
+
+@pytest.mark.parametrize("many_groups", [False, True])
+@pytest.mark.parametrize("keys", [[], ["g"], ["f", "b"]])
+@pytest.mark.parametrize("name,table", [("mixed", MIXED), ("empty", EMPTY)])
+@pytest.mark.parametrize("sets", [1, 3])
+def test_distinct_beside_other_aggregates(
+    sets: int,
+    name: str,
+    table: pa.Table,
+    keys: list[str],
+    many_groups: bool,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if many_groups:
+        monkeypatch.setattr(planner, "_ONE_TASK_GROUPS", 0)
+    child = scan(table)
+    some = call("gt", c(child, "i"), lit(0, t.INT))
+    calls: list[Expr] = [
+        AggregateCall.of("avg", c(child, "d")),
+        AggregateCall.of("count", c(child, "i"), distinct=True),
+        AggregateCall.of("sum", c(child, "i"), distinct=True),
+        AggregateCall.of("count"),
+        AggregateCall.of("count", condition=some),
+        AggregateCall.of("var_pop", c(child, "i")),
+        AggregateCall.of("min", c(child, "s")),
+    ]
+    texts = [
+        "avg(d)",
+        "count(DISTINCT i)",
+        "sum(DISTINCT i)",
+        "count(*)",
+        "count(*) FILTER (WHERE i > 0)",
+        "var_pop(i)",
+        "min(s)",
+    ]
+    if sets > 1:
+        calls += [
+            AggregateCall.of("count", c(child, "s"), c(child, "b"), distinct=True),
+            AggregateCall.of("count", c(child, "s"), distinct=True, condition=some),
+            AggregateCall.of("avg", c(child, "d"), distinct=True),
+        ]
+        texts += ["count(DISTINCT s, b)", "count(DISTINCT s) FILTER (WHERE i > 0)", "avg(DISTINCT d)"]
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    sql = f"SELECT {', '.join([*keys, *texts])} FROM {name}{by}"
+    assert_like_spark(spark, sql, aggregate(child, keys, *calls))
+
+
+def test_distinct_values_meet_before_they_are_counted() -> None:
+    rng = np.random.default_rng(9)
+    table = pa.table(
+        {
+            "g": rng.integers(0, 5, 30_000),
+            "v": rng.integers(0, 9000, 30_000),
+            "w": rng.integers(0, 40, 30_000),
+        }
+    )
+    child = scan(table, rows_each=4000)
+    plan = aggregate(
+        child,
+        ["g"],
+        AggregateCall.of("count", c(child, "v"), distinct=True),
+        AggregateCall.of("sum", c(child, "w")),
+    )
+    want = {g: (set(), 0) for g in range(5)}
+    for g, v, w in zip(*(table[n].to_pylist() for n in "gvw"), strict=True):
+        values, total = want[g]
+        values.add(v)
+        want[g] = values, total + w
+    for config in CONFIGS:
+        assert {r[0]: r[1:] for r in rows_of(run(plan, config))} == {
+            g: (len(v), s) for g, (v, s) in want.items()
+        }
+    text = format_plan(plan_query(optimize(plan), replace(CONFIGS[1])))
+    assert [w for w in ("partial", "merge", "mixed", "final") if f"AggregateExec: {w}" in text] == [
+        "partial",
+        "merge",
+        "mixed",
+        "final",
+    ]
