@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators import Partitioning
-from kquery_spark.stages.hashing import partition_ids
+from kquery_spark.physical.hashing import partition_ids
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import decode
 

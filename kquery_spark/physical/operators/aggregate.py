@@ -15,7 +15,8 @@ from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_partitions, scatter
 from kquery_spark.types.batch import Batch, concat, from_vectors
 from kquery_spark.types.names import is_fractional
 from kquery_spark.types.vector import Vector
@@ -80,23 +81,37 @@ class AggregateExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         run = _Aggregation(self)
-        distinct = any(c.distinct and not c.entry.duplicate_free for c in self.calls)
         source = self.child.run(task)
-        if self.phase in (Phase.FINAL, Phase.MERGE):
-            states = run.merged(source)
-        elif self.phase is Phase.MIXED:
-            states = run.merged(run.mixed(b) for b in _coalesced(source, task.config.batch_rows))
-        elif distinct or any(c.entry.ordered for c in self.calls):
-            states = run.update(concat(self.child.schema, list(source)))
-        elif self.phase is Phase.PARTIAL and self.keys:
+        if self.phase is Phase.PARTIAL and self.keys and not self._needs_rows:
             yield from run.partial(source)
             return
-        else:
-            states = run.merged(run.update(b) for b in _coalesced(source, task.config.batch_rows))
-        if not self.keys and states.num_rows == 0:
-            states = run.nothing()
-        if states.num_rows:
-            yield run.finish(states) if self.phase in (Phase.SINGLE, Phase.FINAL) else states
+        for states in self._states(run, source, task):
+            if not self.keys and states.num_rows == 0:
+                states = run.nothing()
+            if states.num_rows:
+                yield run.finish(states) if self.phase in (Phase.SINGLE, Phase.FINAL) else states
+
+    @property
+    def _needs_rows(self) -> bool:
+        """Whether a group's rows must be seen together: DISTINCT here, or a result that depends on their order."""
+        if self.phase not in (Phase.SINGLE, Phase.PARTIAL):
+            return False
+        return any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in self.calls)
+
+    def _states(self, run: _Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
+        """One state row per group; several batches, of different groups, where the memory budget asks for it."""
+        limit, metrics = task.config.memory_bytes, task.metrics_of(self)
+        if self._needs_rows:
+            program = Program([k.expr for k in self.keys], self.child.schema)
+            keys = program.run if self.keys else None
+            for part in in_partitions(source, self.child.schema, keys, limit, metrics):
+                yield run.update(part)
+            return
+        if self.phase is Phase.MIXED:
+            source = map(run.mixed, _coalesced(source, task.config.batch_rows))
+        elif self.phase not in (Phase.FINAL, Phase.MERGE):
+            source = map(run.update, _coalesced(source, task.config.batch_rows))
+        yield from run.merged(source, limit if self.keys else None, metrics)
 
     def label(self) -> str:
         """See PhysicalPlan."""
@@ -221,20 +236,40 @@ class _Aggregation:
             )
         return from_vectors(self._schema, columns, groups.count)
 
-    def merged(self, states: Iterator[Batch]) -> Batch:
-        """All states merged; merging happens whenever the unmerged ones outgrow the merged ones."""
-        done: Batch | None = None
-        waiting: list[Batch] = []
-        rows = 0
-        for batch in states:
-            waiting.append(batch)
-            rows += batch.num_rows
-            if rows > max(_MERGE_ROWS, 2 * (done.num_rows if done is not None else 0)):
-                done = self.merge(concat(self._schema, [*([done] if done is not None else []), *waiting]))
-                waiting, rows = [], 0
-        if done is not None:
-            waiting.insert(0, done)
-        return self.merge(concat(self._schema, waiting)) if waiting else Batch.empty(self._schema)
+    def merged(
+        self, states: Iterator[Batch], limit: int | None, metrics: Metrics, level: int = 0
+    ) -> Iterator[Batch]:
+        """All states merged, whenever the unmerged ones outgrow the merged ones; past ``limit`` bytes in partitions."""
+        with SpillDirectory(metrics) as spill:
+            done: Batch | None = None
+            waiting: list[Batch] = []
+            files: list[SpillFile] | None = None
+            rows = size = 0
+            for batch in states:
+                waiting.append(batch)
+                rows += batch.num_rows
+                size += batch.nbytes
+                full = limit is not None and size + (done.nbytes if done is not None else 0) > limit
+                if full or rows > max(_MERGE_ROWS, 2 * (done.num_rows if done is not None else 0)):
+                    done = self.merge(concat(self._schema, [*([done] if done is not None else []), *waiting]))
+                    waiting, rows, size = [], 0, 0
+                    if limit is not None and level < DEEPEST and done.nbytes > limit // 2:
+                        files = files or spill.partitions(self._schema)
+                        scatter(done, self._keys_of(done), files, level)
+                        done = None
+            if done is not None:
+                waiting.insert(0, done)
+            if files is None:
+                yield self.merge(concat(self._schema, waiting)) if waiting else Batch.empty(self._schema)
+                return
+            for batch in waiting:
+                scatter(batch, self._keys_of(batch), files, level)
+            for file in files:
+                if file.rows:
+                    yield from self.merged(file.read(), limit, metrics, level + 1)
+
+    def _keys_of(self, states: Batch) -> list[Vector]:
+        return [states.vector(i) for i in range(self._key_count)]
 
     def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
         """Partial states; grouping stops once a sample shows that it hardly reduces the rows."""

@@ -21,6 +21,7 @@ from kquery_spark.physical.join_table import JoinTable, Matches
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.runtime_filter import RuntimeFilter, drops_unmatched, key_names
+from kquery_spark.physical.spill import SpillDirectory, scatter
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
 
@@ -67,7 +68,16 @@ class JoinExec(PhysicalPlan):
         build_plan, probe_plan = (
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
-        side = self._build(build_plan, task)
+        spills = bool(self.keys) and not self.null_aware and not isinstance(build_plan, ReplicateExec)
+        if spills:
+            with SpillDirectory(task.metrics_of(self)) as spill:
+                held = self._held(build_plan, task, spill)
+                if isinstance(held, SpilledSide):
+                    yield from self._grace(held, probe_plan, task, spill)
+                    return
+            side = self._table(build_plan.schema, held)
+        else:
+            side = self._build(build_plan, task)
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
             if names is not None:
@@ -84,6 +94,50 @@ class JoinExec(PhysicalPlan):
         )
         if not owes and set(found.columns) <= set(probe.schema.names):
             probe.accept_filter(task, found)
+
+    def _held(
+        self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
+    ) -> list[Batch] | SpilledSide:
+        """The build rows in memory, or on disk by hash of their keys when they pass the memory budget."""
+        held: list[Batch] = []
+        size = 0
+        side: SpilledSide | None = None
+        for batch in plan.run(task):
+            held.append(batch)
+            size += batch.nbytes
+            if size > task.config.memory_bytes:
+                if side is None:
+                    side = SpilledSide(spill, plan.schema, self._side_keys(build=True))
+                for one in held:
+                    side.add(one)
+                held, size = [], 0
+        if side is None:
+            return held
+        for one in held:
+            side.add(one)
+        return side
+
+    def _grace(
+        self, built: SpilledSide, probe_plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
+    ) -> Iterator[Batch]:
+        """Join partition by partition: rows with equal keys are in the same one on both sides."""
+        probe = SpilledSide(spill, probe_plan.schema, self._side_keys(build=False))
+        for batch in probe_plan.run(task):
+            probe.add(batch)
+        for build_file, probe_file in zip(built.files, probe.files, strict=True):
+            if build_file.rows or probe_file.rows:
+                side = self._table(built.schema, list(build_file.read()))
+                yield from _Probe(self, side, probe_plan.schema).run(probe_file.read())
+
+    def _side_keys(self, build: bool) -> list[Expr]:
+        left = (self.build is BuildSide.LEFT) == build
+        return [k.left if left else k.right for k in self.keys]
+
+    def _table(self, schema: pa.Schema, batches: list[Batch]) -> tuple[Batch, JoinTable]:
+        batch = concat(schema, batches)
+        vectors = Program(self._side_keys(build=True), schema).run(batch)
+        keys = [Vector(v.dtype, v.physical(batch.num_rows)) for v in vectors]
+        return batch, JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys])
 
     def _build(self, plan: PhysicalPlan, task: TaskContext) -> tuple[Batch, JoinTable]:
         exprs = [k.left if self.build is BuildSide.LEFT else k.right for k in self.keys]
@@ -110,6 +164,19 @@ class JoinExec(PhysicalPlan):
         if self.condition is not None:
             parts.append(f"condition={self.condition}")
         return f"JoinExec: {', '.join(parts)}"
+
+
+class SpilledSide:
+    """One input of a join on disk, in hash partitions of its keys."""
+
+    def __init__(self, spill: SpillDirectory, schema: pa.Schema, keys: Sequence[Expr]) -> None:
+        self.schema = schema
+        self.files = spill.partitions(schema)
+        self._program = Program(keys, schema)
+
+    def add(self, batch: Batch) -> None:
+        """Write a batch's rows to their partitions."""
+        scatter(batch, self._program.run(batch), self.files)
 
 
 class _Probe:

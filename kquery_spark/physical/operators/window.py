@@ -11,8 +11,9 @@ from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.spill import in_partitions
 from kquery_spark.physical.windows import Windowed, arrange
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 
 
@@ -41,9 +42,18 @@ class WindowExec(PhysicalPlan):
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
-        whole = self.compute(concat(self.child.schema, list(self.child.run(task))))
-        for start in range(0, whole.num_rows, task.config.batch_rows):
-            yield whole.slice(start, task.config.batch_rows)
+        program = Program(list(self.partition), self.child.schema)
+        parts = in_partitions(
+            self.child.run(task),
+            self.child.schema,
+            program.run if self.partition else None,
+            task.config.memory_bytes,
+            task.metrics_of(self),
+        )
+        for part in parts:
+            whole = self.compute(part)
+            for start in range(0, whole.num_rows, task.config.batch_rows):
+                yield whole.slice(start, task.config.batch_rows)
 
     def compute(self, batch: Batch) -> Batch:
         """The output for all rows of some partitions."""

@@ -1,0 +1,122 @@
+"""A tiny memory budget changes where state is held, never the result, and leaves no file behind."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import AggregateCall, Call, Column, Named, SortKey, WindowCall
+from kquery_spark.expr.windows import UP_TO_ROW
+from kquery_spark.logical import Join, JoinKind
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.physical.operators import (
+    AggregateExec,
+    BuildSide,
+    JoinExec,
+    Phase,
+    PhysicalPlan,
+    SortExec,
+    TaskContext,
+    WindowExec,
+)
+from kquery_spark.types import names as t
+from tests.physical.harness import assert_same_rows, batches_of, execute, read, scan
+
+TINY = EngineConfig(memory_bytes=40_000, batch_rows=1000)
+ROOMY = replace(TINY, memory_bytes=1 << 30)
+N = 20_000
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def table(seed: int = 1, prefix: str = "") -> pa.Table:
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 6000, N)
+    return pa.table(
+        {
+            f"{prefix}k": pa.array(keys, mask=keys % 97 == 0),
+            f"{prefix}s": [None if k % 31 == 0 else f"name {k % 900}" for k in keys],
+            f"{prefix}f": rng.normal(size=N),
+            f"{prefix}d": pa.array(rng.integers(-(10**6), 10**6, N)).cast(pa.decimal128(20, 0)),
+            f"{prefix}i": np.arange(N),
+        }
+    )
+
+
+T = table()
+K, S, F, D, ROW = (Column(n, T.schema.field(n).type) for n in "ksfdi")
+
+
+def plans() -> dict[str, PhysicalPlan]:
+    child = read(T)
+    group = (Named(K, "k"), Named(S, "s"))
+    calls = (
+        Named(AggregateCall.of("sum", D), "a"),
+        Named(AggregateCall.of("count"), "b"),
+        Named(AggregateCall.of("min", S), "c"),
+    )
+    distinct = (*calls, Named(AggregateCall.of("count", F, distinct=True), "e"))
+    call = Named(WindowCall.of("sum", D, frame=UP_TO_ROW), "w")
+    return {
+        "sort": SortExec(child, (SortKey(S, False, False), SortKey(K), SortKey(ROW))),
+        "aggregate": AggregateExec(child, group, calls, Phase.SINGLE),
+        "distinct": AggregateExec(child, group, distinct, Phase.SINGLE),
+        "window": WindowExec(child, (call,), (K,), (SortKey(ROW),)),
+    }
+
+
+@pytest.mark.parametrize("name", list(plans()))
+def test_spilling_gives_the_same_rows(name: str) -> None:
+    plan = plans()[name]
+    want, _ = execute(plan, {"t": T}, ROOMY, rows=700)
+    got, task = execute(plan, {"t": T}, TINY, rows=700)
+    assert_same_rows(got, want, ordered=name == "sort")
+    metrics = task.metrics_of(plan)
+    assert metrics.extra["spilled_bytes"] > 0 and metrics.extra["spill_files"] > 1
+    assert metrics.rows == want.num_rows
+
+
+@pytest.mark.parametrize("build", list(BuildSide))
+@pytest.mark.parametrize("kind", [k for k in JoinKind if k is not JoinKind.EXISTENCE])
+def test_joins_spill_both_sides(kind: JoinKind, build: BuildSide) -> None:
+    left, right = T.slice(0, 6000), table(2, "r").slice(0, 5000)
+    keys = (JoinKey(K, Column("rk", t.LONG)), JoinKey(S, Column("rs", t.STRING), null_safe=True))
+    condition = Call.of("lt", F, Column("rf", t.DOUBLE))
+    schema = Join(scan(left), scan(right), kind, keys, condition).schema
+    plan = JoinExec(read(left, "l"), read(right, "r"), kind, keys, condition, build, schema)
+    tables = {"l": left, "r": right}
+    want, _ = execute(plan, tables, ROOMY, rows=700)
+    got, task = execute(plan, tables, TINY, rows=700)
+    assert_same_rows(got, want)
+    assert task.metrics_of(plan).extra["spilled_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", list(plans()))
+def test_no_file_is_left_when_the_input_fails_or_the_reader_stops(name: str, scratch: Path) -> None:
+    plan = plans()[name]
+
+    def failing() -> Iterator:
+        yield from batches_of(T, 700)
+        assert list(scratch.iterdir()), "nothing was spilled"
+        raise RuntimeError("the disk is gone")
+
+    with pytest.raises(RuntimeError, match="disk is gone"):
+        list(plan.run(TaskContext(config=TINY, inputs={"t": failing})))
+    assert list(scratch.iterdir()) == []
+    running = plan.run(TaskContext(config=TINY, inputs={"t": lambda: iter(batches_of(T, 700))}))
+    next(running)
+    assert list(scratch.iterdir())
+    running.close()
+    assert list(scratch.iterdir()) == []
