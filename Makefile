@@ -40,8 +40,8 @@ lint: venv ## style, format, types and layers, without the tests
 
 check: lint test ## everything a change must pass: lint, then the tests
 
-bench: venv ## the 22 TPC-H-derived queries on both engines; ARGS="--scale 10 --queries 1,6"
-	@$(SPARK_ENV) $(PY) -m benchmarks.bench $(ARGS)
+bench: venv ## time Spark and kquery_spark; ARGS="--suite tpch --scale 10 --queries 1,6 --engines all --json FILE"
+	@$(SPARK_ENV) $(PY) -m benchmarks.bench run $(ARGS)
 
 # The compiler is pinned: code of newer ones asks for a runtime of their own time, this runs on all from 5.28 on.
 proto: ## write the plan messages' Python code from plan.proto

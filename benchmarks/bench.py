@@ -1,104 +1,170 @@
-"""The 22 TPC-H-derived queries on both engines, as a table and as JSON.
+"""``run``, ``compare`` and ``plot``: the benchmark's commands, also ``kquery-spark bench``.
 
-python -m benchmarks.bench --scale 1 --queries 1,3,6 --json results.json
+python -m benchmarks.bench run --suite tpch --scale 1 --engines spark,kquery,duckdb --json results.json
+python -m benchmarks.bench compare before.json after.json
+python -m benchmarks.bench plot results.json --output charts
 """
 
 from __future__ import annotations
 
-import json
-import math
+import os
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from benchmarks import tpch
-from benchmarks.compare import Comparison, compare, machine, session
-from benchmarks.demo import summary_table
-from kquery_spark.cli.failures import Exit, Failure, run
+from benchmarks import plots, results, runner
+from benchmarks.engines import ENGINES, Settings
+from benchmarks.report import change_table, memory_lines, result_table, summary_lines, unlike
+from benchmarks.suites import SUITES
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.failures import run as run_command
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-def parse_queries(text: str) -> list[int]:
-    """``1,3,6-8`` as numbers; anything that names no query is an error."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise click.BadParameter(f"'{part}' is not a query number or a range of them")
-        numbers += range(int(first), int(last or first) + 1)
-    unknown = [number for number in numbers if number not in tpch.QUERIES]
-    if unknown or not numbers:
-        raise click.BadParameter(f"there are queries 1 to 22, not {', '.join(map(str, unknown)) or 'none'}")
-    return numbers
+def parse_engines(text: str) -> tuple[str, ...]:
+    """``spark,kquery,duckdb`` or ``all``; a name that is no engine is an error."""
+    if text == "all":
+        return ENGINES
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown or not names:
+        raise click.BadParameter(f"engines are {', '.join(ENGINES)}, not {', '.join(unknown) or 'none'}")
+    return names
 
 
-def geometric_mean(comparisons: list[Comparison]) -> float:
-    """The mean ratio, in which twice as fast and half as fast cancel out."""
-    return math.exp(sum(math.log(one.ratio) for one in comparisons) / len(comparisons))
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Time queries on Spark, kquery_spark and other engines; every answer is compared before its time counts."""
 
 
-@click.command(help="The 22 TPC-H-derived queries on Spark and kquery_spark.")
+@cli.command()
+@click.option("--suite", type=click.Choice(list(SUITES)), default="tpch", show_default=True)
 @click.option(
-    "--scale", default=1.0, show_default=True, type=click.FloatRange(min=0.001), help="TPC-H scale factor."
+    "--scale",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Size of the data.",
 )
-@click.option("--queries", default="1-22", show_default=True, help="Numbers and ranges, such as 1,3,6-8.")
+@click.option("--queries", help="Names and ranges, such as 1,3,6-8 or sort,top_k; all of them by default.")
 @click.option(
-    "--runs", default=3, show_default=True, type=click.IntRange(min=1), help="Timed runs of each engine."
+    "--engines", default="spark,kquery", show_default=True, help=f"Some of {', '.join(ENGINES)}; or all."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="Where the data is or is made.")
+@click.option(
+    "--runs", default=3, show_default=True, type=click.IntRange(min=1), help="Warm runs of each engine."
+)
+@click.option(
+    "--cores",
+    default=os.cpu_count() or 2,
+    show_default="all",
+    type=click.IntRange(min=1),
+    help="Tasks and threads at once.",
+)
+@click.option(
+    "--shuffle-partitions",
+    type=click.IntRange(min=1),
+    help="spark.sql.shuffle.partitions; one a core by default.",
+)
+@click.option("--driver-memory", default="4g", show_default=True, help="Heap of the JVM.")
+@click.option(
+    "--when",
+    type=click.Choice(["auto", "always"]),
+    default="auto",
+    show_default=True,
+    help="auto leaves to Spark what should not win.",
+)
+@click.option(
+    "--users", default=1, show_default=True, type=click.IntRange(min=1), help="Then also this many at once."
+)
+@click.option("--data", default=".benchdata", show_default=True, type=click.Path(path_type=Path),
+              help="Where data and Spark's answers are kept.")  # fmt: skip
 @click.option(
     "--json",
     "json_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write every time to this file.",
+    help="Write everything to this file.",
 )
-def main(scale: float, queries: str, runs: int, data: Path | None, json_path: Path | None) -> None:
-    """Make the data, run the queries, print a table, write the JSON."""
-    numbers = parse_queries(queries)
-    console = Console()
-    folder = tpch.generate(data or Path(".benchdata") / f"tpch-{scale:g}", scale)
-    started = datetime.now(UTC)
-    spark = session("kquery_spark bench")
-    comparisons: list[Comparison] = []
+def run(
+    suite: str,
+    scale: float,
+    queries: str | None,
+    engines: str,
+    runs: int,
+    cores: int,
+    shuffle_partitions: int | None,
+    driver_memory: str,
+    when: str,
+    users: int,
+    data: Path,
+    json_path: Path | None,
+) -> None:
+    """Run a suite, print a table, write the JSON. A wrong answer of ours exits with 7."""
+    chosen = SUITES[suite]
     try:
-        tpch.register(spark, folder)
-        for number in numbers:
-            with console.status(f"query {number}"):
-                one, _ = compare(spark, f"TPC-H {number}", tpch.query(number), runs)
-            comparisons.append(one)
-            console.print(
-                f"{one.name}: {one.ratio:.1f}x, same as Spark SQL: {'yes' if one.same else 'NO'}",
-                highlight=False,
-            )
-    finally:
-        spark.stop()
-    console.print(summary_table(comparisons))
-    spark_total = sum(one.spark_median for one in comparisons)
-    engine_total = sum(one.engine_median for one in comparisons)
-    mean = geometric_mean(comparisons)
-    console.print(
-        f"sum of medians: Spark {spark_total:.1f} s, kquery_spark {engine_total:.1f} s, "
-        f"{spark_total / engine_total:.1f} times as fast; geometric mean {mean:.1f}",
-        highlight=False,
-    )
-    console.print(tpch.FAIR_USE, highlight=False)
+        picked = chosen.chosen(queries)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    settings = Settings(cores, shuffle_partitions or cores, driver_memory, when)
+    console = Console()
+    plan = runner.Plan(chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users)
+    found = runner.run(plan, lambda line: console.print(line, markup=False, highlight=False))
+    console.print(result_table(found))
+    for line in summary_lines(found):
+        console.print(line, markup=False, highlight=False)
+    if found.note:
+        console.print(found.note, highlight=False)
     if json_path is not None:
-        record = {
-            "started": started.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "scale": scale,
-            "runs": runs,
-            "machine": machine(),
-            "queries": [one.as_json() for one in comparisons],
-            "note": tpch.FAIR_USE,
-        }
-        json_path.write_text(json.dumps(record, indent=2) + "\n")
-    different = [one.name for one in comparisons if not one.same]
-    if different:
-        raise Failure(Exit.DIFFERENT_ANSWERS, f"not Spark's answer: {', '.join(different)}")
+        found.write(json_path)
+        console.print(f"wrote {json_path}", highlight=False)
+    if found.failed():
+        raise Failure(Exit.DIFFERENT_ANSWERS, f"not Spark's answer: {', '.join(found.failed())}")
+
+
+@cli.command()
+@click.argument("before", type=_FILE)
+@click.argument("after", type=_FILE)
+def compare(before: Path, after: Path) -> None:
+    """Compare two results query by query, in percent; negative is faster."""
+    first, second = _read(before), _read(after)
+    console = Console()
+    for sentence in unlike(first, second):
+        console.print(f"not quite the same: {sentence}", markup=False, highlight=False)
+    console.print(change_table(first, second))
+    for line in memory_lines(first, second):
+        console.print(line, markup=False, highlight=False)
+
+
+@cli.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True)
+@click.option(
+    "--output",
+    default="charts",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Folder to draw into.",
+)
+def plot(files: tuple[Path, ...], output: Path) -> None:
+    """Draw bars and speed-up of each result, and scaling over several of them."""
+    for path in plots.draw([_read(file) for file in files], output):
+        click.echo(str(path))
+
+
+def _read(path: Path) -> results.Results:
+    try:
+        return results.read(path)
+    except ValueError as error:
+        raise Failure(Exit.UNREADABLE, str(error)) from None
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the commands; click's own exceptions go to the caller, who turns them into exit codes."""
+    command: Callable[..., object] = cli.main
+    command(arguments, prog_name="bench", standalone_mode=False)
 
 
 if __name__ == "__main__":
-    sys.exit(run("bench", lambda: main(standalone_mode=False)))
+    sys.exit(run_command("bench", main))

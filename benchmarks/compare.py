@@ -58,17 +58,26 @@ class Comparison:
         return {**asdict(self), **derived}
 
 
-def session(app: str) -> SparkSession:
-    """A session on all cores of this machine, set up alike for both engines: one shuffle partition a core."""
+def session(
+    app: str,
+    cores: int | None = None,
+    shuffle_partitions: int | None = None,
+    driver_memory: str | None = None,
+) -> SparkSession:
+    """A session set up alike for both engines: all cores or ``cores``, one shuffle partition a core, AQE on, UTC."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    master = f"local[{cores}]" if cores else os.environ.get("MASTER", "local[*]")
     return (
         configure(SparkSession.builder)
         .appName(app)
-        .master(os.environ.get("MASTER", "local[*]"))
-        .config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "4g"))
-        .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
+        .master(master)
+        .config("spark.driver.memory", driver_memory or os.environ.get("SPARK_DRIVER_MEMORY", "4g"))
+        .config("spark.sql.shuffle.partitions", str(shuffle_partitions or cores or os.cpu_count() or 2))
+        .config("spark.sql.adaptive.enabled", "true")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.maxResultSize", "0")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")

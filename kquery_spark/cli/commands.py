@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -110,19 +110,32 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
     check(_frame(_sql_text(sql, sql_file), tables, log_level))
 
 
-@cli.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+_PASS_ON = {"ignore_unknown_options": True, "help_option_names": []}
+
+
+@cli.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def demo(arguments: tuple[str, ...]) -> None:
     """Spark and kquery_spark side by side on taxi trips and TPC-H data (needs a checkout)."""
+    _from_checkout("demo").main(list(arguments), standalone_mode=False)
+
+
+@cli.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def bench(arguments: tuple[str, ...]) -> None:
+    """Benchmarks: run a suite, compare two runs in percent, plot (needs a checkout)."""
+    _from_checkout("bench").main(list(arguments))
+
+
+def _from_checkout(name: str) -> Any:
     try:
-        module = importlib.import_module("benchmarks.demo")
+        return importlib.import_module(f"benchmarks.{name}")
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "benchmarks":
             raise
         raise Failure(
-            Exit.USAGE, "the demo's data and queries are in the repository: clone it and type make demo"
+            Exit.USAGE, f"data and queries of {name} are in the repository: clone it and type make {name}"
         ) from None
-    module.main(list(arguments), standalone_mode=False)
 
 
 def main() -> None:

@@ -4,12 +4,11 @@ import io
 import json
 from types import SimpleNamespace
 
-import click
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from benchmarks import bench, compare, demo
+from benchmarks import compare, demo
 from benchmarks.compare import Comparison
 
 
@@ -120,27 +119,6 @@ def test_the_demo_shows_the_line_a_reader_looks_for():
 def test_the_demo_has_the_taxi_query_and_three_of_tpch():
     assert list(demo.queries()) == ["taxi, parquet", "taxi, csv", "TPC-H 1", "TPC-H 3", "TPC-H 6"]
     assert demo.EXPLAINED in demo.queries()
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"), [("1", [1]), ("1,3,6-8", [1, 3, 6, 7, 8]), ("1-22", list(range(1, 23)))]
-)
-def test_query_numbers_and_ranges(text, numbers):
-    assert bench.parse_queries(text) == numbers
-
-
-@pytest.mark.parametrize("text", ["", "0", "23", "a", "1-", "3-1", "1,,2"])
-def test_what_names_no_query_is_refused(text):
-    with pytest.raises(click.BadParameter):
-        bench.parse_queries(text)
-
-
-def test_twice_and_half_as_fast_cancel_out():
-    halves = [
-        comparison(spark_seconds=(2.0,), engine_seconds=(1.0,)),
-        comparison(spark_seconds=(1.0,), engine_seconds=(2.0,)),
-    ]
-    assert bench.geometric_mean(halves) == pytest.approx(1.0)
 
 
 def test_the_machine_is_described_without_names_and_paths():

@@ -1,0 +1,122 @@
+"""Charts of results: bars a query, speed-up, scaling over data size and cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import Results
+
+_COLOURS = {
+    "spark": "#e25a1c",
+    "kquery": "#1f6fb2",
+    "local": "#7fb3de",
+    "duckdb": "#c9a400",
+    "datafusion": "#6b4fa0",
+    "polars": "#2a9d8f",
+    "sail": "#888888",
+}
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")  # no display is needed to write a file
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def bars(results: Results, path: Path) -> Path:
+    """Warm medians a query, one bar an engine, on a logarithmic axis."""
+    pyplot = _pyplot()
+    queries = results.queries
+    figure, axes = pyplot.subplots(figsize=(max(6.0, len(queries) * 0.45), 4.2), layout="constrained")
+    width = 0.8 / max(1, len(results.engines))
+    for index, engine in enumerate(results.engines):
+        places = [i + index * width for i in range(len(queries))]
+        heights = [query.median(engine) or float("nan") for query in queries]
+        axes.bar(places, heights, width, label=engine, color=_COLOURS.get(engine))
+    axes.set_yscale("log")
+    axes.set_xticks(
+        [i + 0.4 - width / 2 for i in range(len(queries))], [q.name for q in queries], rotation=90
+    )
+    axes.set_ylabel("seconds, warm median")
+    axes.set_title(_title(results), fontsize=10)
+    axes.legend(fontsize=8)
+    return _save(figure, path, results.note)
+
+
+def speed_up(results: Results, path: Path) -> Path:
+    """How many times as long Spark takes as the engine, queries sorted; the line at 1 is a tie."""
+    pyplot = _pyplot()
+    ratios = sorted(results.ratios().items(), key=lambda item: item[1])
+    figure, axes = pyplot.subplots(figsize=(6.5, max(2.5, len(ratios) * 0.22)), layout="constrained")
+    colours = [_COLOURS["kquery"] if ratio >= 1 else _COLOURS["spark"] for _, ratio in ratios]
+    axes.barh([name for name, _ in ratios], [ratio for _, ratio in ratios], color=colours)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xlabel("Spark's time / kquery_spark's time")
+    axes.set_title(_title(results), fontsize=10)
+    return _save(figure, path, results.note)
+
+
+def scaling(many: Sequence[Results], path: Path, over: str) -> Path:
+    """Total time of each engine over ``scale`` or ``cores``: the queries it answered right in every run."""
+    pyplot = _pyplot()
+    figure, axes = pyplot.subplots(figsize=(5.5, 4), layout="constrained")
+    for engine in dict.fromkeys(engine for results in many for engine in results.engines):
+        points = scaling_points(many, engine, over)
+        if len(points) > 1:
+            axes.plot(*zip(*points, strict=True), marker="o", label=engine, color=_COLOURS.get(engine))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel({"scale": "scale factor", "cores": "cores"}[over])
+    axes.set_ylabel("seconds, sum of warm medians")
+    axes.set_title(many[0].suite, fontsize=10)
+    axes.legend(fontsize=8)
+    return _save(figure, path, many[0].note)
+
+
+def scaling_points(many: Sequence[Results], engine: str, over: str) -> list[tuple[float, float]]:
+    """(scale or cores, seconds) of the runs that have the engine, over the queries right in all of them."""
+    having = [results for results in many if engine in results.engines]
+    right = [{q.name for q in results.queries if q.median(engine) is not None} for results in having]
+    common = set.intersection(*right) if right else set()
+    points = []
+    for results in having:
+        medians = [q.median(engine) or 0.0 for q in results.queries if q.name in common]
+        where = results.scale if over == "scale" else float(results.options["cores"])
+        if medians:
+            points.append((where, sum(medians)))
+    return sorted(points)
+
+
+def draw(many: Sequence[Results], folder: Path) -> list[Path]:
+    """Every chart the results allow, as SVG files in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for results in many:
+        stem = f"{results.suite}-{results.scale:g}-{results.options['cores']}cores"
+        drawn.append(bars(results, folder / f"{stem}-bars.svg"))
+        if results.ratios():
+            drawn.append(speed_up(results, folder / f"{stem}-speedup.svg"))
+    for suite in dict.fromkeys(results.suite for results in many):
+        same = [results for results in many if results.suite == suite]
+        if len({results.scale for results in same}) > 1:
+            drawn.append(scaling(same, folder / f"{suite}-scaling.svg", "scale"))
+        if len({results.options["cores"] for results in same}) > 1:
+            drawn.append(scaling(same, folder / f"{suite}-cores.svg", "cores"))
+    return drawn
+
+
+def _title(results: Results) -> str:
+    return f"{results.suite}, scale {results.scale:g}, {results.options['cores']} cores"
+
+
+def _save(figure: Any, path: Path, note: str) -> Path:
+    if note:
+        figure.supxlabel(note, fontsize=6)
+    figure.savefig(path)
+    _pyplot().close(figure)
+    return path

@@ -1,0 +1,189 @@
+"""The results of a run: what the JSON file holds, and how it is read back."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+FORMAT = 1
+Status = Literal["ok", "wrong", "error", "skipped", "unchecked"]
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """One query on one engine.
+
+    status: "ok" is the only one whose times count: the answer was compared and is Spark's. "wrong": it is not.
+    "unchecked": there was no answer of Spark to compare with. detail: the difference, the error or the reason.
+    cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it.
+    shuffle_bytes: written to shuffles by one warm run. memory: peak bytes of driver, JVM, workers while it ran.
+    decision: for our engine, what it took and why it left the rest.
+    """
+
+    status: Status
+    detail: str = ""
+    rows: int | None = None
+    cold_seconds: float | None = None
+    warm_seconds: tuple[float, ...] = ()
+    planning_seconds: tuple[float, ...] = ()
+    shuffle_bytes: int | None = None
+    memory: dict[str, int] = field(default_factory=dict)
+    decision: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def median(self) -> float | None:
+        """The median of the warm runs, None unless the answer is right."""
+        return statistics.median(self.warm_seconds) if self.status == "ok" and self.warm_seconds else None
+
+    @property
+    def planning(self) -> float | None:
+        """The median of the planning times of the warm runs, where the engine tells them."""
+        return (
+            statistics.median(self.planning_seconds)
+            if self.status == "ok" and self.planning_seconds
+            else None
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, and the medians, for readers without this module."""
+        return {**asdict(self), "median_seconds": self.median, "planning_median_seconds": self.planning}
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """One query on every engine."""
+
+    name: str
+    engines: dict[str, EngineResult]
+
+    def ratio(self, base: str, other: str) -> float | None:
+        """How many times as long ``base`` takes as ``other``; None unless both answers are right."""
+        a, b = self.median(base), self.median(other)
+        return a / b if a is not None and b else None
+
+    def median(self, engine: str) -> float | None:
+        """An engine's warm median."""
+        return self.engines[engine].median if engine in self.engines else None
+
+    def as_json(self) -> dict[str, Any]:
+        """As in the file."""
+        return {"name": self.name, "engines": {name: one.as_json() for name, one in self.engines.items()}}
+
+
+@dataclass(frozen=True)
+class Results:
+    """One run of a suite. ``options`` are the run's own (scale, runs, cores ...), ``settings`` Spark's."""
+
+    suite: str
+    scale: float
+    engines: tuple[str, ...]
+    started: str
+    finished: str
+    options: dict[str, Any]
+    environment: dict[str, Any]
+    settings: dict[str, str]
+    files: list[dict[str, Any]]
+    queries: tuple[QueryResult, ...]
+    note: str = ""
+    throughput: dict[str, Any] = field(default_factory=dict)
+
+    def ratios(self, base: str = "spark", other: str = "kquery") -> dict[str, float]:
+        """The ratio of every query both engines answered right."""
+        found = ((query.name, query.ratio(base, other)) for query in self.queries)
+        return {name: ratio for name, ratio in found if ratio is not None}
+
+    def total(self, engine: str) -> float | None:
+        """The sum of an engine's medians; None unless it answered every query right."""
+        medians = [query.median(engine) for query in self.queries]
+        return sum(m for m in medians if m is not None) if medians and None not in medians else None
+
+    def peak_memory(self, engine: str) -> int | None:
+        """The largest total of JVM and workers over all queries."""
+        totals = [q.engines[engine].memory.get("total", 0) for q in self.queries if engine in q.engines]
+        return max(totals, default=0) or None
+
+    def failed(self) -> list[str]:
+        """Queries whose answer by our engine is not Spark's, or that ended in an error, as ``name (engine: status)``."""
+        return [
+            f"{query.name} ({engine}: {one.status})"
+            for query in self.queries
+            for engine, one in query.engines.items()
+            if one.status in ("wrong", "error") and engine in ("spark", "kquery", "local")
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """The figures a reader looks for first."""
+        ratios = self.ratios()
+        plannings = [one.planning for q in self.queries if (one := q.engines.get("kquery")) and one.planning]
+        return {
+            "total_seconds": {engine: self.total(engine) for engine in self.engines},
+            "answered": {
+                engine: sum(
+                    1 for q in self.queries if engine in q.engines and q.engines[engine].status == "ok"
+                )
+                for engine in self.engines
+            },
+            "peak_memory": {engine: self.peak_memory(engine) for engine in self.engines},
+            "spark_over_kquery": {
+                "geometric_mean": geometric_mean(ratios.values()),
+                "lowest": min(ratios.items(), key=lambda item: item[1], default=None),
+                "below_one": sorted(name for name, ratio in ratios.items() if ratio < 1),
+            },
+            "kquery_planning_median_seconds": statistics.median(plannings) if plannings else None,
+            "failed": self.failed(),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """As in the file."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "queries"}
+        return {
+            "format": FORMAT,
+            "summary": self.summary(),
+            **plain,
+            "queries": [query.as_json() for query in self.queries],
+        }
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(".part")
+        aside.write_text(json.dumps(self.as_json(), indent=1) + "\n")
+        aside.replace(path)
+
+
+def read(path: Path) -> Results:
+    """Read a file that ``Results.write`` wrote; ValueError says what is wrong with any other."""
+    try:
+        record = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a benchmark result of format {FORMAT}")
+    names = {f.name for f in fields(Results)}
+    plain = {key: value for key, value in record.items() if key in names}
+    plain["engines"] = tuple(plain["engines"])
+    plain["queries"] = tuple(_query(one) for one in record["queries"])
+    return Results(**plain)
+
+
+def _query(record: dict[str, Any]) -> QueryResult:
+    return QueryResult(record["name"], {name: _engine(one) for name, one in record["engines"].items()})
+
+
+def _engine(record: dict[str, Any]) -> EngineResult:
+    names = {f.name for f in fields(EngineResult)}
+    plain = {key: value for key, value in record.items() if key in names}
+    for key in ("warm_seconds", "planning_seconds"):
+        plain[key] = tuple(plain.get(key, ()))
+    return EngineResult(**plain)
+
+
+def geometric_mean(ratios: Iterable[float]) -> float | None:
+    """The mean ratio, in which twice as fast and half as fast cancel out; None of nothing."""
+    logs = [math.log(ratio) for ratio in ratios]
+    return math.exp(sum(logs) / len(logs)) if logs else None

@@ -1,0 +1,36 @@
+"""Writing generated tables as Parquet once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.suites.base import Table
+
+Maker = Callable[[], Iterator[pa.Table]]
+
+
+def write_once(folder: Path, wanted: Mapping[str, object], makers: Mapping[str, Maker]) -> tuple[Table, ...]:
+    """``<folder>/<name>.parquet`` of every maker; a folder that already holds what is wanted is left as it is."""
+    manifest = folder / "_made.json"
+    tables = tuple(Table(name, folder / f"{name}.parquet") for name in makers)
+    if manifest.exists() and json.loads(manifest.read_text()) == dict(wanted):
+        return tables
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in tables:
+        _write(table.path, makers[table.name]())
+    # written last: a run that was interrupted leaves no manifest and is done again
+    manifest.write_text(json.dumps(dict(wanted)) + "\n")
+    return tables
+
+
+def _write(path: Path, batches: Iterator[pa.Table]) -> None:
+    first = next(batches)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for batch in batches:
+            writer.write_table(batch)

@@ -1,0 +1,194 @@
+"""The harness: a wrong answer is told, its time does not count, and a real run writes a file that can be read back."""
+
+import json
+import os
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from benchmarks import results, runner
+from benchmarks.answers import Answers, exact_difference, value_difference
+from benchmarks.engines import Run, Settings, Skipped
+from benchmarks.engines.outside import OutsideEngine
+from benchmarks.engines.spark import KqueryEngine, SparkEngine
+from benchmarks.memory import MemorySampler, measure
+from benchmarks.suites import SUITES, Query
+
+
+class Pretend:
+    """An engine that gives prepared answers, one a run, the last one for ever."""
+
+    def __init__(self, name, *answers, turns=None):
+        self.name, self.answers, self.turns = name, list(answers), turns if turns is not None else []
+
+    def run(self, query):
+        self.turns.append(self.name)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return Run(answer, 0.5, 0.1, 7)
+
+
+class NoMemory:
+    def reset(self):
+        pass
+
+    def peak(self):
+        return SimpleNamespace(as_json=lambda: {"total": 1})
+
+
+A = pa.table({"a": [1, 2, 3]})
+B = pa.table({"a": [1, 2, 4]})
+
+
+def measured(tmp_path, spark, engine, sql="SELECT a FROM t", runs=3):
+    query = Query("q", sql)
+    return runner.measure(query, [spark, engine], Answers(tmp_path), runs, NoMemory(), exact_difference)
+
+
+def test_engines_take_turns_and_the_first_changes_every_round(tmp_path):
+    turns = []
+    found = measured(tmp_path, Pretend("spark", A, turns=turns), Pretend("kquery", A, turns=turns))
+    assert turns == "spark kquery spark kquery kquery spark spark kquery".split()
+    one = found["kquery"]
+    assert (one.status, one.cold_seconds, one.warm_seconds, one.median) == ("ok", 0.5, (0.5,) * 3, 0.5)
+    assert (one.planning, one.shuffle_bytes, one.rows) == (0.1, 7, 3)
+
+
+def test_a_wrong_answer_is_told_and_has_no_time(tmp_path):
+    found = measured(tmp_path, Pretend("spark", A), Pretend("kquery", B))
+    assert found["kquery"].status == "wrong"
+    assert "row 3" in found["kquery"].detail
+    assert found["kquery"].median is None
+    assert found["kquery"].warm_seconds == ()
+    assert found["spark"].median == 0.5
+    outcome = record(found)
+    assert outcome.failed() == ["q (kquery: wrong)"]
+    assert outcome.ratios() == {}
+    assert outcome.total("kquery") is None
+
+
+def test_rows_that_come_or_go_between_runs_are_wrong(tmp_path):
+    found = measured(tmp_path, Pretend("spark", A), Pretend("kquery", A, A.slice(1)))
+    assert found["kquery"].status == "wrong"
+    assert found["kquery"].detail == "2 rows in a warm run, 3 at first"
+
+
+def test_an_error_is_kept_and_the_other_engine_goes_on(tmp_path):
+    found = measured(tmp_path, Pretend("spark", A), Pretend("kquery", RuntimeError("no\nluck")))
+    assert (found["kquery"].status, found["kquery"].detail) == ("error", "RuntimeError: no luck")
+    assert len(found["spark"].warm_seconds) == 3
+
+
+def test_ties_at_a_limit_are_settled_without_it(tmp_path):
+    sql = "SELECT a FROM t LIMIT 3"
+    whole = pa.table({"a": [1, 2, 3, 4]})
+    good = measured(tmp_path, Pretend("spark", A, whole, A), Pretend("kquery", B, whole, B), sql, runs=1)
+    assert (good["kquery"].status, len(good["kquery"].warm_seconds)) == ("ok", 1)
+    assert "without its LIMIT" in good["kquery"].detail
+    bad = measured(tmp_path, Pretend("spark", A, whole, A), Pretend("kquery", B, A, B), sql, runs=1)
+    assert bad["kquery"].status == "wrong"
+
+
+def test_without_spark_its_saved_answer_decides_and_without_that_nothing_counts(tmp_path):
+    query, alone = Query("q", "SELECT 1"), [Pretend("kquery", A)]
+    first = runner.measure(query, alone, Answers(tmp_path), 1, NoMemory(), exact_difference)
+    assert (first["kquery"].status, first["kquery"].median) == ("unchecked", None)
+    Answers(tmp_path).keep("q", B)
+    second = runner.measure(query, alone, Answers(tmp_path), 1, NoMemory(), exact_difference)
+    assert second["kquery"].status == "wrong"
+    Answers(tmp_path).keep("q", A)
+    third = runner.measure(query, alone, Answers(tmp_path), 1, NoMemory(), exact_difference)
+    assert third["kquery"].median == 0.5
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (pa.table({"x": pa.array([3.0, 1.0, 2.0])}), True),
+        (pa.table({"x": pa.array([3, 1, None])}), False),
+        (pa.table({"x": pa.array([3.0, 1.0, 2.01])}), False),
+        (pa.table({"x": pa.array(["1", "2", "3"])}), False),
+        (pa.table({"x": pa.array([1, 2])}), False),
+        (pa.table({"x": A["a"], "y": A["a"]}), False),
+    ],
+)
+def test_other_engines_are_compared_by_value(other, same):
+    assert (value_difference(A, other) is None) == same
+
+
+def test_memory_counts_this_process_and_keeps_the_largest():
+    assert measure(os.getpid()).driver > 1_000_000
+    with MemorySampler(os.getpid(), interval=0.01) as sampler:
+        sampler.reset()
+        before = sampler.peak().driver
+        ballast = bytearray(64 * 2**20)
+        ballast[::4096] = b"x" * len(ballast[::4096])
+        held = sampler.peak().driver
+        del ballast
+        assert held >= before + 48 * 2**20
+        assert sampler.peak().driver >= held
+
+
+def record(engines, name="q", scale=1.0, **changes):
+    fields = {
+        "suite": "micro", "scale": scale, "engines": tuple(engines), "started": "", "finished": "",
+        "options": {"cores": 2}, "environment": {"cores": 2}, "settings": {}, "files": [],
+        "queries": (results.QueryResult(name, engines),),
+    }  # fmt: skip
+    return results.Results(**{**fields, **changes})
+
+
+def test_a_result_file_reads_back_as_it_was_written(tmp_path):
+    found = record(measured(tmp_path, Pretend("spark", A), Pretend("kquery", A)))
+    path = tmp_path / "deep" / "r.json"
+    found.write(path)
+    assert results.read(path) == found
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ValueError, match="not a benchmark result"):
+        results.read(tmp_path / "x.json")
+
+
+@pytest.fixture(scope="module")
+def in_session(spark, tmp_path_factory):
+    """Both engines on tiny micro data in the tests' session."""
+    folder = tmp_path_factory.mktemp("bench")
+    tables = SUITES["micro"].data(folder, 0.0005)
+    settings = Settings(2, 2, "1g", "always")
+    engines = [SparkEngine(spark, settings), KqueryEngine(spark, settings)]
+    engines[0].load(tables)
+    return folder, tables, engines
+
+
+@pytest.mark.parametrize("name", ["scan_sum", "group_many", "join_small"])
+def test_a_real_query_runs_on_both_engines(in_session, name):
+    folder, _, engines = in_session
+    (query,) = SUITES["micro"].chosen(name)
+    with MemorySampler(os.getpid()) as memory:
+        found = runner.measure(query, engines, Answers(folder), 1, memory, exact_difference)
+    assert found["kquery"].detail == ""
+    assert found["kquery"].status == "ok"
+    assert found["kquery"].planning_seconds[0] > 0
+    assert found["kquery"].decision["coverage"] > 0
+    assert found["spark"].memory["jvm"] > 50 * 2**20
+    assert found["kquery"].memory["workers"] > 10 * 2**20
+    if name == "group_many":
+        assert found["spark"].shuffle_bytes > 0
+    json.dumps(record(found).as_json())
+
+
+def test_a_child_process_runs_duckdb_and_tells_why_it_cannot(in_session):
+    pytest.importorskip("duckdb")
+    _, tables, engines = in_session
+    child = OutsideEngine("duckdb", Settings(1, 1, "1g"))
+    try:
+        child.load(tables)
+        (query,) = SUITES["micro"].chosen("group_few")
+        run = child.run(query)
+        assert run.seconds > 0
+        assert value_difference(engines[0].run(query).table, run.table) is None
+        with pytest.raises(Skipped, match="no_such_table"):
+            child.run(Query("q", "SELECT * FROM no_such_table"))
+    finally:
+        child.close()
