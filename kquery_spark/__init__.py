@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.session.explain import explain
     from kquery_spark.session.transform import kquery_plan
-    from kquery_spark.verify import verify
+    from kquery_spark.verify.verify import verify
 
 __version__ = "0.1.0"
 
