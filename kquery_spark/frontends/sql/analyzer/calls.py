@@ -1,0 +1,269 @@
+"""Function calls: special forms, scalar functions, aggregates."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import AggregateCall, Cast, Expr, Literal
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast.types import NamedType
+from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
+from kquery_spark.functions.registry import EvalMode, has_function
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
+
+_TRY = {
+    "try_add": "add",
+    "try_subtract": "subtract",
+    "try_multiply": "multiply",
+    "try_divide": "divide",
+    "try_mod": "mod",
+    "try_element_at": "element_at",
+}
+_CASTS = frozenset(
+    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp", "binary", "string"}
+)
+_FIELDS = {
+    "YEAR": "year", "Y": "year", "YEARS": "year", "YR": "year", "YRS": "year",
+    "QUARTER": "quarter", "QTR": "quarter",
+    "MONTH": "month", "MON": "month", "MONS": "month", "MONTHS": "month",
+    "WEEK": "weekofyear", "W": "weekofyear", "WEEKS": "weekofyear",
+    "DAY": "day", "D": "day", "DAYS": "day",
+    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek",
+    "DOY": "dayofyear", "YEAROFWEEK": "yearofweek",
+    "HOUR": "hour", "H": "hour", "HOURS": "hour", "HR": "hour", "HRS": "hour",
+    "MINUTE": "minute", "M": "minute", "MIN": "minute", "MINS": "minute", "MINUTES": "minute",
+    "SECOND": "second_with_fraction", "S": "second_with_fraction", "SEC": "second_with_fraction",
+    "SECONDS": "second_with_fraction", "SECS": "second_with_fraction",
+}  # fmt: skip
+_SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
+
+
+def analyze_call(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
+    """The expression of a call, of EXTRACT or of TRIM."""
+    match node:
+        case ast.Extract():
+            return _extract(analyzer, node.field, node.source)
+        case ast.Trim():
+            name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.side.upper(), "trim")
+            args = [analyzer.expr(node.source)]
+            if node.characters is not None:
+                args.append(analyzer.expr(node.characters))
+            return analyzer.call(name, *args)
+        case ast.Call():
+            return _call(analyzer, node)
+    raise AssertionError(node)
+
+
+def is_aggregate(node: ast.Expression) -> bool:
+    """Whether a node is an aggregate function's call (and no window function)."""
+    return (
+        isinstance(node, ast.Call)
+        and node.over is None
+        and len(node.name) == 1
+        and (has_aggregate(node.name[0]) or node.name[0].lower() in ("grouping", "grouping_id"))
+    )
+
+
+def bare_call(analyzer: ExpressionAnalyzer, name: str) -> Expr | None:
+    """``current_date`` and its like without parentheses."""
+    if name.lower() in ("current_date", "current_timestamp", "localtimestamp", "current_timezone"):
+        return _now(analyzer, name.lower())
+    return None
+
+
+def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    if len(node.name) != 1:
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {'.'.join(node.name)}", node)
+    name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
+    if node.within_group:
+        raise Unsupported("WITHIN GROUP is not supported.")
+    if node.over is not None:
+        from kquery_spark.frontends.sql.analyzer.windows import window_call
+
+        return window_call(analyzer, node)
+    if has_aggregate(name):
+        return _aggregate(analyzer, name, node)
+    if node.distinct or node.filter is not None:
+        analyzer.fail(f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node)
+    if node.nulls is not None:
+        analyzer.fail(f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} takes no {node.nulls} NULLS", node)
+    form = _FORMS.get(name)
+    if form is not None:
+        return form(analyzer, node)
+    if name in ("current_date", "current_timestamp", "localtimestamp", "current_timezone") and not node.arguments:
+        return _now(analyzer, name)
+    if name in _CASTS and len(node.arguments) == 1:
+        parameters = (10, 0) if name == "decimal" else ()
+        target = arrow_type(NamedType(name, parameters), analyzer.facts.time_zone)
+        assert target is not None
+        return analyzer.convert.cast(analyzer.expr(node.arguments[0]), target, implicit=False)
+    if name in _TRY:
+        return analyzer.call(_TRY[name], *_arguments(analyzer, node), mode=EvalMode.TRY)
+    if not has_function(name):
+        from kquery_spark.frontends.sql.analyzer.windows import is_window_function
+
+        if is_window_function(name):
+            analyzer.fail(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] {name} needs an OVER clause", node)
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it", node)
+    return analyzer.call(name, *_arguments(analyzer, node))
+
+
+def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call) -> list[Expr]:
+    return [analyzer.expr(a) for a in node.arguments]
+
+
+def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
+    if not analyzer.aggregates:
+        analyzer.fail(
+            f"[INVALID_WHERE_CONDITION] the aggregate function {name} is not allowed in {analyzer.place}"
+            if analyzer.place == "WHERE"
+            else f"[NESTED_AGGREGATE_FUNCTION] the aggregate function {name} is not allowed in {analyzer.place}",
+            node,
+        )
+    was, analyzer.aggregates, place, analyzer.place = analyzer.aggregates, False, analyzer.place, "another aggregate function"
+    try:
+        condition = None if node.filter is None else analyzer.condition(node.filter, "FILTER")
+        name, args = aggregate_arguments(analyzer, name, node)
+    finally:
+        analyzer.aggregates, analyzer.place = was, place
+    return AggregateCall.of(name, *args, distinct=node.distinct, condition=condition, mode=analyzer.facts.mode)
+
+
+def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr]]:
+    """The function meant and its arguments at the types it takes."""
+    if len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star):
+        if name != "count":
+            analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * is an argument of count alone", node)
+        star = node.arguments[0]
+        if star.qualifier:
+            raise Unsupported("count(t.*) is not supported.")
+        return name, []
+    args = _arguments(analyzer, node)
+    if name == "count" and not node.distinct and all(isinstance(a, Literal) and a.value is not None for a in args):
+        if not args:
+            analyzer.fail("[WRONG_NUM_ARGS] count needs an argument or *", node)
+        return name, []
+    ignore = node.nulls == "IGNORE"
+    if name in ("first", "last", "any_value", "first_value", "last_value") and len(args) == 2:
+        flag = args.pop()
+        if not (isinstance(flag, Literal) and isinstance(flag.value, bool)):
+            raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] the second argument of {name} is TRUE or FALSE")
+        ignore = flag.value
+    if ignore:
+        if not has_aggregate(f"{name}_ignore_nulls"):
+            raise Unsupported(f"{name} with IGNORE NULLS is not supported.")
+        name = f"{name}_ignore_nulls"
+    elif node.nulls is not None and name not in ("first", "last", "any_value"):
+        raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
+    entry = aggregate_function(name)
+    entry.check_arity(len(args))
+    return name, analyzer.convert.arguments(entry.coerce, args)
+
+
+# --- special forms ---------------------------------------------------------------------------------
+
+
+def _extract(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression) -> Expr:
+    name = _FIELDS.get(field.upper())
+    if name is None:
+        raise Unsupported(f"EXTRACT of {field} is not supported.")
+    return analyzer.call(name, analyzer.expr(source))
+
+
+def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    if len(node.arguments) != 2 or not isinstance(node.arguments[0], ast.StringLiteral):
+        raise PlanError("[NON_FOLDABLE_ARGUMENT] date_part takes a field's name and a date or timestamp")
+    return _extract(analyzer, node.arguments[0].value, node.arguments[1])
+
+
+def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    if len(node.arguments) != 3:
+        raise PlanError(f"[WRONG_NUM_ARGS] if takes 3 arguments, not {len(node.arguments)}")
+    condition = analyzer.condition(node.arguments[0], "IF")
+    yes, no = (analyzer.expr(a) for a in node.arguments[1:])
+    return analyzer.case([condition], [yes], no)
+
+
+def _parsed(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
+    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+        if len(node.arguments) != 1:
+            name = f"to_{kind}"
+            if has_function(name):
+                return analyzer.call(name, *_arguments(analyzer, node))
+            raise Unsupported(f"{name} with a format is not supported.")
+        operand = analyzer.expr(node.arguments[0])
+        target = t.DATE if kind == "date" else t.timestamp(analyzer.facts.time_zone)
+        if kind == "timestamp" and operand.dtype not in (t.STRING, t.DATE, t.NULL) and operand.dtype != target:
+            raise Unsupported(f"to_timestamp of {t.spark_name(operand.dtype)} is not supported.")
+        return analyzer.convert.cast(operand, target, implicit=False)
+
+    return form
+
+
+def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    return analyzer._struct(node.arguments)
+
+
+def _isnotnull(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
+    return lambda analyzer, node: analyzer.call(name, *_arguments(analyzer, node))
+
+
+def _generator(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    analyzer.fail(f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list", node)
+
+
+def _nullifzero(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    (operand,) = _arguments(analyzer, node)
+    return analyzer.case([analyzer.call("eq", operand, Literal(0, t.INT))], [Literal(None, t.NULL)], operand)
+
+
+def _mod_alias(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
+    return lambda analyzer, node: analyzer.call(name, *_arguments(analyzer, node))
+
+
+def _try_cast_form(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
+    inner = _parsed(kind)
+
+    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+        made = inner(analyzer, node)
+        return Cast(made.child, made.to, EvalMode.TRY, made.tz) if isinstance(made, Cast) else made
+
+    return form
+
+
+_FORMS: dict[str, Callable[[ExpressionAnalyzer, ast.Call], Expr]] = {
+    "if": _if,
+    "date_part": _date_part,
+    "datepart": _date_part,
+    "extract": _date_part,
+    "to_date": _parsed("date"),
+    "to_timestamp": _parsed("timestamp"),
+    "try_to_date": _try_cast_form("date"),
+    "try_to_timestamp": _try_cast_form("timestamp"),
+    "struct": _struct,
+    "nullifzero": _nullifzero,
+    "explode": _generator,
+    "explode_outer": _generator,
+    "posexplode": _generator,
+    "posexplode_outer": _generator,
+}
+
+
+def _now(analyzer: ExpressionAnalyzer, name: str) -> Expr:
+    facts = analyzer.facts
+    if name == "current_timezone":
+        return Literal(facts.time_zone, t.STRING)
+    micros = facts.now_micros
+    if micros is None:
+        micros = int(dt.datetime.now(dt.UTC).timestamp() * 1_000_000)
+    moment = Literal(micros, t.timestamp(facts.time_zone))
+    if name == "current_timestamp":
+        return moment
+    return analyzer.convert.cast(moment, t.DATE if name == "current_date" else t.TIMESTAMP_NTZ, implicit=False)

@@ -1,0 +1,94 @@
+"""Implicit casts: the types a function's arguments are brought to before it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Call, Cast, Expr, Literal
+from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
+from kquery_spark.functions import casts
+from kquery_spark.functions.registry import Coercion, EvalMode, function
+from kquery_spark.types import names as t
+from kquery_spark.types.coercion import common_type
+
+# Operators whose integer literals take part in decimal arithmetic with just the digits they have
+# (Spark's DecimalPrecision): ``1 - discount`` has a decimal(1,0) on its left.
+_DECIMAL_OPERATORS = frozenset(
+    {"add", "subtract", "multiply", "divide", "mod", "pmod", "eq", "neq", "lt", "lteq", "gt", "gteq", "div"}
+)
+
+
+class Conversions:
+    """Casts under a session's rules."""
+
+    def __init__(self, facts: SessionFacts) -> None:
+        self.facts = facts
+
+    def cast(self, expr: Expr, target: pa.DataType, implicit: bool = True) -> Expr:
+        """``expr`` as ``target``; Unsupported where the engine has no such cast."""
+        if expr.dtype == target:
+            return expr
+        if t.is_timestamp(target) and target.tz != self.facts.time_zone:
+            return self.cast(expr, t.timestamp(self.facts.time_zone), implicit)
+        if isinstance(expr, Literal) and expr.value is None:
+            return Literal(None, target)
+        if implicit and expr.dtype == t.STRING and not self.facts.ansi:
+            raise Unsupported("Implicit casts of strings outside ANSI mode are not supported.")
+        casts.check_cast(expr.dtype, target)
+        return Cast(expr, target, self.facts.mode, self.facts.time_zone)
+
+    def call(self, name: str, *args: Expr, mode: EvalMode | None = None) -> Expr:
+        """A function applied with Spark's implicit casts; PlanError for arguments it does not take."""
+        entry = function(name)
+        entry.check_arity(len(args))
+        cast_args = self.arguments(entry.coerce, args, entry.name in _DECIMAL_OPERATORS)
+        return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
+
+    def arguments(self, coerce: Coercion | None, args: Sequence[Expr], operator: bool = False) -> list[Expr]:
+        """The arguments cast to the types a rule asks for."""
+        if operator and len(args) == 2:
+            args = _literal_digits(args)
+        if coerce is None:
+            return list(args)
+        targets = coerce([a.dtype for a in args])
+        return [self.cast(a, target) for a, target in zip(args, targets, strict=True)]
+
+    def common(self, exprs: Sequence[Expr], what: str) -> list[Expr]:
+        """Expressions brought to one type; PlanError when there is none."""
+        wanted = exprs[0].dtype
+        for expr in exprs[1:]:
+            meet = common_type(wanted, expr.dtype)
+            if meet is None:
+                raise PlanError(
+                    f"[DATATYPE_MISMATCH.DATA_DIFF_TYPES] {what} mixes {t.spark_name(wanted)} and "
+                    f"{t.spark_name(expr.dtype)}"
+                )
+            wanted = meet
+        return [self.cast(e, wanted) for e in exprs]
+
+    def boolean(self, expr: Expr, what: str) -> Expr:
+        """An expression that must be a condition."""
+        if expr.dtype == t.NULL:
+            return Literal(None, t.BOOL)
+        if expr.dtype != t.BOOL:
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN] {what} must be boolean, not "
+                f"{t.spark_name(expr.dtype)}"
+            )
+        return expr
+
+
+def _literal_digits(args: Sequence[Expr]) -> list[Expr]:
+    left, right = args
+    return [_digits(left, right), _digits(right, left)]
+
+
+def _digits(expr: Expr, other: Expr) -> Expr:
+    if isinstance(expr, Literal) and expr.value is not None and t.is_integral(expr.dtype):
+        if t.is_decimal(other.dtype):
+            from_value = t.decimal(max(1, len(str(abs(expr.value)))), 0)
+            return Cast(expr, from_value)
+    return expr

@@ -1,0 +1,66 @@
+"""GROUP BY: what is a key, what is an aggregate, and what may stand above them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import AggregateCall, Column, Expr, Named
+from kquery_spark.frontends.sql.analyzer.scope import Names
+from kquery_spark.logical import Aggregate, LogicalPlan
+
+
+class Grouping:
+    """Collects keys and aggregates and rewrites expressions of the select list to read their columns."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.keys: list[Named] = []
+        self.aggregates: list[Named] = []
+        self._columns: dict[Expr, Expr] = {}
+
+    def add_key(self, expr: Expr) -> None:
+        """Group by an expression; repeated ones count once."""
+        if expr in self._columns:
+            return
+        name = expr.name if isinstance(expr, Column) else self._names.fresh("key")
+        named = Named(expr, name)
+        self.keys.append(named)
+        self._columns[expr] = named.column
+
+    def stand_in(self, expr: Expr, column: Expr) -> None:
+        """Let ``column`` stand for ``expr`` above the aggregate."""
+        self._columns[expr] = column
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """The expression over the aggregate's output; PlanError for a column that is neither grouped nor aggregated."""
+        found = self._columns.get(expr)
+        if found is not None:
+            return found
+        if isinstance(expr, AggregateCall):
+            return self._aggregate(expr)
+        if isinstance(expr, Column):
+            raise PlanError(
+                f"[MISSING_AGGREGATION] the column {expr.name} is neither grouped by nor inside an aggregate "
+                "function; add it to GROUP BY or use any_value"
+            )
+        children = expr.children
+        if not children:
+            return expr
+        changed = [self.rewrite(c) for c in children]
+        return expr.with_children(changed)
+
+    def _aggregate(self, call: AggregateCall) -> Expr:
+        named = Named(call, self._names.fresh(call.function))
+        self.aggregates.append(named)
+        self._columns[call] = named.column
+        return named.column
+
+    def plan(self, child: LogicalPlan) -> LogicalPlan:
+        """The aggregate, once everything above has been rewritten."""
+        return Aggregate(child, tuple(self.keys), tuple(self.aggregates))
+
+
+def contains(expr: Expr, test: Callable[[Expr], bool]) -> bool:
+    """Whether an expression or anything below it passes a test."""
+    return test(expr) or any(contains(c, test) for c in expr.children)

@@ -1,0 +1,132 @@
+"""What names mean at a place in a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from kquery_spark.errors import SqlError
+from kquery_spark.expr import Column, Expr
+from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
+from kquery_spark.logical import LogicalPlan
+
+
+class Names:
+    """Hands out names that no other column of the query has."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def fresh(self, wanted: str) -> str:
+        """``wanted``, or ``wanted_2`` and so on when it is taken."""
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._taken.add(name)
+        return name
+
+
+@dataclass(frozen=True)
+class ScopeColumn:
+    """A column as queries see it: its name, what may qualify it, and the plan's column it is.
+
+    ``hidden`` columns (the right sides of USING) are found by qualified name only.
+    """
+
+    name: str
+    value: Expr
+    qualifier: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a name led to: a value, and the parts of the name that are struct fields of it."""
+
+    value: Expr
+    column: str
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Columns in the order ``*`` gives them."""
+
+    columns: tuple[ScopeColumn, ...]
+    facts: SessionFacts = field(default_factory=SessionFacts)
+
+    @property
+    def visible(self) -> tuple[ScopeColumn, ...]:
+        """The columns of ``*``."""
+        return tuple(c for c in self.columns if not c.hidden)
+
+    def find(self, parts: tuple[str, ...], sql: str, position: int | None) -> Found | None:
+        """Spark's order: the longest qualifier that gives a match wins; what is left over are struct fields.
+
+        Raises SqlError when several columns match equally well.
+        """
+        fold = self.facts.fold
+        folded = tuple(map(fold, parts))
+        for length in range(min(len(parts) - 1, 2), -1, -1):
+            qualifier, name = folded[:length], folded[length]
+            hits = [
+                c
+                for c in self.columns
+                if fold(c.name) == name
+                and (length > 0 or not c.hidden)
+                and (length == 0 or tuple(map(fold, c.qualifier[-length:])) == qualifier)
+            ]
+            values = list(dict.fromkeys(c.value for c in hits))
+            if len(values) > 1:
+                options = ", ".join(
+                    sorted(".".join((*c.qualifier, c.name)) for c in dict.fromkeys(hits))
+                )
+                raise SqlError(
+                    f"[AMBIGUOUS_REFERENCE] Reference {'.'.join(parts)} is ambiguous, could be: {options}",
+                    sql,
+                    position,
+                )
+            if values:
+                return Found(values[0], parts[length], parts[length + 1 :])
+        return None
+
+    def star(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
+        """The columns of ``*`` or ``t.*``."""
+        if not qualifier:
+            return self.visible
+        fold = self.facts.fold
+        wanted = tuple(map(fold, qualifier))
+        return tuple(c for c in self.columns if tuple(map(fold, c.qualifier[-len(wanted) :])) == wanted)
+
+    def candidates(self) -> str:
+        """The columns there are, for error messages."""
+        return ", ".join(".".join((*c.qualifier, c.name)) for c in self.visible) or "(none)"
+
+    def joined(self, other: Scope) -> Scope:
+        """Both scopes side by side."""
+        return Scope(self.columns + other.columns, self.facts)
+
+    def renamed(self, qualifier: tuple[str, ...], names: Iterable[str] | None = None) -> Scope:
+        """The visible columns under one new qualifier, perhaps with new names."""
+        visible = self.visible
+        shown = [c.name for c in visible] if names is None else list(names)
+        return Scope(
+            tuple(
+                replace(c, name=n, qualifier=qualifier) for c, n in zip(visible, shown, strict=True)
+            ),
+            self.facts,
+        )
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A plan and what its columns are called."""
+
+    plan: LogicalPlan
+    scope: Scope
+
+
+def as_column(plan: LogicalPlan, name: str) -> Column:
+    """A reference to a column of a plan."""
+    return plan.column(name)

@@ -1,0 +1,359 @@
+"""SELECT blocks: from FROM to ORDER BY."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import AggregateCall, Column, Expr, Literal, Named, SortKey, columns_of
+from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, OuterFrame
+from kquery_spark.frontends.sql.analyzer.generators import Generated, generator_of
+from kquery_spark.frontends.sql.analyzer.grouping import Grouping, contains
+from kquery_spark.frontends.sql.analyzer.grouping_sets import GroupingMark, expanded, grouping_sets
+from kquery_spark.frontends.sql.analyzer.naming import column_name
+from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.windows import Windows
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Sort
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of the select list."""
+
+    name: str
+    expr: Expr
+    node: ast.Expression | None
+
+
+class SelectAnalyzer:
+    """Resolves one SELECT; ``order_by`` is the query's, which may read columns that are not selected."""
+
+    def __init__(self, queries: QueryAnalyzer, node: q.Select, outer: OuterFrame | None) -> None:
+        self._queries = queries
+        self._node = node
+        self._outer = outer
+        self._names = queries.names
+
+    def analyze(self, order_by: Sequence[ast.SortItem] = (), windows: Sequence[q.NamedWindow] = ()) -> Relation:
+        """The plan and what its columns are called."""
+        node = self._node
+        relation = self._queries.relations.relation(node.relation, self._outer)
+        for view in node.lateral_views:
+            relation = self._queries.generators.lateral_view(relation, view, self._outer)
+        named = self._named_windows((*node.windows, *windows))
+        if node.where is not None:
+            where = self._expressions(relation.scope, "WHERE", named).condition(node.where, "WHERE")
+            relation = replace(relation, plan=Filter(relation.plan, where))
+        return self.project(relation, order_by, named)
+
+    def project(
+        self, relation: Relation, order_by: Sequence[ast.SortItem], named: Mapping[str, ast.WindowSpec]
+    ) -> Relation:
+        """Everything after WHERE."""
+        node = self._node
+        relation, items = self._items(relation, named)
+        shown = Scope(tuple(ScopeColumn(i.name, i.expr) for i in items), relation.scope.facts)
+        having = self._having(relation, shown, named)
+        qualify = self._filtering(node.qualify, relation, shown, "QUALIFY", named, windows=True)
+        keys = self._order(order_by, items, relation, shown, named)
+        sort_exprs = [k.expr for k in keys]
+        every = [i.expr for i in items] + sort_exprs + [e for e in (having, qualify) if e is not None]
+        plan = relation.plan
+        aggregated = node.group_by is not None or any(contains(e, _is_aggregate) for e in every)
+        if not aggregated and node.having is not None:
+            aggregated = True
+        if aggregated:
+            plan, every = self._aggregate(relation, items, every, named)
+        having = every[len(items) + len(keys)] if having is not None else None
+        if having is not None:
+            plan = Filter(plan, having)
+        windows = Windows(self._names)
+        every = [windows.rewrite(e) for e in every]
+        plan = windows.plan(plan)
+        if qualify is not None:
+            plan = Filter(plan, every[-1])
+        exprs = every[: len(items)]
+        sort_keys = [replace(k, expr=e) for k, e in zip(keys, every[len(items) :], strict=False)]
+        return self._finish(plan, items, exprs, sort_keys, order_by)
+
+    # --- the select list -----------------------------------------------------------------------------
+
+    def _expressions(
+        self, scope: Scope, place: str, named: Mapping[str, ast.WindowSpec] | None = None, **flags: object
+    ) -> ExpressionAnalyzer:
+        analyzer = self._queries.expressions(scope, self._outer, place)
+        return replace(analyzer, named_windows=named or {}, **flags)  # type: ignore[arg-type]
+
+    def _items(
+        self, relation: Relation, named: Mapping[str, ast.WindowSpec]
+    ) -> tuple[Relation, list[Item]]:
+        aliases: dict[str, Expr | None] = {}
+        items: list[Item] = []
+        fold = relation.scope.facts.fold
+        for node in self._node.items:
+            if isinstance(node, ast.Star):
+                items += self._star(node, relation)
+                continue
+            generated = generator_of(node)
+            if generated is not None:
+                relation, made = self._generate(relation, generated, items)
+                items += made
+                continue
+            analyzer = self._expressions(
+                relation.scope, "the select list", named, aggregates=True, windows=True, aliases=aliases
+            )
+            expr = analyzer.expr(node)
+            items.append(Item(column_name(node, analyzer.shown), expr, node))
+            if isinstance(node, ast.Aliased):
+                key = fold(node.alias)
+                aliases[key] = None if key in aliases else expr
+        return relation, items
+
+    def _generate(
+        self, relation: Relation, generated: Generated, before: list[Item]
+    ) -> tuple[Relation, list[Item]]:
+        relation, columns = self._queries.generators.generate(relation, generated, self._outer)
+        return relation, [Item(c.name, c.value, None) for c in columns]
+
+    def _star(self, node: ast.Star, relation: Relation) -> list[Item]:
+        columns = relation.scope.star(node.qualifier)
+        if not columns and node.qualifier:
+            return self._struct_star(node, relation)
+        fold = relation.scope.facts.fold
+        for parts in node.excluded:
+            if not any(_named(c, parts, fold) for c in columns):
+                self._queries.fail(
+                    f"[UNRESOLVED_COLUMN.WITH_SUGGESTION] EXCEPT names {'.'.join(parts)}; "
+                    f"the columns are {relation.scope.candidates()}",
+                    node,
+                )
+        kept = [c for c in columns if not any(_named(c, parts, fold) for parts in node.excluded)]
+        return [Item(c.name, c.value, None) for c in kept]
+
+    def _struct_star(self, node: ast.Star, relation: Relation) -> list[Item]:
+        analyzer = self._expressions(relation.scope, "the select list")
+        found = relation.scope.find(node.qualifier, self._queries.sql, node.pos)
+        if found is None or node.excluded:
+            self._queries.fail(
+                f"[CANNOT_RESOLVE_STAR_EXPAND] there is nothing called {'.'.join(node.qualifier)} to expand; "
+                f"the columns are {relation.scope.candidates()}",
+                node,
+            )
+        value = found.value
+        with analyzer.at(node):
+            for name in found.fields:
+                value = analyzer.field(value, name)
+            if not pa.types.is_struct(value.dtype):
+                raise PlanError("[CANNOT_RESOLVE_STAR_EXPAND] only structs can be expanded")
+            return [Item(f.name, analyzer.field(value, f.name), None) for f in value.dtype]
+
+    def _named_windows(self, nodes: Sequence[q.NamedWindow]) -> dict[str, ast.WindowSpec]:
+        specs: dict[str, ast.WindowSpec] = {}
+        fold = self._queries.facts.fold
+        for node in nodes:
+            window = node.window
+            if isinstance(window, ast.WindowName):
+                if fold(window.name) not in specs:
+                    self._queries.fail(f"[MISSING_WINDOW_SPECIFICATION] there is no window {window.name}", window)
+                window = specs[fold(window.name)]
+            specs[fold(node.name)] = window
+        return specs
+
+    # --- filters and keys ----------------------------------------------------------------------------
+
+    def _having(self, relation: Relation, shown: Scope, named: Mapping[str, ast.WindowSpec]) -> Expr | None:
+        return self._filtering(self._node.having, relation, shown, "HAVING", named)
+
+    def _filtering(
+        self,
+        node: ast.Expression | None,
+        relation: Relation,
+        shown: Scope,
+        place: str,
+        named: Mapping[str, ast.WindowSpec],
+        windows: bool = False,
+    ) -> Expr | None:
+        if node is None:
+            return None
+        analyzer = self._expressions(relation.scope, place, named, aggregates=True, windows=windows, first=shown)
+        return analyzer.condition(node, place)
+
+    def _order(
+        self,
+        order_by: Sequence[ast.SortItem],
+        items: Sequence[Item],
+        relation: Relation,
+        shown: Scope,
+        named: Mapping[str, ast.WindowSpec],
+    ) -> list[SortKey]:
+        analyzer = self._expressions(
+            relation.scope, "ORDER BY", named, aggregates=True, windows=True, first=shown
+        )
+        if len(order_by) == 1 and _is_all(order_by[0].expression) and analyzer.find(("ALL",), None) is None:
+            one = order_by[0]
+            return [SortKey(i.expr, one.ascending, one.nulls_first) for i in items]
+        keys = []
+        for item in order_by:
+            index = self.ordinal(item.expression, len(items), "ORDER BY")
+            expr = analyzer.expr(item.expression) if index is None else items[index].expr
+            keys.append(SortKey(expr, item.ascending, item.nulls_first))
+        return keys
+
+    def ordinal(self, node: ast.Expression, count: int, place: str) -> int | None:
+        """The column an integer in ORDER BY or GROUP BY means; None for other expressions."""
+        if not isinstance(node, ast.IntegerLiteral):
+            return None
+        if not 1 <= node.value <= count:
+            word = place.replace(" ", "_")
+            self._queries.fail(
+                f"[{word}_POS_OUT_OF_RANGE] {place} {node.value} is not in the select list of {count} column(s)", node
+            )
+        return node.value - 1
+
+    # --- grouping ------------------------------------------------------------------------------------
+
+    def _aggregate(
+        self, relation: Relation, items: Sequence[Item], every: list[Expr], named: Mapping[str, ast.WindowSpec]
+    ) -> tuple[LogicalPlan, list[Expr]]:
+        grouping = Grouping(self._names)
+        plan = relation.plan
+        group_by = self._node.group_by
+        if group_by is not None:
+            resolve = self._group_resolver(relation, items, named)
+            if len(group_by.elements) == 1 and _is_all(group_by.elements[0]):
+                found = relation.scope.find(("ALL",), self._queries.sql, None)
+                if found is None:
+                    for item in items:
+                        if not contains(item.expr, _is_aggregate) and not isinstance(item.expr, Literal):
+                            grouping.add_key(item.expr)
+                    group_by = None
+        if group_by is not None:
+            sets = grouping_sets(group_by, resolve)
+            if sets is None:
+                for element in group_by.elements:
+                    assert isinstance(element, ast.Expression)
+                    expr = resolve(element)
+                    if not isinstance(expr, Literal):
+                        grouping.add_key(expr)
+            else:
+                plan = expanded(plan, sets, grouping, self._names)
+        at = [i.node for i in items]
+        done = []
+        for i, expr in enumerate(every):
+            node = at[i] if i < len(at) else None
+            with self._expressions(relation.scope, "").at(node or self._node):
+                done.append(grouping.rewrite(expr))
+        return grouping.plan(plan), done
+
+    def _group_resolver(self, relation: Relation, items: Sequence[Item], named: Mapping[str, ast.WindowSpec]):  # type: ignore[no-untyped-def]
+        fold = relation.scope.facts.fold
+        aliases: dict[str, Expr | None] = {}
+        for item in items:
+            key = fold(item.name)
+            if isinstance(item.node, ast.Aliased):
+                aliases[key] = None if key in aliases and aliases[key] != item.expr else item.expr
+        analyzer = self._expressions(relation.scope, "GROUP BY", named, aliases=aliases)
+
+        def resolve(node: ast.Expression) -> Expr:
+            index = self.ordinal(node, len(items), "GROUP BY")
+            expr = analyzer.expr(node) if index is None else items[index].expr
+            if contains(expr, _is_aggregate):
+                self._queries.fail("[GROUP_BY_AGGREGATE] an aggregate function cannot be a key of GROUP BY", node)
+            return expr
+
+        return resolve
+
+    # --- the result ----------------------------------------------------------------------------------
+
+    def _finish(
+        self,
+        plan: LogicalPlan,
+        items: Sequence[Item],
+        exprs: Sequence[Expr],
+        keys: Sequence[SortKey],
+        order_by: Sequence[ast.SortItem],
+    ) -> Relation:
+        outputs: list[Named] = []
+        taken: set[str] = set()
+        for item, expr in zip(items, exprs, strict=True):
+            reuse = isinstance(expr, Column) and expr.name not in taken
+            name = expr.name if reuse and isinstance(expr, Column) else self._names.fresh(item.name)
+            taken.add(name)
+            outputs.append(Named(expr, name))
+        if self._node.distinct:
+            result: LogicalPlan = _distinct(Projection(plan, tuple(outputs)))
+        else:
+            result = plan
+        by_expr = {n.expr: n.column for n in reversed(outputs)}
+        produced = {n.name for n in outputs}
+        hidden: list[Named] = []
+        sort_keys: list[SortKey] = []
+        for key, written in zip(keys, order_by if len(order_by) == len(keys) else [None] * len(keys), strict=True):
+            over_output = _replaced(key.expr, by_expr)
+            if columns_of(over_output) <= produced and over_output_is(over_output, produced, by_expr):
+                sort_keys.append(replace(key, expr=over_output))
+                continue
+            if self._node.distinct:
+                self._queries.fail(
+                    "[UNRESOLVED_COLUMN.WITH_SUGGESTION] ORDER BY after DISTINCT can only use selected columns", written
+                )
+            extra = Named(key.expr, self._names.fresh("sort_key"))
+            hidden.append(extra)
+            sort_keys.append(replace(key, expr=extra.column))
+        if not self._node.distinct:
+            result = Projection(plan, (*outputs, *hidden))
+        if sort_keys:
+            result = Sort(result, tuple(sort_keys))
+        if hidden:
+            result = Projection(result, tuple(Named(result.column(n.name), n.name) for n in outputs))
+        columns = tuple(
+            ScopeColumn(i.name, result.column(n.name)) for i, n in zip(items, outputs, strict=True)
+        )
+        return Relation(result, Scope(columns, self._queries.facts))
+
+
+def over_output_is(expr: Expr, produced: set[str], by_expr: Mapping[Expr, Expr]) -> bool:
+    """Whether every column of the expression is the output's own, not an input column of the same name."""
+    if isinstance(expr, Column):
+        return any(c == expr for c in by_expr.values())
+    return all(over_output_is(c, produced, by_expr) for c in expr.children)
+
+
+def _replaced(expr: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """Selected expressions inside ``expr`` become the columns they were selected as."""
+    if isinstance(expr, Literal):
+        return expr
+    found = values.get(expr)
+    if found is not None:
+        return found
+    if not expr.children:
+        return expr
+    return expr.with_children([_replaced(c, values) for c in expr.children])
+
+
+def _distinct(plan: LogicalPlan) -> LogicalPlan:
+    return Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
+
+
+def _is_aggregate(expr: Expr) -> bool:
+    return isinstance(expr, AggregateCall | GroupingMark)
+
+
+def _is_all(node: object) -> bool:
+    return isinstance(node, ast.Name) and len(node.parts) == 1 and node.parts[0].upper() == "ALL"
+
+
+def _named(column: ScopeColumn, parts: tuple[str, ...], fold) -> bool:  # type: ignore[no-untyped-def]
+    path = (*column.qualifier, column.name)[-len(parts) :]
+    return tuple(map(fold, path)) == tuple(map(fold, parts))
+
+

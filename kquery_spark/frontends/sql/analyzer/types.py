@@ -1,0 +1,56 @@
+"""SQL data types to Arrow types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.frontends.sql.ast import types as ast
+from kquery_spark.types import names as t
+
+_PLAIN = {
+    "boolean": t.BOOL,
+    "tinyint": t.BYTE,
+    "smallint": t.SHORT,
+    "int": t.INT,
+    "bigint": t.LONG,
+    "float": t.FLOAT,
+    "double": t.DOUBLE,
+    "string": t.STRING,
+    "varchar": t.STRING,
+    "char": t.STRING,
+    "binary": t.BINARY,
+    "date": t.DATE,
+    "timestamp_ntz": t.TIMESTAMP_NTZ,
+    "void": t.NULL,
+}
+
+
+def arrow_type(node: ast.TypeNode, time_zone: str) -> pa.DataType | None:
+    """The Arrow type of a type as written; None for one the engine has no form of.
+
+    A cast to ``varchar(n)`` or ``char(n)`` is a cast to string in Spark.
+    """
+    match node:
+        case ast.NamedType(name="decimal", parameters=(precision, scale)):
+            return t.decimal(precision, scale)
+        case ast.NamedType(name="timestamp"):
+            return t.timestamp(time_zone)
+        case ast.NamedType(name=name):
+            return _PLAIN.get(name)
+        case ast.ArrayType():
+            element = arrow_type(node.element, time_zone)
+            return None if element is None else pa.list_(element)
+        case ast.MapType():
+            key, value = arrow_type(node.key, time_zone), arrow_type(node.value, time_zone)
+            return None if key is None or value is None else pa.map_(key, value)
+        case ast.StructType():
+            fields = []
+            for field in node.fields:
+                inner = arrow_type(field.type, time_zone)
+                if inner is None:
+                    return None
+                fields.append(pa.field(field.name, inner, field.nullable))
+            return pa.struct(fields)
+        case ast.IntervalType(start=start) if start not in ("YEAR", "MONTH"):
+            return t.DAY_TIME
+    return None

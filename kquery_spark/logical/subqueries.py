@@ -1,0 +1,127 @@
+"""Expressions that hold a plan: what a frontend makes of a subquery, until an optimizer rule turns it into a join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.expr import Expr, Named
+from kquery_spark.logical.plan import LogicalPlan, format_plan
+from kquery_spark.types import names as t
+
+
+@dataclass(frozen=True)
+class OuterColumn(Expr):
+    """Inside a subquery's plan: a value of the row around it, by the name the subquery gives it in ``outer``."""
+
+    name: str
+    type: pa.DataType
+    null: bool = True
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.null
+
+    def __str__(self) -> str:
+        return f"outer(#{self.name})"
+
+
+@dataclass(frozen=True)
+class Subquery(Expr):
+    """Base of the three kinds.
+
+    ``outer`` are the expressions over the row around that ``plan`` reads as OuterColumns; as children they are seen
+    and rewritten by everything that walks expressions, while the plan inside stays as it is.
+    """
+
+    plan: LogicalPlan
+    outer: tuple[Named, ...] = ()
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return tuple(n.expr for n in self.outer)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, outer=self._renamed(children))
+
+    def _renamed(self, children: Sequence[Expr]) -> tuple[Named, ...]:
+        return tuple(Named(c, n.name) for c, n in zip(children, self.outer, strict=True))
+
+    def _text(self) -> str:
+        return " / ".join(line.strip() for line in format_plan(self.plan).splitlines())
+
+
+@dataclass(frozen=True)
+class ScalarSubquery(Subquery):
+    """The one value of a plan of one column; NULL for no row, an error for more than one."""
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return self.plan.schema.field(0).type
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return True
+
+    def __str__(self) -> str:
+        return f"scalar({self._text()})"
+
+
+@dataclass(frozen=True)
+class Exists(Subquery):
+    """Whether the plan has a row; never NULL."""
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return t.BOOL
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return False
+
+    def __str__(self) -> str:
+        return f"exists({self._text()})"
+
+
+@dataclass(frozen=True)
+class InSubquery(Subquery):
+    """``values IN (plan)``, column by column of the same types, with SQL's answer for NULLs."""
+
+    values: tuple[Expr, ...] = ()
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return t.BOOL
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return any(v.nullable for v in self.values) or any(f.nullable for f in self.plan.schema)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return (*super().children, *self.values)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        count = len(self.outer)
+        return replace(self, outer=self._renamed(children[:count]), values=tuple(children[count:]))
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.values))}) in ({self._text()})"
