@@ -11,6 +11,7 @@ from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, 
 from kquery_spark.logical.projection import Projection
 from kquery_spark.logical.scan import Scan
 from kquery_spark.logical.set_operation import SetKind, SetOperation
+from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.sort import Sort
 from kquery_spark.logical.union import Union
 from kquery_spark.logical.window import Window
@@ -31,6 +32,7 @@ __all__ = [
     "Scan",
     "SetKind",
     "SetOperation",
+    "SingleRow",
     "Sort",
     "Union",
     "Window",

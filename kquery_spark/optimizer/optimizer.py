@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from kquery_spark.errors import ConfigError
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
+from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
 from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
 from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
+from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
 
 RULES: tuple[Rule, ...] = (
+    subquery_to_join,
     constant_folding,
     predicate_pushdown,
+    join_conditions,
     join_order,
     projection_pushdown,
 )

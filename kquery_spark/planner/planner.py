@@ -21,6 +21,7 @@ from kquery_spark.logical import (
     Projection,
     Scan,
     SetOperation,
+    SingleRow,
     Sort,
     Union,
     Window,
@@ -46,6 +47,7 @@ from kquery_spark.physical.operators import (
     ReadExec,
     ReplicateExec,
     ScanExec,
+    SingleRowExec,
     SortExec,
     UnionExec,
     WindowExec,
@@ -124,6 +126,9 @@ class _Planner:
                 return child.over(done)
             case SetOperation():
                 return self.place(lower_set_operation(plan))
+            case SingleRow():
+                child = self._exchange(self.place(plan.child), _SINGLE)
+                return child.over(SingleRowExec(child.plan))
         raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
 
     def _scan(self, plan: Scan) -> Placed:

@@ -51,6 +51,7 @@ from kquery_spark.logical import (
     Scan,
     SetKind,
     SetOperation,
+    SingleRow,
     Sort,
     Union,
     Window,
@@ -195,7 +196,7 @@ def _logical() -> dict[str, LogicalPlan]:
         Window(scan, (Named(WindowCall.of("sum", A, frame=UP_TO_PEERS), "w"),), (A,), (SortKey(A, False, False),)),
         WindowGroupLimit(scan, (A,), (SortKey(A),), "rank", 3), SetOperation(scan, scan, SetKind.EXCEPT, True),
         Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
-        Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)),
+        Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)), SingleRow(scan),
     ]  # fmt: skip
     return {type(plan).__name__: plan for plan in made}
 

@@ -11,6 +11,7 @@ from kquery_spark.physical.operators.limit import LimitExec
 from kquery_spark.physical.operators.projection import ProjectionExec
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.operators.scan import ScanExec
+from kquery_spark.physical.operators.single_row import SingleRowExec
 from kquery_spark.physical.operators.sort import SortExec
 from kquery_spark.physical.operators.union import UnionExec
 from kquery_spark.physical.operators.window import WindowExec
@@ -33,6 +34,7 @@ __all__ = [
     "ReadExec",
     "ReplicateExec",
     "ScanExec",
+    "SingleRowExec",
     "SortExec",
     "TaskContext",
     "UnionExec",

@@ -27,7 +27,20 @@ _TRY = {
     "try_element_at": "element_at",
 }
 _CASTS = frozenset(
-    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp", "binary", "string"}
+    {
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "date",
+        "timestamp",
+        "binary",
+        "string",
+    }
 )
 _FIELDS = {
     "YEAR": "year", "Y": "year", "YEARS": "year", "YR": "year", "YRS": "year",
@@ -91,13 +104,20 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if has_aggregate(name):
         return _aggregate(analyzer, name, node)
     if node.distinct or node.filter is not None:
-        analyzer.fail(f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node)
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node
+        )
     if node.nulls is not None:
-        analyzer.fail(f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} takes no {node.nulls} NULLS", node)
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} takes no {node.nulls} NULLS", node
+        )
     form = _FORMS.get(name)
     if form is not None:
         return form(analyzer, node)
-    if name in ("current_date", "current_timestamp", "localtimestamp", "current_timezone") and not node.arguments:
+    if (
+        name in ("current_date", "current_timestamp", "localtimestamp", "current_timezone")
+        and not node.arguments
+    ):
         return _now(analyzer, name)
     if name in _CASTS and len(node.arguments) == 1:
         parameters = (10, 0) if name == "decimal" else ()
@@ -111,7 +131,9 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
         if is_window_function(name):
             analyzer.fail(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] {name} needs an OVER clause", node)
-        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it", node)
+        analyzer.fail(
+            f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it", node
+        )
     return analyzer.call(name, *_arguments(analyzer, node))
 
 
@@ -127,13 +149,20 @@ def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
             else f"[NESTED_AGGREGATE_FUNCTION] the aggregate function {name} is not allowed in {analyzer.place}",
             node,
         )
-    was, analyzer.aggregates, place, analyzer.place = analyzer.aggregates, False, analyzer.place, "another aggregate function"
+    was, analyzer.aggregates, place, analyzer.place = (
+        analyzer.aggregates,
+        False,
+        analyzer.place,
+        "another aggregate function",
+    )
     try:
         condition = None if node.filter is None else analyzer.condition(node.filter, "FILTER")
         name, args = aggregate_arguments(analyzer, name, node)
     finally:
         analyzer.aggregates, analyzer.place = was, place
-    return AggregateCall.of(name, *args, distinct=node.distinct, condition=condition, mode=analyzer.facts.mode)
+    return AggregateCall.of(
+        name, *args, distinct=node.distinct, condition=condition, mode=analyzer.facts.mode
+    )
 
 
 def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr]]:
@@ -146,7 +175,11 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
             raise Unsupported("count(t.*) is not supported.")
         return name, []
     args = _arguments(analyzer, node)
-    if name == "count" and not node.distinct and all(isinstance(a, Literal) and a.value is not None for a in args):
+    if (
+        name == "count"
+        and not node.distinct
+        and all(isinstance(a, Literal) and a.value is not None for a in args)
+    ):
         if not args:
             analyzer.fail("[WRONG_NUM_ARGS] count needs an argument or *", node)
         return name, []
@@ -154,7 +187,9 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
     if name in ("first", "last", "any_value", "first_value", "last_value") and len(args) == 2:
         flag = args.pop()
         if not (isinstance(flag, Literal) and isinstance(flag.value, bool)):
-            raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] the second argument of {name} is TRUE or FALSE")
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] the second argument of {name} is TRUE or FALSE"
+            )
         ignore = flag.value
     if ignore:
         if not has_aggregate(f"{name}_ignore_nulls"):
@@ -200,7 +235,11 @@ def _parsed(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
             raise Unsupported(f"{name} with a format is not supported.")
         operand = analyzer.expr(node.arguments[0])
         target = t.DATE if kind == "date" else t.timestamp(analyzer.facts.time_zone)
-        if kind == "timestamp" and operand.dtype not in (t.STRING, t.DATE, t.NULL) and operand.dtype != target:
+        if (
+            kind == "timestamp"
+            and operand.dtype not in (t.STRING, t.DATE, t.NULL)
+            and operand.dtype != target
+        ):
             raise Unsupported(f"to_timestamp of {t.spark_name(operand.dtype)} is not supported.")
         return analyzer.convert.cast(operand, target, implicit=False)
 
@@ -216,7 +255,10 @@ def _isnotnull(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
 
 
 def _generator(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    analyzer.fail(f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list", node)
+    analyzer.fail(
+        f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list",
+        node,
+    )
 
 
 def _nullifzero(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
@@ -266,4 +308,6 @@ def _now(analyzer: ExpressionAnalyzer, name: str) -> Expr:
     moment = Literal(micros, t.timestamp(facts.time_zone))
     if name == "current_timestamp":
         return moment
-    return analyzer.convert.cast(moment, t.DATE if name == "current_date" else t.TIMESTAMP_NTZ, implicit=False)
+    return analyzer.convert.cast(
+        moment, t.DATE if name == "current_date" else t.TIMESTAMP_NTZ, implicit=False
+    )

@@ -77,7 +77,9 @@ class OuterFrame:
             return None
         value = found.value
         if value not in self.captured:
-            self.captured[value] = OuterColumn(self.names.fresh(f"outer_{found.column}"), value.dtype, value.nullable)
+            self.captured[value] = OuterColumn(
+                self.names.fresh(f"outer_{found.column}"), value.dtype, value.nullable
+            )
         return Found(self.captured[value], found.column, found.fields)
 
     @property
@@ -164,7 +166,9 @@ class ExpressionAnalyzer:
         value = self.aliases[key]
         if value is None:
             raise SqlError(
-                f"[AMBIGUOUS_LATERAL_COLUMN_ALIAS] {parts[0]} names several columns of the select list", self.sql, position
+                f"[AMBIGUOUS_LATERAL_COLUMN_ALIAS] {parts[0]} names several columns of the select list",
+                self.sql,
+                position,
             )
         return Found(value, parts[0], parts[1:])
 
@@ -273,7 +277,9 @@ class ExpressionAnalyzer:
 
                 return analyze_call(self, node)
             case ast.IntervalLiteral():
-                raise Unsupported("Year-month intervals are supported only when added to dates or timestamps.")
+                raise Unsupported(
+                    "Year-month intervals are supported only when added to dates or timestamps."
+                )
             case ast.Star():
                 self.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * cannot stand here", node)
         raise Unsupported(f"{to_sql(node)} is not supported.")
@@ -355,7 +361,8 @@ class ExpressionAnalyzer:
     def _like_quantified(self, node: ast.LikeQuantified) -> Expr:
         operand = self.expr(node.operand)
         tests = [
-            self._negated(self.call(node.kind.lower(), operand, self.expr(p)), node.negated) for p in node.patterns
+            self._negated(self.call(node.kind.lower(), operand, self.expr(p)), node.negated)
+            for p in node.patterns
         ]
         made = tests[0]
         for test in tests[1:]:
@@ -436,7 +443,9 @@ class ExpressionAnalyzer:
             )
         pairs = [self.convert.common([v, c], "IN") for v, c in zip(values, columns, strict=True)]
         plan = relation.plan
-        if any(p[1] is not c for p, c in zip(pairs, columns, strict=True)) or len(plan.schema) != len(columns):
+        if any(p[1] is not c for p, c in zip(pairs, columns, strict=True)) or len(plan.schema) != len(
+            columns
+        ):
             from kquery_spark.logical import Projection
 
             exprs = tuple(Named(p[1], self.names.fresh("in_value")) for p in pairs)

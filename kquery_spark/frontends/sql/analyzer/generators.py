@@ -34,12 +34,13 @@ class Generated:
 def generator_of(node: ast.Expression) -> Generated | None:
     """The generator that a select item is; None when it is none."""
     aliases: tuple[str, ...] = ()
+    call = node
     if isinstance(node, ast.MultiAliased):
-        node, aliases = node.expression, node.aliases
+        call, aliases = node.expression, node.aliases
     elif isinstance(node, ast.Aliased):
-        node, aliases = node.expression, (node.alias,)
-    if isinstance(node, ast.Call) and len(node.name) == 1 and node.name[0].lower() in _GENERATORS:
-        return Generated(node, aliases)
+        call, aliases = node.expression, (node.alias,)
+    if isinstance(call, ast.Call) and len(call.name) == 1 and call.name[0].lower() in _GENERATORS:
+        return Generated(call, aliases)
     return None
 
 

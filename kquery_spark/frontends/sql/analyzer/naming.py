@@ -80,7 +80,9 @@ class _Writer:
                 same = f"({self.text(node.left)} <=> {self.text(node.right)})"
                 return same if node.negated else f"(NOT {same})"
             case ast.InList():
-                return self._negated(f"({self.text(node.operand)} IN ({self._list(node.items)}))", node.negated)
+                return self._negated(
+                    f"({self.text(node.operand)} IN ({self._list(node.items)}))", node.negated
+                )
             case ast.InSubquery():
                 return self._negated(f"({self.text(node.operand)} IN (listquery()))", node.negated)
             case ast.Exists():

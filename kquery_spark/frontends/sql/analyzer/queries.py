@@ -93,7 +93,9 @@ class QueryAnalyzer:
         left, right = self._body(node.left, outer), self._body(node.right, outer)
         return self.set_operation(left, right, node.op.upper(), node.all, node)
 
-    def set_operation(self, left: Relation, right: Relation, op: str, keep_all: bool, node: Node | None) -> Relation:
+    def set_operation(
+        self, left: Relation, right: Relation, op: str, keep_all: bool, node: Node | None
+    ) -> Relation:
         """UNION, INTERSECT or EXCEPT of two relations, their columns widened to common types."""
         a, b = left.scope.visible, right.scope.visible
         if len(a) != len(b):
@@ -145,7 +147,9 @@ class QueryAnalyzer:
             exprs.append(Named(value, name))
         return Projection(plan, tuple(exprs))
 
-    def sort(self, relation: Relation, order_by: Sequence[ast.SortItem], outer: OuterFrame | None) -> Relation:
+    def sort(
+        self, relation: Relation, order_by: Sequence[ast.SortItem], outer: OuterFrame | None
+    ) -> Relation:
         """ORDER BY over a relation's own columns."""
         if not order_by:
             return relation
@@ -208,7 +212,9 @@ class QueryAnalyzer:
         if isinstance(plan, Projection) and all(isinstance(v, Column) for v in values):
             by_name = {e.name: e.expr for e in plan.exprs}
             exprs = tuple(
-                Named(by_name[v.name], w) for v, w in zip(values, wanted, strict=True) if isinstance(v, Column)
+                Named(by_name[v.name], w)
+                for v, w in zip(values, wanted, strict=True)
+                if isinstance(v, Column)
             )
             return Analyzed(Projection(plan.child, exprs), names)
         return Analyzed(

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import Call, Column, Expr, Named, columns_of, walk
+from kquery_spark.expr import Column, Expr, Named, walk
 from kquery_spark.expr.constants import literal_vector
-from kquery_spark.expr.properties import conjunction, conjuncts
+from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.sql.analyzer.expressions import OuterFrame, constant_of
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import relations as ast
-from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, Scan
-from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
+from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.subqueries import Subquery
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.types import names as t
@@ -62,13 +63,18 @@ class RelationAnalyzer:
                 return self._join(node, outer)
         self._queries.fail(f"{type(node).__name__} in FROM is not supported", node)
 
-    def fresh(self, plan: LogicalPlan, qualifier: tuple[str, ...], names: Sequence[str] | None = None) -> Relation:
+    def fresh(
+        self, plan: LogicalPlan, qualifier: tuple[str, ...], names: Sequence[str] | None = None
+    ) -> Relation:
         """A plan under names no other part of the query uses."""
         shown = plan.schema.names if names is None else list(names)
         inner = [self._names.fresh(n) for n in plan.schema.names]
         if inner != plan.schema.names:
             plan = Projection(
-                plan, tuple(Named(plan.column(old), new) for old, new in zip(plan.schema.names, inner, strict=True))
+                plan,
+                tuple(
+                    Named(plan.column(old), new) for old, new in zip(plan.schema.names, inner, strict=True)
+                ),
             )
         columns = tuple(ScopeColumn(s, plan.column(n), qualifier) for s, n in zip(shown, inner, strict=True))
         return Relation(plan, Scope(columns, self._facts))
@@ -82,13 +88,18 @@ class RelationAnalyzer:
         if plan is None:
             known = ", ".join(sorted(self._queries.catalog.table_names())) or "(none)"
             self._queries.fail(
-                f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {'.'.join(node.name)}; the tables are {known}", node
+                f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {'.'.join(node.name)}; the tables are {known}",
+                node,
             )
         return self._aliased(self.fresh(plan, node.name), node.alias, node)
 
     def _aliased(self, relation: Relation, alias: ast.TableAlias | None, node: ast.Relation) -> Relation:
         if alias is None:
-            return relation if isinstance(node, ast.Table) else Relation(relation.plan, relation.scope.renamed(()))
+            return (
+                relation
+                if isinstance(node, ast.Table)
+                else Relation(relation.plan, relation.scope.renamed(()))
+            )
         if alias.columns and len(alias.columns) != len(relation.scope.visible):
             self._queries.fail(
                 f"[ASSIGNMENT_ARITY_MISMATCH] {alias.name} has {len(relation.scope.visible)} column(s), "
@@ -120,11 +131,9 @@ class RelationAnalyzer:
         if condition is not None and any(isinstance(e, Subquery) for e in walk(condition)):
             if kind is not JoinKind.INNER:
                 raise Unsupported("A subquery in the condition of an outer join is not supported.")
-            from kquery_spark.logical import Filter
-
             joined = Filter(Join(left.plan, right.plan, kind), condition)
             return Relation(joined, self._out(joined, left, right, kind))
-        keys, rest = split_condition(condition, left.plan, right.plan)
+        keys, rest = split_condition(condition, left.plan.schema.names, right.plan.schema.names)
         plan = Join(left.plan, right.plan, kind, tuple(keys), conjunction(rest))
         return Relation(plan, self._out(plan, left, right, kind))
 
@@ -198,7 +207,9 @@ class RelationAnalyzer:
                 exprs.append(Named(column.value, made[column.value]))
         projected = Projection(plan, tuple(exprs))
         out = tuple(
-            ScopeColumn(c.name, projected.column(made[c.value]), c.qualifier, c.hidden) if c.value in made else c
+            ScopeColumn(c.name, projected.column(made[c.value]), c.qualifier, c.hidden)
+            if c.value in made
+            else c
             for c in columns
         )
         return Relation(projected, Scope(out, self._facts))
@@ -222,19 +233,24 @@ class RelationAnalyzer:
                 typed = analyzer.convert.common([row[i] for row in rows], "VALUES")
             except PlanError:
                 self._queries.fail(
-                    f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {i + 1} mixes types", node
+                    f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {i + 1} mixes types",
+                    node,
                 )
             constants = [constant_of(v) for v in typed]
-            for constant, row in zip(constants, node.rows, strict=True):
+            for constant, written in zip(constants, node.rows, strict=True):
                 if constant is None:
                     self._queries.fail(
                         "[INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE] a value of VALUES must be constant",
-                        row[i],
+                        written[i],
                     )
             dtype = typed[0].dtype
             plain = [literal_vector(c).plain() for c in constants if c is not None]
-            arrays.append(pa.concat_arrays([pa.repeat(s, 1) if dtype != t.NULL else pa.nulls(1) for s in plain]))
-            fields.append(pa.field(f"col{i + 1}", dtype, any(c is None or c.value is None for c in constants)))
+            arrays.append(
+                pa.concat_arrays([pa.repeat(s, 1) if dtype != t.NULL else pa.nulls(1) for s in plain])
+            )
+            fields.append(
+                pa.field(f"col{i + 1}", dtype, any(c is None or c.value is None for c in constants))
+            )
         schema = pa.schema(fields)
         table = pa.Table.from_arrays(arrays, schema=schema)
         return self.fresh(memory_scan("values", table, repr((schema.to_string(), table.to_pydict()))), ())
@@ -242,7 +258,9 @@ class RelationAnalyzer:
     def _function(self, node: ast.TableFunction) -> Relation:
         name = node.name[-1].lower()
         if name != "range":
-            self._queries.fail(f"[UNRESOLVABLE_TABLE_VALUED_FUNCTION] there is no table function {name}", node)
+            self._queries.fail(
+                f"[UNRESOLVABLE_TABLE_VALUED_FUNCTION] there is no table function {name}", node
+            )
         analyzer = self._queries.expressions(Scope((), self._facts), None, "range")
         numbers: list[int] = []
         for argument in node.arguments:
@@ -260,8 +278,6 @@ class RelationAnalyzer:
         rows = range(start, end, step)
         if len(rows) > _MOST_RANGE_ROWS:
             self._queries.fail(f"range of more than {_MOST_RANGE_ROWS} rows is not supported", node)
-        import numpy as np
-
         column = pa.array(np.arange(start, start + len(rows) * step, step, dtype=np.int64)[: len(rows)])
         table = pa.Table.from_arrays([column], schema=pa.schema([pa.field("id", t.LONG, False)]))
         return self.fresh(memory_scan("range", table, f"range({start},{end},{step})"), ())
@@ -287,32 +303,6 @@ def current(plan: LogicalPlan, value: Expr) -> Expr:
 def refreshed(scope: Scope, plan: LogicalPlan) -> Scope:
     """A scope whose columns are the plan's now."""
     return Scope(
-        tuple(ScopeColumn(c.name, current(plan, c.value), c.qualifier, c.hidden) for c in scope.columns), scope.facts
+        tuple(ScopeColumn(c.name, current(plan, c.value), c.qualifier, c.hidden) for c in scope.columns),
+        scope.facts,
     )
-
-
-def split_condition(
-    condition: Expr | None, left: LogicalPlan, right: LogicalPlan
-) -> tuple[list[JoinKey], list[Expr]]:
-    """The equalities between the two sides, and the rest."""
-    left_names, right_names = set(left.schema.names), set(right.schema.names)
-    keys: list[JoinKey] = []
-    rest: list[Expr] = []
-    for term in conjuncts(condition):
-        key = None
-        if isinstance(term, Call) and term.function in ("eq", "eq_null_safe"):
-            a, b = term.args
-            null_safe = term.function == "eq_null_safe"
-            reads_a, reads_b = columns_of(a), columns_of(b)
-            if reads_a and reads_b and a.dtype == b.dtype:
-                if reads_a <= left_names and reads_b <= right_names:
-                    key = JoinKey(a, b, null_safe)
-                elif reads_a <= right_names and reads_b <= left_names:
-                    key = JoinKey(b, a, null_safe)
-        if key is None:
-            rest.append(term)
-        else:
-            keys.append(key)
-    return keys, rest
-
-

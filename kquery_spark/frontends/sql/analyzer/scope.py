@@ -79,9 +79,7 @@ class Scope:
             ]
             values = list(dict.fromkeys(c.value for c in hits))
             if len(values) > 1:
-                options = ", ".join(
-                    sorted(".".join((*c.qualifier, c.name)) for c in dict.fromkeys(hits))
-                )
+                options = ", ".join(sorted(".".join((*c.qualifier, c.name)) for c in dict.fromkeys(hits)))
                 raise SqlError(
                     f"[AMBIGUOUS_REFERENCE] Reference {'.'.join(parts)} is ambiguous, could be: {options}",
                     sql,
@@ -112,9 +110,7 @@ class Scope:
         visible = self.visible
         shown = [c.name for c in visible] if names is None else list(names)
         return Scope(
-            tuple(
-                replace(c, name=n, qualifier=qualifier) for c, n in zip(visible, shown, strict=True)
-            ),
+            tuple(replace(c, name=n, qualifier=qualifier) for c, n in zip(visible, shown, strict=True)),
             self.facts,
         )
 

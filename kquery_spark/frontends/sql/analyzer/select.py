@@ -43,7 +43,9 @@ class SelectAnalyzer:
         self._outer = outer
         self._names = queries.names
 
-    def analyze(self, order_by: Sequence[ast.SortItem] = (), windows: Sequence[q.NamedWindow] = ()) -> Relation:
+    def analyze(
+        self, order_by: Sequence[ast.SortItem] = (), windows: Sequence[q.NamedWindow] = ()
+    ) -> Relation:
         """The plan and what its columns are called."""
         node = self._node
         relation = self._queries.relations.relation(node.relation, self._outer)
@@ -93,9 +95,7 @@ class SelectAnalyzer:
         analyzer = self._queries.expressions(scope, self._outer, place)
         return replace(analyzer, named_windows=named or {}, **flags)  # type: ignore[arg-type]
 
-    def _items(
-        self, relation: Relation, named: Mapping[str, ast.WindowSpec]
-    ) -> tuple[Relation, list[Item]]:
+    def _items(self, relation: Relation, named: Mapping[str, ast.WindowSpec]) -> tuple[Relation, list[Item]]:
         aliases: dict[str, Expr | None] = {}
         items: list[Item] = []
         fold = relation.scope.facts.fold
@@ -163,7 +163,9 @@ class SelectAnalyzer:
             window = node.window
             if isinstance(window, ast.WindowName):
                 if fold(window.name) not in specs:
-                    self._queries.fail(f"[MISSING_WINDOW_SPECIFICATION] there is no window {window.name}", window)
+                    self._queries.fail(
+                        f"[MISSING_WINDOW_SPECIFICATION] there is no window {window.name}", window
+                    )
                 window = specs[fold(window.name)]
             specs[fold(node.name)] = window
         return specs
@@ -184,7 +186,9 @@ class SelectAnalyzer:
     ) -> Expr | None:
         if node is None:
             return None
-        analyzer = self._expressions(relation.scope, place, named, aggregates=True, windows=windows, first=shown)
+        analyzer = self._expressions(
+            relation.scope, place, named, aggregates=True, windows=windows, first=shown
+        )
         return analyzer.condition(node, place)
 
     def _order(
@@ -215,14 +219,19 @@ class SelectAnalyzer:
         if not 1 <= node.value <= count:
             word = place.replace(" ", "_")
             self._queries.fail(
-                f"[{word}_POS_OUT_OF_RANGE] {place} {node.value} is not in the select list of {count} column(s)", node
+                f"[{word}_POS_OUT_OF_RANGE] {place} {node.value} is not in the select list of {count} column(s)",
+                node,
             )
         return node.value - 1
 
     # --- grouping ------------------------------------------------------------------------------------
 
     def _aggregate(
-        self, relation: Relation, items: Sequence[Item], every: list[Expr], named: Mapping[str, ast.WindowSpec]
+        self,
+        relation: Relation,
+        items: Sequence[Item],
+        every: list[Expr],
+        named: Mapping[str, ast.WindowSpec],
     ) -> tuple[LogicalPlan, list[Expr]]:
         grouping = Grouping(self._names)
         plan = relation.plan
@@ -267,7 +276,9 @@ class SelectAnalyzer:
             index = self.ordinal(node, len(items), "GROUP BY")
             expr = analyzer.expr(node) if index is None else items[index].expr
             if contains(expr, _is_aggregate):
-                self._queries.fail("[GROUP_BY_AGGREGATE] an aggregate function cannot be a key of GROUP BY", node)
+                self._queries.fail(
+                    "[GROUP_BY_AGGREGATE] an aggregate function cannot be a key of GROUP BY", node
+                )
             return expr
 
         return resolve
@@ -297,14 +308,17 @@ class SelectAnalyzer:
         produced = {n.name for n in outputs}
         hidden: list[Named] = []
         sort_keys: list[SortKey] = []
-        for key, written in zip(keys, order_by if len(order_by) == len(keys) else [None] * len(keys), strict=True):
+        for key, written in zip(
+            keys, order_by if len(order_by) == len(keys) else [None] * len(keys), strict=True
+        ):
             over_output = _replaced(key.expr, by_expr)
             if columns_of(over_output) <= produced and over_output_is(over_output, produced, by_expr):
                 sort_keys.append(replace(key, expr=over_output))
                 continue
             if self._node.distinct:
                 self._queries.fail(
-                    "[UNRESOLVED_COLUMN.WITH_SUGGESTION] ORDER BY after DISTINCT can only use selected columns", written
+                    "[UNRESOLVED_COLUMN.WITH_SUGGESTION] ORDER BY after DISTINCT can only use selected columns",
+                    written,
                 )
             extra = Named(key.expr, self._names.fresh("sort_key"))
             hidden.append(extra)
@@ -355,5 +369,3 @@ def _is_all(node: object) -> bool:
 def _named(column: ScopeColumn, parts: tuple[str, ...], fold) -> bool:  # type: ignore[no-untyped-def]
     path = (*column.qualifier, column.name)[-len(parts) :]
     return tuple(map(fold, path)) == tuple(map(fold, parts))
-
-

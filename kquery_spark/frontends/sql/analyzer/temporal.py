@@ -33,22 +33,32 @@ def temporal_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr 
     if node.op == "-" and a.dtype == b.dtype == t.DATE:
         return analyzer.call("subtract_dates", a, b)
     stamps = [pa.types.is_timestamp(e.dtype) for e in (a, b)]
-    if node.op == "-" and any(stamps) and all(s or e.dtype == t.DATE for s, e in zip(stamps, (a, b), strict=True)):
+    if (
+        node.op == "-"
+        and any(stamps)
+        and all(s or e.dtype == t.DATE for s, e in zip(stamps, (a, b), strict=True))
+    ):
         wanted = a.dtype if stamps[0] else b.dtype
-        return analyzer.call("subtract_timestamps", analyzer.convert.cast(a, wanted), analyzer.convert.cast(b, wanted))
+        return analyzer.call(
+            "subtract_timestamps", analyzer.convert.cast(a, wanted), analyzer.convert.cast(b, wanted)
+        )
     if pa.types.is_timestamp(a.dtype) and b.dtype == t.DAY_TIME:
         amount = b if node.op == "+" else analyzer.call("negative", b)
         return analyzer.call("timestamp_add_interval", a, amount)
     return None
 
 
-def _shifted(analyzer: ExpressionAnalyzer, value: Expr, interval: ast.IntervalLiteral, sign: int) -> Expr | None:
+def _shifted(
+    analyzer: ExpressionAnalyzer, value: Expr, interval: ast.IntervalLiteral, sign: int
+) -> Expr | None:
     amount = sign * interval.amount
     is_date = value.dtype == t.DATE
     if value.dtype == t.STRING or (not is_date and not pa.types.is_timestamp(value.dtype)):
         return None
     if interval.is_year_month:
-        return analyzer.call("add_months" if is_date else "timestamp_add_months", value, Literal(amount, t.INT))
+        return analyzer.call(
+            "add_months" if is_date else "timestamp_add_months", value, Literal(amount, t.INT)
+        )
     if is_date and interval.start == interval.end == "DAY":
         return analyzer.call("date_add", value, Literal(amount // _DAY, t.INT))
     if is_date:

@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 
 def is_window_function(name: str) -> bool:
     """Whether a function exists only over a window."""
-    return name.lower() in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value")
+    return name.lower() in (
+        "row_number",
+        "rank",
+        "dense_rank",
+        "percent_rank",
+        "cume_dist",
+        "ntile",
+        "lag",
+        "lead",
+        "first_value",
+        "last_value",
+        "nth_value",
+    )
 
 
 def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:

@@ -1,0 +1,40 @@
+"""Join conditions taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kquery_spark.expr import Call, Expr, columns_of
+from kquery_spark.expr.properties import conjuncts
+from kquery_spark.logical.join import JoinKey
+
+
+def split_condition(
+    condition: Expr | None, left_names: Iterable[str], right_names: Iterable[str]
+) -> tuple[list[JoinKey], list[Expr]]:
+    """The equalities between columns of the two sides as keys, and the other terms in their order."""
+    left, right = set(left_names), set(right_names)
+    keys: list[JoinKey] = []
+    rest: list[Expr] = []
+    for term in conjuncts(condition):
+        key = _as_key(term, left, right)
+        if key is None:
+            rest.append(term)
+        elif key not in keys:
+            keys.append(key)
+    return keys, rest
+
+
+def _as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:
+    if not (isinstance(term, Call) and term.function in ("eq", "eq_null_safe")):
+        return None
+    a, b = term.args
+    reads_a, reads_b = columns_of(a), columns_of(b)
+    if not reads_a or not reads_b or a.dtype != b.dtype:
+        return None
+    null_safe = term.function == "eq_null_safe"
+    if reads_a <= left and reads_b <= right:
+        return JoinKey(a, b, null_safe)
+    if reads_a <= right and reads_b <= left:
+        return JoinKey(b, a, null_safe)
+    return None

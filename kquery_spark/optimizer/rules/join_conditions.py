@@ -1,0 +1,33 @@
+"""Conditions that stand above an inner join become its keys."""
+
+from __future__ import annotations
+
+from kquery_spark.expr import columns_of
+from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
+from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, transform_plan
+from kquery_spark.logical.conditions import split_condition
+
+
+def join_conditions(plan: LogicalPlan) -> LogicalPlan:
+    """``Filter: a.x = b.y`` over ``a CROSS JOIN b`` becomes ``a JOIN b ON a.x = b.y``.
+
+    Other conditions over both sides become the join's condition; one that can raise stays above, where it sees only the
+    rows it saw before.
+    """
+    return transform_plan(plan, _merge)
+
+
+def _merge(node: LogicalPlan) -> LogicalPlan:
+    if not (isinstance(node, Filter) and isinstance(node.child, Join) and node.child.kind is JoinKind.INNER):
+        return node
+    join = node.child
+    keys, rest = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
+    into = [t for t in rest if columns_of(t) and is_deterministic(t) and not can_raise(t)]
+    stay = [t for t in rest if t not in into]
+    if not keys and not into:
+        return node
+    added = tuple(k for k in keys if k not in join.keys)
+    condition = conjunction(conjuncts(join.condition) + into)
+    merged = Join(join.left, join.right, join.kind, join.keys + added, condition)
+    left_over = conjunction(stay)
+    return merged if left_over is None else Filter(merged, left_over)

@@ -1,0 +1,414 @@
+"""Subqueries become joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import (
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Expr,
+    Literal,
+    Named,
+    columns_of,
+    rename_columns,
+    substitute,
+    transform,
+    walk,
+)
+from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.properties import conjunction, conjuncts, is_constant
+from kquery_spark.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Sort,
+    walk_plan,
+)
+from kquery_spark.logical.conditions import split_condition
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.single_row import SingleRow
+from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery, Subquery
+from kquery_spark.types import names as t
+
+
+def subquery_to_join(plan: LogicalPlan) -> LogicalPlan:
+    """``Filter: exists(Filter: #b = outer(#a) / Scan: t)`` becomes ``Join: semi, on=[#a = #b]``.
+
+    EXISTS and IN become semi joins, NOT EXISTS anti joins, NOT IN null-aware anti joins; inside other expressions they are
+    the column of an existence join. A scalar subquery becomes a left join; a correlated one is grouped by what it is
+    compared on, and rows it has no group for get what its aggregates give for no rows (0 for a count).
+    """
+    if not any(
+        isinstance(e, Subquery) for node in walk_plan(plan) for x in node.expressions for e in walk(x)
+    ):
+        return plan
+    return _rewrite(plan)
+
+
+def _rewrite(plan: LogicalPlan) -> LogicalPlan:
+    children = [_rewrite(c) for c in plan.children]
+    if any(a is not b for a, b in zip(children, plan.children, strict=True)):
+        plan = plan.with_children(children)
+    if not any(isinstance(e, Subquery) for x in plan.expressions for e in walk(x)):
+        return plan
+    if isinstance(plan, Filter):
+        return _filter(plan)
+    if len(plan.children) != 1:
+        raise Unsupported(f"A subquery in the condition of a {type(plan).__name__} is not supported.")
+    joined = _Joined(plan.children[0])
+    done = {e: joined.values(e, predicate=False) for e in plan.expressions}
+    # The child has every column of before, so it can take its place before the expressions change.
+    widened = plan.with_children([joined.plan])
+    return _shaped(widened.map_expressions(lambda e: done[e]), plan)
+
+
+def _shaped(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
+    """Just the columns the node had before."""
+    names = original.schema.names
+    if plan.schema.names == names:
+        return plan
+    return Projection(plan, tuple(Named(plan.column(n), n) for n in names))
+
+
+def _filter(plan: Filter) -> LogicalPlan:
+    terms = conjuncts(plan.condition)
+    plain = [x for x in terms if not any(isinstance(e, Subquery) for e in walk(x))]
+    rest = [x for x in terms if x not in plain]
+    condition = conjunction(plain)
+    joined = _Joined(plan.child if condition is None else Filter(plan.child, condition))
+    after: list[Expr] = []
+    for term in rest:
+        negated = isinstance(term, Call) and term.function == "not"
+        inner = term.args[0] if negated and isinstance(term, Call) else term
+        if isinstance(inner, Exists | InSubquery) and not any(
+            isinstance(e, Subquery) for c in inner.children for e in walk(c)
+        ):
+            joined.restrict(inner, negated)
+        else:
+            after.append(joined.values(term, predicate=True))
+    result = joined.plan
+    above = conjunction(after)
+    return _shaped(result if above is None else Filter(result, above), plan)
+
+
+@dataclass
+class _Joined:
+    """A plan that subqueries are joined to, one after the other."""
+
+    plan: LogicalPlan
+    made: dict[Expr, Expr] = field(default_factory=dict)
+
+    def values(self, expr: Expr, predicate: bool) -> Expr:
+        """The expression with columns of the join for its subqueries; ``predicate``: NULL is as good as FALSE."""
+        if isinstance(expr, Subquery):
+            children = [self.values(c, False) for c in expr.children]
+            same = expr.with_children(children) if children else expr
+            assert isinstance(same, Subquery)
+            if same not in self.made:
+                self.made[same] = self._value(same, predicate)
+            return self.made[same]
+        if not expr.children:
+            return expr
+        keeps = isinstance(expr, Call) and expr.function in ("and", "or")
+        changed = [self.values(c, predicate and keeps) for c in expr.children]
+        return expr.with_children(changed)
+
+    def _value(self, expr: Subquery, predicate: bool) -> Expr:
+        if isinstance(expr, ScalarSubquery):
+            return self._scalar(expr)
+        if isinstance(expr, InSubquery) and expr.nullable and not predicate:
+            raise Unsupported("IN (SELECT ...) that can be NULL is supported only as a condition of WHERE.")
+        inner, condition = self._pulled(expr)
+        name = _fresh("exists", [*self.plan.schema.names, *inner.schema.names])
+        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        self.plan = Join(self.plan, inner, JoinKind.EXISTENCE, tuple(keys), conjunction(rest), exists=name)
+        return self.plan.column(name)
+
+    def restrict(self, expr: Exists | InSubquery, negated: bool) -> None:
+        """Keep the rows for which the subquery is true (``negated``: false)."""
+        if negated and isinstance(expr, InSubquery) and expr.nullable:
+            self._not_in(expr)
+            return
+        inner, condition = self._pulled(expr)
+        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        kind = JoinKind.ANTI if negated else JoinKind.SEMI
+        self.plan = Join(self.plan, inner, kind, tuple(keys), conjunction(rest))
+
+    def _not_in(self, expr: InSubquery) -> None:
+        """A row stays when every comparison is FALSE: neither TRUE nor unknown."""
+        if len(expr.values) == 1 and not expr.outer and columns_of(expr.values[0]):
+            inner = _disjoint(expr.plan, self.plan, [])[0]
+            key = JoinKey(expr.values[0], inner.column(inner.schema.names[0]))
+            self.plan = Join(self.plan, inner, JoinKind.ANTI, (key,), null_aware=True)
+            return
+        inner, correlated = self._pulled(Exists(expr.plan, expr.outer), keep=expr.plan.schema.names)
+        columns = [inner.column(n) for n in inner.schema.names[: len(expr.values)]]
+        terms = conjuncts(correlated)
+        same: Expr | None = None
+        for value, column in zip(expr.values, columns, strict=True):
+            one = Call.of("eq", value, column)
+            same = one if same is None else Call.of("and", same, one)
+        assert same is not None
+        terms.append(Call.of("or", same, Call.of("isnull", same)))
+        keys, rest = split_condition(conjunction(terms), self.plan.schema.names, inner.schema.names)
+        self.plan = Join(self.plan, inner, JoinKind.ANTI, tuple(keys), conjunction(rest))
+
+    def _pulled(self, expr: Subquery, keep: Sequence[str] = ()) -> tuple[LogicalPlan, Expr | None]:
+        """The subquery's plan without outer references, and the condition that joins it."""
+        plan = _rewrite(expr.plan)
+        if isinstance(expr, Exists) and not keep:
+            plan = _for_existence(plan)
+        names = plan.schema.names
+        pulled, terms = _pull(plan, existence=True)
+        compared = names if isinstance(expr, InSubquery) else []
+        needed = columns_of(*terms) | set(keep) | set(compared)
+        kept = [n for n in pulled.schema.names if n in needed]
+        if kept != pulled.schema.names and kept:
+            pulled = Projection(pulled, tuple(Named(pulled.column(n), n) for n in kept))
+        renamed, mapping = _disjoint(pulled, self.plan, [])
+        outer = {n.name: n.expr for n in expr.outer}
+        bound = [_bind(rename_columns(x, mapping), outer) for x in terms]
+        if isinstance(expr, InSubquery):
+            bound += [
+                Call.of("eq", v, renamed.column(mapping.get(n, n)))
+                for v, n in zip(expr.values, names, strict=True)
+            ]
+        return renamed, conjunction(bound)
+
+    def _scalar(self, expr: ScalarSubquery) -> Expr:
+        plan = _rewrite(expr.plan)
+        name = plan.schema.names[0]
+        if not _correlated(plan):
+            exactly, at_most = _row_bounds(plan)
+            inner, mapping = _disjoint(plan if at_most else SingleRow(plan), self.plan, [])
+            self.plan = Join(self.plan, inner, JoinKind.INNER if exactly else JoinKind.LEFT)
+            return self.plan.column(mapping.get(name, name))
+        if not _row_bounds(plan)[1]:
+            raise Unsupported("A correlated subquery used as a value must be an aggregate without GROUP BY.")
+        empty = _on_no_rows(plan)
+        pulled, terms = _pull(plan, existence=False)
+        found = Named(Literal(True, t.BOOL), _fresh("found", [*self.plan.schema.names, *pulled.schema.names]))
+        if empty.value is not None:
+            columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
+            pulled = Projection(pulled, (*columns, found))
+        inner, mapping = _disjoint(pulled, self.plan, [])
+        outer = {n.name: n.expr for n in expr.outer}
+        condition = conjunction([_bind(rename_columns(x, mapping), outer) for x in terms])
+        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        if len(keys) < len(terms):
+            raise Unsupported(f"A correlated subquery used as a value, compared by {rest}, is not supported.")
+        self.plan = Join(self.plan, inner, JoinKind.LEFT, tuple(keys))
+        value: Expr = self.plan.column(mapping.get(name, name))
+        if empty.value is not None:
+            hit = Call.of("isnotnull", self.plan.column(found.name))
+            value = Case(((hit, value),), empty)
+        return value
+
+
+# --- outer references -------------------------------------------------------------------------------
+
+
+def _is_outer(expr: Expr) -> bool:
+    return any(isinstance(e, OuterColumn) for e in walk(expr))
+
+
+def _correlated(plan: LogicalPlan) -> bool:
+    return any(_is_outer(e) for node in walk_plan(plan) for e in node.expressions)
+
+
+def _bind(expr: Expr, outer: dict[str, Expr]) -> Expr:
+    return transform(expr, lambda e: outer.get(e.name, e) if isinstance(e, OuterColumn) else e)
+
+
+def _pull(plan: LogicalPlan, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
+    """The plan without its correlated conditions, and those, over columns the new plan has in its output.
+
+    ``existence``: only whether there are rows matters, not how many.
+    """
+    if not _correlated(plan):
+        return plan, []
+    match plan:
+        case Filter():
+            child, terms = _pull(plan.child, existence)
+            every = conjuncts(plan.condition)
+            mine = [x for x in every if _is_outer(x)]
+            stay = conjunction([x for x in every if not _is_outer(x)])
+            return (child if stay is None else Filter(child, stay)), [*terms, *mine]
+        case Projection():
+            if any(_is_outer(e.expr) for e in plan.exprs):
+                raise Unsupported("A subquery that selects a value of the query around it is not supported.")
+            child, terms = _pull(plan.child, existence)
+            have = {e.name for e in plan.exprs}
+            by_column = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
+            needed = columns_of(*terms)
+            renames: dict[str, str] = {}
+            extra: list[Named] = []
+            for name in sorted(needed):
+                if name in by_column:
+                    renames[name] = by_column[name]
+                    continue
+                new = name if name not in have else _fresh(name, [*have, *child.schema.names])
+                renames[name] = new
+                extra.append(Named(child.column(name), new))
+            return (
+                Projection(child, (*plan.exprs, *extra)),
+                [rename_columns(x, renames) for x in terms],
+            )
+        case Aggregate():
+            return _pull_aggregate(plan, existence)
+        case Join(kind=JoinKind.INNER):
+            left, left_terms = _pull(plan.left, existence)
+            right, right_terms = _pull(plan.right, existence)
+            every = conjuncts(plan.condition)
+            if any(_is_outer(k.left) or _is_outer(k.right) for k in plan.keys):
+                raise Unsupported("This correlation of a subquery is not supported.")
+            mine = [x for x in every if _is_outer(x)]
+            stay = conjunction([x for x in every if not _is_outer(x)])
+            joined = Join(left, right, plan.kind, plan.keys, stay)
+            return joined, [*left_terms, *right_terms, *mine]
+        case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI | JoinKind.EXISTENCE):
+            if _correlated(plan.right) or any(_is_outer(e) for e in plan.expressions):
+                raise Unsupported(f"A subquery correlated inside a {plan.kind} join is not supported.")
+            left, terms = _pull(plan.left, existence)
+            return plan.with_children([left, plan.right]), terms
+        case Sort():
+            if not any(_is_outer(e) for e in plan.expressions):
+                return _pull(plan.child, existence)
+        case Limit() if existence and plan.offset == 0 and (plan.count is None or plan.count > 0):
+            return _pull(plan.child, existence)
+    raise Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
+
+
+def _pull_aggregate(plan: Aggregate, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
+    """Group by what the inner rows are compared on, too."""
+    if any(_is_outer(e) for e in plan.expressions):
+        raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
+    if existence and not plan.keys:
+        raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
+    child, terms = _pull(plan.child, existence)
+    keys = list(plan.keys)
+    known = {k.expr: k.column for k in plan.keys}
+    above: list[Expr] = []
+    for term in terms:
+        sides = _equality(term)
+        if sides is None:
+            raise Unsupported(f"An aggregating subquery correlated by {term} is not supported.")
+        inner, outer = sides
+        if inner not in known:
+            taken = [k.name for k in keys] + [a.name for a in plan.aggregates]
+            wanted = inner.name if isinstance(inner, Column) else "key"
+            named = Named(inner, _fresh(wanted, taken))
+            keys.append(named)
+            known[inner] = named.column
+        above.append(Call.of("eq", known[inner], outer))
+    return Aggregate(child, tuple(keys), plan.aggregates), above
+
+
+def _equality(term: Expr) -> tuple[Expr, Expr] | None:
+    """``inner = outer`` as (inner, outer)."""
+    if not (isinstance(term, Call) and term.function == "eq"):
+        return None
+    for inner, outer in (term.args, term.args[::-1]):
+        if not _is_outer(inner) and columns_of(inner) and _is_outer(outer) and not columns_of(outer):
+            return inner, outer
+    return None
+
+
+# --- shapes -----------------------------------------------------------------------------------------
+
+
+def _row_bounds(plan: LogicalPlan) -> tuple[bool, bool]:
+    """Whether the plan always gives exactly one row, and whether it gives at most one."""
+    match plan:
+        case Aggregate():
+            return not plan.keys, not plan.keys
+        case Projection() | Sort():
+            return _row_bounds(plan.child)
+        case Filter():
+            return False, _row_bounds(plan.child)[1]
+        case Limit(count=1) if not _correlated(plan):
+            return False, True
+        case Join(kind=JoinKind.LEFT | JoinKind.INNER, keys=(), condition=None):
+            left, right = _row_bounds(plan.left), _row_bounds(plan.right)
+            return left[0] and right[0], left[1] and right[1]
+    return False, False
+
+
+def _on_no_rows(plan: LogicalPlan) -> Literal:
+    """The value of a scalar subquery's aggregate when no row matches."""
+    name = plan.schema.names[0]
+    value = _empty_value(plan, plan.column(name))
+    if not is_constant(value):
+        raise Unsupported("This correlated subquery is not supported: its value for no rows is not known.")
+    return evaluate_constant(value)
+
+
+def _empty_value(plan: LogicalPlan, expr: Expr) -> Expr:
+    match plan:
+        case Projection():
+            return _empty_value(plan.child, substitute(expr, {e.name: e.expr for e in plan.exprs}))
+        case Sort():
+            return _empty_value(plan.child, expr)
+        case Filter():
+            test = _empty_value(plan.child, plan.condition)
+            if is_constant(test) and evaluate_constant(test).value is not True:
+                return Literal(None, expr.dtype)
+            raise Unsupported("A correlated subquery with HAVING that is true for no rows is not supported.")
+        case Aggregate():
+            return substitute(expr, {a.name: _empty_aggregate(a.expr) for a in plan.aggregates})
+    raise Unsupported(f"A correlated subquery over {type(plan).__name__} is not supported.")
+
+
+def _empty_aggregate(expr: Expr) -> Expr:
+    assert isinstance(expr, AggregateCall)
+    if expr.nullable:
+        return Literal(None, expr.dtype)
+    if expr.function in ("count", "count_if", "approx_count_distinct"):
+        return Literal(0, expr.dtype)
+    raise Unsupported(f"A correlated subquery of {expr.function} is not supported.")
+
+
+def _for_existence(plan: LogicalPlan) -> LogicalPlan:
+    """Drop what cannot change whether there are rows: sorting, projecting, removing duplicates."""
+    while True:
+        match plan:
+            case Projection() | Sort():
+                plan = plan.child
+            case Aggregate(aggregates=()) if plan.keys:
+                plan = plan.child
+            case Limit(offset=0) if plan.count is None or plan.count > 0:
+                if not _correlated(plan.child):
+                    return Limit(plan.child, 1)
+                plan = plan.child
+            case _:
+                return plan
+
+
+def _disjoint(
+    plan: LogicalPlan, other: LogicalPlan, reserved: Sequence[str]
+) -> tuple[LogicalPlan, dict[str, str]]:
+    """The plan with columns renamed that another plan has, too, and how."""
+    taken = {*other.schema.names, *reserved}
+    clash = [n for n in plan.schema.names if n in taken]
+    if not clash:
+        return plan, {}
+    mapping = {n: _fresh(n, [*taken, *plan.schema.names]) for n in clash}
+    renamed = Projection(plan, tuple(Named(plan.column(n), mapping.get(n, n)) for n in plan.schema.names))
+    return renamed, mapping
+
+
+def _fresh(wanted: str, taken: Sequence[str]) -> str:
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name

@@ -1,0 +1,45 @@
+"""SingleRowExec: a subquery used as a value has at most one row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.types.batch import Batch
+
+
+@dataclass(frozen=True)
+class SingleRowExec(PhysicalPlan):
+    """The child's one row or none; raises at the second row. Runs in one task."""
+
+    child: PhysicalPlan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See PhysicalPlan."""
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """See PhysicalPlan."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """See PhysicalPlan."""
+        return replace(self, child=children[0])
+
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """See PhysicalPlan."""
+        seen = 0
+        for batch in self.child.run(task):
+            seen += batch.num_rows
+            if seen > 1:
+                raise ExecutionError(
+                    "SCALAR_SUBQUERY_TOO_MANY_ROWS",
+                    "More than one row returned by a subquery used as an expression.",
+                )
+            yield batch
