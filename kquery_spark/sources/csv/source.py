@@ -70,9 +70,8 @@ class CsvSource(Source):
         return found
 
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source; text is shared out evenly over the columns."""
-        size = sum(f.size for f in self.files)
-        return int(size * len(columns) / max(1, len(self.table_schema)))
+        """See Source; all of the text has to be cut, whichever columns are wanted."""
+        return sum(f.size for f in self.files)
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source; known for partition columns only."""
@@ -198,21 +197,28 @@ def csv_source(
     """
     parsed = replace(csv_options(options, tz), names=names, case_sensitive=case_sensitive)
     files, fields = partitioned_files(paths, tz, infer=True)
-    for file in files:
-        check_codec(file.path)
     if schema is None:
         schema = _described(files, parsed, tz)
     taken = {f.name for f in fields}
     columns = [pa.field(f.name, f.type) for f in schema if f.name not in taken]
+    if len(columns) < len(schema) and schema.names[-len(taken) :] != [f.name for f in fields]:
+        raise Unsupported("A CSV column named like a partition column is supported at the end only.")
+    return _table(files, pa.schema(columns + fields), tuple(f.name for f in fields), parsed)
+
+
+def _table(
+    files: Sequence[DataFile], schema: pa.Schema, partition_columns: tuple[str, ...], options: CsvOptions
+) -> CsvSource:
+    for file in files:
+        check_codec(file.path)
+    columns = [f for f in schema if f.name not in partition_columns]
     if len({c.name for c in columns}) < len(columns):
         raise PlanError(f"the CSV schema has a column twice: {', '.join(c.name for c in columns)}")
-    if len(columns) < len(schema) and schema.names[-len(taken) :] != [f.name for f in fields]:
-        raise Unsupported("A CSV column with the name of a partition column is supported at the end only.")
     for column in columns:
         check_type(column.name, column.type)
         if column.name == "_corrupt_record":
             raise Unsupported("The column _corrupt_record is not supported.")
-    return CsvSource(tuple(files), pa.schema(columns + fields), parsed, tuple(f.name for f in fields))
+    return CsvSource(tuple(files), schema, options, partition_columns)
 
 
 def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Schema:

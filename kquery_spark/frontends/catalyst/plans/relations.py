@@ -21,6 +21,7 @@ from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.csv import CsvSource, csv_options
 from kquery_spark.sources.csv.values import check_type
 from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.text import check_codec
 
 # Options that only chose the files, which are listed by now, or that matter to writing.
@@ -107,6 +108,8 @@ def _csv(
         raise Unsupported("CSV files are read by Spark while its column pruning is off")
     if set(relation.data_schema.names) & set(relation.partition_schema.names):
         raise Unsupported("CSV files with a column of a partition's name are read by Spark")
+    if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
+        raise Unsupported("which CSV lines are malformed depends on Spark's own choice of columns")
     given = {name: value for name, value in relation.options.items() if name not in _HARMLESS}
     options = replace(csv_options(given, settings.time_zone), case_sensitive=settings.case_sensitive)
     for field in relation.data_schema:
@@ -146,10 +149,7 @@ def _local(path: str) -> str:
 
 
 def _value(value: pa.Scalar) -> object:
-    try:
-        return value.as_py()
-    except (ValueError, OverflowError) as error:
-        raise Unsupported("a partition's date is out of Python's range, so Spark reads the table") from error
+    return plain_value(value)
 
 
 def _table_name(relation: FileRelation) -> str:
