@@ -57,10 +57,10 @@ class Source(ABC):
 
     A source of your own is a frozen dataclass of plain values (so that it can travel to workers, after
     ``stages.serialization.register_serializable``) that opens what it reads in ``read``. Its schema has
-    Spark's types: string not large_string, timestamps in microseconds, no unsigned integers. ``read`` is called
-    once a split, or once a piece when ``divisible``; a ``columnar`` source may be read again for further
-    columns and must then give batches of the same lengths. Give ``ranges`` only when they are certain: splits
-    are skipped by them.
+    Spark's types: string not large_string, timestamps in microseconds, no unsigned integers. ``read`` is
+    called once a split, or once a piece when ``divisible``; a ``columnar`` source may be read again for
+    further columns and must then give batches of the same lengths. Give ``ranges`` only when they are
+    certain: splits are skipped by them.
 
     divisible: the pieces of a split can be read one at a time. columnar: reading few columns costs less.
     """
