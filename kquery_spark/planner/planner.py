@@ -195,7 +195,11 @@ class _Planner:
         return Placed(levels.last(together.plan), Spread.SINGLE)
 
     def _renamed(self, child: Placed, plan: Aggregate) -> Placed:
-        done = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE)
+        below = child.plan
+        in_order = isinstance(below, SortExec) and {k.expr for k in below.keys[: len(plan.keys)]} == {
+            k.expr for k in plan.keys
+        }
+        done = AggregateExec(below, plan.keys, plan.aggregates, Phase.SINGLE, in_order)
         if child.spread is not Spread.HASHED:
             return Placed(done, child.spread)
         names = {k.expr: k.column for k in plan.keys}

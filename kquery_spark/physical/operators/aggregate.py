@@ -41,12 +41,17 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class AggregateExec(PhysicalPlan):
-    """Keys and aggregate calls over a child; in phase FINAL the child gives keys and states by name."""
+    """Keys and aggregate calls over a child; in phase FINAL the child gives keys and states by name.
+
+    ``in_order`` (SINGLE only): rows with equal keys follow each other, so that one unfinished group is all there is
+    to hold.
+    """
 
     child: PhysicalPlan
     keys: tuple[Named, ...]
     aggregates: tuple[Named, ...]
     phase: Phase
+    in_order: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -85,6 +90,10 @@ class AggregateExec(PhysicalPlan):
         if self.phase is Phase.PARTIAL and self.keys and not self._needs_rows:
             yield from run.partial(source)
             return
+        if self.in_order and self.keys and self.phase is Phase.SINGLE and not self._needs_rows:
+            for states in run.streamed(_coalesced(source, task.config.batch_rows)):
+                yield run.finish(states)
+            return
         for states in self._states(run, source, task):
             if not self.keys and states.num_rows == 0:
                 states = run.nothing()
@@ -116,7 +125,8 @@ class AggregateExec(PhysicalPlan):
     def label(self) -> str:
         """See PhysicalPlan."""
         keys = ", ".join(map(str, self.keys))
-        return f"AggregateExec: {self.phase}, groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
+        order = ", in order" if self.in_order else ""
+        return f"AggregateExec: {self.phase}{order}, groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
 
 
 def _coalesced(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
@@ -221,6 +231,25 @@ class _Aggregation:
             groups = Groups(groups.ids[rows], groups.count, groups.first_rows)
             n = len(rows)
         return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
+
+    def streamed(self, source: Iterator[Batch]) -> Iterator[Batch]:
+        """States of groups as soon as they are complete, from rows in the order of the keys."""
+        open_group: Batch | None = None
+        for batch in source:
+            states = self.update(batch)
+            final = self.update(batch.slice(batch.num_rows - 1))  # only to know the last group's keys
+            pieces = [states, final] if open_group is None else [open_group, states, final]
+            keys = self._keys_of(concat(self._schema, pieces))
+            groups = group_rows(keys, len(keys[0].data))
+            rows = groups.ids[:-1]  # a group of every state row; the last group's number is the probe's
+            held = pa.array(np.flatnonzero(rows == groups.ids[-1]))
+            ready = pa.array(np.flatnonzero(rows != groups.ids[-1]))
+            together = concat(self._schema, pieces[:-1])
+            if len(ready):
+                yield self.merge(together.take(ready))
+            open_group = self.merge(together.take(held))
+        if open_group is not None:
+            yield open_group
 
     def merge(self, states: Batch) -> Batch:
         """One state row per group from rows of states."""

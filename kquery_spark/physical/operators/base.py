@@ -17,10 +17,14 @@ from kquery_spark.types.batch import Batch
 
 @dataclass
 class Metrics:
-    """What one operator did in one task; time includes its children's."""
+    """What one operator gave in one task: rows, batches, bytes; time includes its children's.
+
+    ``extra`` has what is particular to it, as ``spilled_bytes`` and ``spill_files`` where state passed the memory budget.
+    """
 
     rows: int = 0
     batches: int = 0
+    nbytes: int = 0
     seconds: float = 0.0
     extra: dict[str, int] = field(default_factory=dict)
 
@@ -86,6 +90,7 @@ class PhysicalPlan:
                 if batch.num_rows:
                     metrics.rows += batch.num_rows
                     metrics.batches += 1
+                    metrics.nbytes += batch.nbytes
                     yield batch
         finally:
             close = getattr(source, "close", None)

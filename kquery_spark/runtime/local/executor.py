@@ -91,6 +91,7 @@ def _merge_metrics(plan: PhysicalPlan, contexts: list[TaskContext]) -> list[tupl
             if one is not None:
                 total.rows += one.rows
                 total.batches += one.batches
+                total.nbytes += one.nbytes
                 total.seconds += one.seconds
                 for name, amount in one.extra.items():
                     total.add(name, amount)

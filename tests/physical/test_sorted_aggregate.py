@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import AggregateCall, SortKey
+from kquery_spark.logical import Aggregate, Sort, format_plan
+from kquery_spark.physical.operators import AggregateExec, Phase, TaskContext
+from kquery_spark.planner import plan_query
+from tests.physical.harness import CONFIGS, assert_same_rows, batches_of, c, execute, named, read, run, scan
+
+RNG = np.random.default_rng(4)
+KEYS = np.sort(RNG.integers(0, 40, 3000))
+T = pa.table(
+    {"k": pa.array(KEYS, mask=KEYS == 0), "s": [f"n{k // 7}" for k in KEYS], "v": RNG.integers(0, 99, 3000)}
+)
+
+
+def plan(in_order: bool) -> AggregateExec:
+    child = scan(T)
+    calls = (
+        named(AggregateCall.of("sum", c(child, "v")), "a"),
+        named(AggregateCall.of("avg", c(child, "v")), "b"),
+    )
+    keys = (named(c(child, "k"), "k"), named(c(child, "s"), "s"))
+    return AggregateExec(read(T), keys, calls, Phase.SINGLE, in_order)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100, 5000])
+def test_groups_in_order_come_out_as_they_end(rows: int) -> None:
+    config = EngineConfig(batch_rows=rows)
+    want, _ = execute(plan(False), {"t": T}, config, rows=3000)
+    node = plan(True)
+    got, task = execute(node, {"t": T}, config, rows=rows)
+    assert_same_rows(got, want)
+    metrics = task.metrics_of(node)
+    assert metrics.rows == want.num_rows and metrics.nbytes > 0
+
+
+def test_the_first_groups_do_not_wait_for_the_last_rows() -> None:
+    pulled = []
+
+    def source():
+        for batch in batches_of(T, 100):
+            pulled.append(batch)
+            yield batch
+
+    node = plan(True)
+    first = next(node.run(TaskContext(config=EngineConfig(batch_rows=100), inputs={"t": source})))
+    assert first.num_rows and len(pulled) < 10
+
+
+def test_the_planner_sees_a_sort_on_the_keys() -> None:
+    child = scan(T, rows_each=500)
+    ordered = Sort(child, (SortKey(c(child, "s")), SortKey(c(child, "k")), SortKey(c(child, "v"))))
+    calls = (named(AggregateCall.of("sum", c(child, "v")), "a"),)
+    grouped = Aggregate(ordered, (named(c(child, "k"), "k"), named(c(child, "s"), "s")), calls)
+    assert "single, in order" in format_plan(plan_query(grouped, CONFIGS[0]))
+    assert_same_rows(run(grouped, CONFIGS[0]), run(replace(grouped, child=child), CONFIGS[1]))
+    other = Aggregate(ordered, (named(c(child, "k"), "k"),), calls)
+    assert "in order" not in format_plan(plan_query(other, CONFIGS[0]))
