@@ -5,13 +5,17 @@ The answer is always Spark SQL's answer; what the engine does not support stays 
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from kquery_spark.errors import KQueryError
 
 if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
+    from kquery_spark.frontends.dataframe import Window, col, expr, lit, when
+    from kquery_spark.session.context import ExecutionContext
     from kquery_spark.session.explain import explain
+    from kquery_spark.session.open_plans import plan, sql_plan
     from kquery_spark.session.transform import kquery_plan
     from kquery_spark.verify.verify import verify
 
@@ -19,24 +23,53 @@ __version__ = "0.1.0"
 
 # Loaded on first use: Spark's workers import the engine without PySpark's DataFrames or the frontends.
 _LAZY = {
+    "ExecutionContext": "kquery_spark.session.context",
+    "Window": "kquery_spark.frontends.dataframe",
+    "col": "kquery_spark.frontends.dataframe",
     "configure": "kquery_spark.config.spark_settings",
     "explain": "kquery_spark.session.explain",
+    "expr": "kquery_spark.frontends.dataframe",
+    "lit": "kquery_spark.frontends.dataframe",
+    "plan": "kquery_spark.session.open_plans",
+    "sql_plan": "kquery_spark.session.open_plans",
+    "when": "kquery_spark.frontends.dataframe",
     "kquery_plan": "kquery_spark.session.transform",
     "verify": "kquery_spark.verify",
 }
 
-__all__ = ["KQueryError", "configure", "explain", "kquery_plan", "verify"]
+__all__ = [
+    "ExecutionContext",
+    "KQueryError",
+    "Window",
+    "col",
+    "configure",
+    "explain",
+    "expr",
+    "kquery_plan",
+    "lit",
+    "plan",
+    "sql_plan",
+    "verify",
+    "when",
+]
 
 
 def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
-    if module is None:
+    value = _function(name) if module is None else getattr(importlib.import_module(module), name)
+    if value is None:
         raise AttributeError(f"module 'kquery_spark' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
+
+
+def _function(name: str) -> Any:
+    """SQL's functions as functions of columns: ``kq.max(kq.col("x"))``."""
+    if name.startswith("_"):
+        return None
+    from kquery_spark.frontends.dataframe import named_function
+
+    return named_function(name)
 
 
 def __dir__() -> list[str]:

@@ -1,1 +1,21 @@
-"""."""
+"""The DataFrame API: PySpark's names over the same syntax trees that SQL text becomes, so both mean the same."""
+
+from kquery_spark.frontends.dataframe.column import Column, Window, WindowBuilder, col, expr, lit, when
+from kquery_spark.frontends.dataframe.frame import DataFrame, Executor, GroupedData, OpenPlan
+from kquery_spark.frontends.dataframe.functions import function_names, named_function
+
+__all__ = [
+    "Column",
+    "DataFrame",
+    "Executor",
+    "GroupedData",
+    "OpenPlan",
+    "Window",
+    "WindowBuilder",
+    "col",
+    "expr",
+    "function_names",
+    "lit",
+    "named_function",
+    "when",
+]

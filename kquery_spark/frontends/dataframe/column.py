@@ -1,0 +1,368 @@
+"""The user's column: operators and methods that build syntax trees; nothing is resolved here."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from kquery_spark.errors import PlanError
+from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
+from kquery_spark.frontends.sql.ast import expressions as ast
+
+_INT_RANGE = 2**31
+_LONG_RANGE = 2**63
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """An expression over the columns of whatever DataFrame it is used with."""
+
+    node: ast.Expression
+
+    def __str__(self) -> str:
+        return f"Column<{to_sql(self.node)}>"
+
+    __repr__ = __str__
+
+    def __bool__(self) -> bool:
+        raise PlanError("a Column has no truth value; use & for AND, | for OR, ~ for NOT, with parentheses")
+
+    # --- operators ------------------------------------------------------------------------------------
+
+    def __add__(self, other: object) -> Column:
+        return self._binary("+", other)
+
+    def __radd__(self, other: object) -> Column:
+        return lit(other)._binary("+", self)
+
+    def __sub__(self, other: object) -> Column:
+        return self._binary("-", other)
+
+    def __rsub__(self, other: object) -> Column:
+        return lit(other)._binary("-", self)
+
+    def __mul__(self, other: object) -> Column:
+        return self._binary("*", other)
+
+    def __rmul__(self, other: object) -> Column:
+        return lit(other)._binary("*", self)
+
+    def __truediv__(self, other: object) -> Column:
+        return self._binary("/", other)
+
+    def __rtruediv__(self, other: object) -> Column:
+        return lit(other)._binary("/", self)
+
+    def __mod__(self, other: object) -> Column:
+        return self._binary("%", other)
+
+    def __rmod__(self, other: object) -> Column:
+        return lit(other)._binary("%", self)
+
+    def __neg__(self) -> Column:
+        return Column(ast.Unary("-", self.node))
+
+    def __eq__(self, other: object) -> Column:  # type: ignore[override]
+        return self._binary("=", other)
+
+    def __ne__(self, other: object) -> Column:  # type: ignore[override]
+        return self._binary("<>", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: object) -> Column:
+        return self._binary("<", other)
+
+    def __le__(self, other: object) -> Column:
+        return self._binary("<=", other)
+
+    def __gt__(self, other: object) -> Column:
+        return self._binary(">", other)
+
+    def __ge__(self, other: object) -> Column:
+        return self._binary(">=", other)
+
+    def __and__(self, other: object) -> Column:
+        return Column(ast.And((self.node, lit(other).node)))
+
+    def __rand__(self, other: object) -> Column:
+        return Column(ast.And((lit(other).node, self.node)))
+
+    def __or__(self, other: object) -> Column:
+        return Column(ast.Or((self.node, lit(other).node)))
+
+    def __ror__(self, other: object) -> Column:
+        return Column(ast.Or((lit(other).node, self.node)))
+
+    def __invert__(self) -> Column:
+        return Column(ast.Not(self.node))
+
+    def __getitem__(self, key: object) -> Column:
+        return Column(ast.Subscript(self.node, lit(key).node))
+
+    def _binary(self, op: str, other: object) -> Column:
+        return Column(ast.Binary(op, self.node, lit(other).node))
+
+    # --- methods, with PySpark's names ------------------------------------------------------------------
+
+    def alias(self, name: str) -> Column:
+        """The same value under another name."""
+        return Column(ast.Aliased(self.node, name))
+
+    name = alias
+
+    def cast(self, dtype: str) -> Column:
+        """Convert to a type given as SQL writes it (``"decimal(10,2)"``)."""
+        return Column(ast.Cast(self.node, parse_type(dtype)))
+
+    astype = cast
+
+    def try_cast(self, dtype: str) -> Column:
+        """Convert, NULL where the value does not fit."""
+        return Column(ast.Cast(self.node, parse_type(dtype), is_try=True))
+
+    def eqNullSafe(self, other: object) -> Column:  # noqa: N802 - PySpark's name
+        """Equality in which NULL equals NULL."""
+        return self._binary("<=>", other)
+
+    def isNull(self) -> Column:  # noqa: N802
+        """Whether the value is NULL."""
+        return Column(ast.IsNull(self.node))
+
+    def isNotNull(self) -> Column:  # noqa: N802
+        """Whether the value is not NULL."""
+        return Column(ast.IsNull(self.node, negated=True))
+
+    def isin(self, *values: object) -> Column:
+        """Whether the value is one of several, given one by one or as one list."""
+        items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
+        return Column(ast.InList(self.node, tuple(lit(v).node for v in items)))  # type: ignore[attr-defined]
+
+    def between(self, low: object, high: object) -> Column:
+        """``low <= value AND value <= high``."""
+        return Column(ast.Between(self.node, lit(low).node, lit(high).node))
+
+    def like(self, pattern: str) -> Column:
+        """SQL LIKE."""
+        return Column(ast.Like(self.node, lit(pattern).node))
+
+    def ilike(self, pattern: str) -> Column:
+        """SQL ILIKE."""
+        return Column(ast.Like(self.node, lit(pattern).node, "ILIKE"))
+
+    def rlike(self, pattern: str) -> Column:
+        """Whether a regular expression matches somewhere."""
+        return Column(ast.Like(self.node, lit(pattern).node, "RLIKE"))
+
+    def startswith(self, other: object) -> Column:
+        """Whether the string starts with another."""
+        return call("startswith", self, other)
+
+    def endswith(self, other: object) -> Column:
+        """Whether the string ends with another."""
+        return call("endswith", self, other)
+
+    def contains(self, other: object) -> Column:
+        """Whether the string contains another."""
+        return call("contains", self, other)
+
+    def substr(self, start: object, length: object) -> Column:
+        """Part of the string, counted from 1."""
+        return call("substring", self, start, length)
+
+    def getField(self, name: str) -> Column:  # noqa: N802
+        """A field of a struct."""
+        return Column(ast.Field(self.node, name))
+
+    def getItem(self, key: object) -> Column:  # noqa: N802
+        """An element of an array or a value of a map."""
+        return self[key]
+
+    def asc(self) -> SortOrder:
+        """Ascending order, NULLs first."""
+        return SortOrder(ast.SortItem(self.node, True, True))
+
+    def desc(self) -> SortOrder:
+        """Descending order, NULLs last."""
+        return SortOrder(ast.SortItem(self.node, False, False))
+
+    def asc_nulls_last(self) -> SortOrder:
+        """Ascending order, NULLs last."""
+        return SortOrder(ast.SortItem(self.node, True, False))
+
+    def desc_nulls_first(self) -> SortOrder:
+        """Descending order, NULLs first."""
+        return SortOrder(ast.SortItem(self.node, False, True))
+
+    asc_nulls_first = asc
+    desc_nulls_last = desc
+
+    def when(self, condition: Column, value: object) -> Column:
+        """A further branch after ``when(...)``."""
+        if not isinstance(self.node, ast.Case):
+            raise PlanError("when() goes on from when(condition, value)")
+        branch = ast.When(condition.node, lit(value).node)
+        return Column(replace(self.node, branches=(*self.node.branches, branch)))
+
+    def otherwise(self, value: object) -> Column:
+        """The value when no condition of ``when(...)`` is true."""
+        if not isinstance(self.node, ast.Case):
+            raise PlanError("otherwise() goes on from when(condition, value)")
+        return Column(replace(self.node, otherwise=lit(value).node))
+
+    def filter(self, condition: Column) -> Column:
+        """An aggregate of only the rows for which the condition is true."""
+        return Column(replace(self._call("filter"), filter=condition.node))
+
+    def over(self, window: WindowBuilder) -> Column:
+        """The function over a window."""
+        return Column(replace(self._call("over"), over=window.spec))
+
+    def _call(self, method: str) -> ast.Call:
+        if not isinstance(self.node, ast.Call):
+            raise PlanError(f"{method}() belongs to a function call, not to {to_sql(self.node)}")
+        return self.node
+
+
+@dataclass(frozen=True)
+class SortOrder:
+    """One key of ``sort``."""
+
+    item: ast.SortItem
+
+
+@dataclass(frozen=True)
+class WindowBuilder:
+    """A window being described; each method gives a new one."""
+
+    spec: ast.WindowSpec = ast.WindowSpec()
+
+    def partitionBy(self, *columns: Column | str) -> WindowBuilder:  # noqa: N802
+        """Rows with equal values form a partition."""
+        return WindowBuilder(replace(self.spec, partition_by=tuple(to_column(c).node for c in columns)))
+
+    def orderBy(self, *keys: Column | SortOrder | str) -> WindowBuilder:  # noqa: N802
+        """The order inside a partition."""
+        return WindowBuilder(replace(self.spec, order_by=sort_items(keys)))
+
+    def rowsBetween(self, start: int, end: int) -> WindowBuilder:  # noqa: N802
+        """A frame of rows counted from the current one."""
+        return self._frame("ROWS", start, end)
+
+    def rangeBetween(self, start: int, end: int) -> WindowBuilder:  # noqa: N802
+        """A frame of values counted from the current row's."""
+        return self._frame("RANGE", start, end)
+
+    def _frame(self, unit: str, start: int, end: int) -> WindowBuilder:
+        frame = ast.WindowFrame(unit, _bound(start), _bound(end))
+        return WindowBuilder(replace(self.spec, frame=frame))
+
+
+class Window:
+    """Entry points as in PySpark: ``Window.partitionBy("a").orderBy("b")``."""
+
+    unboundedPreceding = -(2**63)
+    unboundedFollowing = 2**63 - 1
+    currentRow = 0
+
+    @staticmethod
+    def partitionBy(*columns: Column | str) -> WindowBuilder:  # noqa: N802
+        """A window of partitions."""
+        return WindowBuilder().partitionBy(*columns)
+
+    @staticmethod
+    def orderBy(*keys: Column | SortOrder | str) -> WindowBuilder:  # noqa: N802
+        """A window of all rows in an order."""
+        return WindowBuilder().orderBy(*keys)
+
+
+def _bound(offset: int) -> ast.FrameBound:
+    if offset <= -(2**31):
+        return ast.FrameBound("UNBOUNDED PRECEDING")
+    if offset >= 2**31 - 1:
+        return ast.FrameBound("UNBOUNDED FOLLOWING")
+    if offset == 0:
+        return ast.FrameBound("CURRENT ROW")
+    return ast.FrameBound("PRECEDING" if offset < 0 else "FOLLOWING", lit(abs(offset)).node)
+
+
+def col(name: str) -> Column:
+    """A column by name; ``"t.a"`` is column a of t, ``"*"`` all columns, backticks quote a name with dots."""
+    if name == "*":
+        return Column(ast.Star())
+    if name.endswith(".*"):
+        return Column(ast.Star(tuple(name[:-2].split("."))))
+    if "`" in name:
+        return Column(parse_expression(name))
+    return Column(ast.Name(tuple(name.split("."))))
+
+
+def expr(text: str) -> Column:
+    """An expression written in SQL."""
+    return Column(parse_expression(text))
+
+
+def lit(value: Any) -> Column:
+    """A constant; a Column stays what it is."""
+    if isinstance(value, Column):
+        return value
+    return Column(_literal(value))
+
+
+def _literal(value: Any) -> ast.Expression:
+    match value:
+        case None:
+            return ast.NullLiteral()
+        case bool():
+            return ast.BooleanLiteral(value)
+        case int() if -_INT_RANGE <= value < _INT_RANGE:
+            return _signed(ast.IntegerLiteral(abs(value), "int"), value < 0)
+        case int() if -_LONG_RANGE <= value < _LONG_RANGE:
+            return _signed(ast.IntegerLiteral(abs(value), "bigint"), value < 0)
+        case float():
+            return ast.FloatingLiteral(value, "double")
+        case str():
+            return ast.StringLiteral(value)
+        case bytes():
+            return ast.BinaryLiteral(value)
+        case Decimal():
+            sign, digits, exponent = value.as_tuple()
+            if not isinstance(exponent, int):
+                raise PlanError(f"{value} is no decimal number")
+            unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+            return _signed(ast.DecimalLiteral(unscaled, max(-exponent, 0)), bool(sign))
+        case dt.datetime():
+            kind = "timestamp"
+            return ast.TypedLiteral(kind, value.isoformat(" "))
+        case dt.date():
+            return ast.TypedLiteral("date", value.isoformat())
+        case dt.timedelta():
+            return ast.IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND")
+    raise PlanError(f"a constant cannot be made of {type(value).__name__}")
+
+
+def _signed(node: ast.Expression, negative: bool) -> ast.Expression:
+    return ast.Unary("-", node) if negative else node
+
+
+def when(condition: Column, value: object) -> Column:
+    """CASE WHEN; go on with ``.when(...)`` and ``.otherwise(...)``."""
+    return Column(ast.Case(None, (ast.When(condition.node, lit(value).node),)))
+
+
+def call(name: str, *arguments: object, distinct: bool = False) -> Column:
+    """A function by its SQL name; strings are constants here."""
+    return Column(ast.Call((name,), tuple(lit(a).node for a in arguments), distinct=distinct))
+
+
+def to_column(value: Column | str) -> Column:
+    """A column given as such or by name."""
+    return value if isinstance(value, Column) else col(value)
+
+
+def sort_items(keys: Sequence[Column | SortOrder | str]) -> tuple[ast.SortItem, ...]:
+    """Sort keys; a bare column is ascending."""
+    return tuple(k.item if isinstance(k, SortOrder) else to_column(k).asc().item for k in keys)

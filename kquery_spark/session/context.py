@@ -1,0 +1,199 @@
+"""ExecutionContext: tables by name, SQL and DataFrames over them, run in this process or on Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import KQueryError, PlanError, SourceError
+from kquery_spark.frontends.dataframe import DataFrame
+from kquery_spark.frontends.dataframe.frame import table_query
+from kquery_spark.frontends.sql import parse_query, parse_type
+from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast.types import StructType
+from kquery_spark.logical import LogicalPlan, Scan, format_plan
+from kquery_spark.optimizer import optimize, optimize_steps
+from kquery_spark.planner import plan_query
+from kquery_spark.runtime.local import run_graph
+from kquery_spark.sources.base import Source
+from kquery_spark.sources.csv.source import csv_source
+from kquery_spark.sources.memory import memory_source
+from kquery_spark.sources.parquet import parquet_source
+from kquery_spark.stages import build_stages
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class ExecutionContext:
+    """Tables, settings and a place to run.
+
+    spark: a classic Spark session to run on; without one queries run in threads of this process and need no JVM.
+    config: engine settings (default: as many tasks at once as there are cores). time_zone, ansi, case_sensitive: what
+    Spark's session settings of these names mean; with ``spark`` they are the session's.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        config: EngineConfig | None = None,
+        time_zone: str = "UTC",
+        ansi: bool = True,
+        case_sensitive: bool = False,
+    ) -> None:
+        self._spark = spark
+        self._tables: dict[str, LogicalPlan] = {}
+        if spark is None:
+            self._config = config or EngineConfig(parallelism=os.cpu_count() or 1)
+            self._facts = SessionFacts(time_zone, ansi, case_sensitive)
+            return
+        from kquery_spark.session.spark_context import session_facts
+
+        facts, settings = session_facts(spark)
+        self._config, self._facts = config or settings, facts
+
+    # --- tables -----------------------------------------------------------------------------------------
+
+    def register_parquet(self, name: str, path: Paths) -> None:
+        """Parquet files, directories (``year=2019/`` become columns) or globs."""
+        self.register_source(name, parquet_source(_paths(path), self._facts.time_zone))
+
+    def register_csv(self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any) -> None:
+        """CSV files with Spark's options; ``has_header`` (default true) is ``header``.
+
+        schema: Arrow schema or SQL (``"id int, name string"``); without one types are inferred as Spark infers them.
+        Without header and schema columns are ``field_1``, ``field_2`` and so on.
+        """
+        header = options.pop("has_header", options.pop("header", True))
+        if schema is None:
+            options.setdefault("inferSchema", True)
+        source = csv_source(
+            _paths(path),
+            self._schema(schema),
+            self._facts.time_zone,
+            names="field_{1}",
+            case_sensitive=self._facts.case_sensitive,
+            header=header,
+            **options,
+        )
+        self.register_source(name, source)
+
+    def register_json(self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any) -> None:
+        """JSON, one object a line."""
+        from kquery_spark.sources.json import json_source
+
+        self.register_source(name, json_source(_paths(path), self._schema(schema), self._facts.time_zone, **options))
+
+    def register_orc(self, name: str, path: Paths) -> None:
+        """ORC files, directories or globs."""
+        from kquery_spark.sources.orc import orc_source
+
+        self.register_source(name, orc_source(_paths(path), self._facts.time_zone))
+
+    def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
+        """A table in memory."""
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        if not isinstance(table, pa.Table):
+            raise PlanError(f"register_arrow takes an Arrow table, not {type(table).__name__}")
+        self.register_source(name, memory_source(table, self._facts.time_zone))
+
+    def register_pandas(self, name: str, frame: Any) -> None:
+        """A pandas DataFrame, without its index."""
+        self.register_arrow(name, pa.Table.from_pandas(frame, preserve_index=False))
+
+    def register_source(self, name: str, source: Source) -> None:
+        """Any source, your own too; a table of that name is replaced."""
+        self._tables[self._facts.fold(name)] = Scan(name, source)
+
+    def table(self, name: str) -> DataFrame:
+        """All rows of a table."""
+        return DataFrame(table_query(name), self._executor(""))
+
+    def sql(self, text: str) -> DataFrame:
+        """A query in Spark's SQL; SqlError with line, column and a caret for what cannot be understood."""
+        return DataFrame(parse_query(text), self._executor(text))
+
+    def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
+        if not isinstance(schema, str):
+            return schema
+        node = parse_type(f"struct<{schema}>")
+        assert isinstance(node, StructType)
+        return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts)) for f in node.fields])
+
+    def _executor(self, text: str) -> _Executor:
+        return _Executor(_Catalog(self._tables, self._facts), self._facts, self._config, self._spark, text)
+
+
+class _Catalog:
+    def __init__(self, tables: dict[str, LogicalPlan], facts: SessionFacts) -> None:
+        self._tables = tables
+        self._facts = facts
+
+    def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
+        """See Catalog."""
+        return self._tables.get(self._facts.fold(name[-1])) if len(name) == 1 else None
+
+    def table_names(self) -> list[str]:
+        """See Catalog."""
+        return sorted(self._tables)
+
+
+class _Executor:
+    """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
+
+    def __init__(
+        self, catalog: _Catalog, facts: SessionFacts, config: EngineConfig, spark: SparkSession | None, text: str
+    ) -> None:
+        self._catalog = catalog
+        self._facts = facts
+        self._config = config
+        self._spark = spark
+        self._text = text
+
+    def analyze(self, query: q.Query) -> Analyzed:
+        """See Executor."""
+        return analyze(query, self._text, self._catalog, self._facts)
+
+    def to_arrow(self, analyzed: Analyzed) -> pa.Table:
+        """See Executor."""
+        if self._spark is not None:
+            table: pa.Table = self.to_spark(analyzed).toArrow()
+            return table
+        physical = plan_query(optimize(analyzed.plan, self._config.disabled_rules), self._config)
+        result = run_graph(build_stages(physical, self._config), self._config).to_arrow()
+        return result.rename_columns(list(analyzed.names))
+
+    def to_spark(self, analyzed: Analyzed) -> Any:
+        """See Executor."""
+        if self._spark is None:
+            raise KQueryError("this ExecutionContext has no Spark session; make it with ExecutionContext(spark)")
+        from kquery_spark.session.spark_context import plan_frame_on_spark
+
+        return plan_frame_on_spark(self._spark, analyzed, self._config)
+
+    def explain(self, analyzed: Analyzed, trace: bool) -> str:
+        """See Executor."""
+        steps = optimize_steps(analyzed.plan, self._config.disabled_rules)
+        optimized = steps[-1].plan if steps else analyzed.plan
+        graph = build_stages(plan_query(optimized, self._config), self._config)
+        parts = ["== Logical plan ==", format_plan(analyzed.plan)]
+        for step in steps if trace else ():
+            parts += ["", f"== Rule {step.rule} ==", format_plan(step.plan) if step.changed else "(no change)"]
+        return "\n".join([*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)])
+
+
+def _paths(path: Paths) -> list[str]:
+    many = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not many:
+        raise SourceError("no path given")
+    return [os.fspath(p) for p in many]
