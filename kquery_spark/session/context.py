@@ -67,7 +67,9 @@ class ExecutionContext:
         """Parquet files, directories (``year=2019/`` become columns) or globs."""
         self.register_source(name, parquet_source(_paths(path), self._facts.time_zone))
 
-    def register_csv(self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any) -> None:
+    def register_csv(
+        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+    ) -> None:
         """CSV files with Spark's options; ``has_header`` (default true) is ``header``.
 
         schema: Arrow schema or SQL (``"id int, name string"``); without one types are inferred as Spark infers them.
@@ -87,11 +89,15 @@ class ExecutionContext:
         )
         self.register_source(name, source)
 
-    def register_json(self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any) -> None:
+    def register_json(
+        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+    ) -> None:
         """JSON, one object a line."""
         from kquery_spark.sources.json import json_source
 
-        self.register_source(name, json_source(_paths(path), self._schema(schema), self._facts.time_zone, **options))
+        self.register_source(
+            name, json_source(_paths(path), self._schema(schema), self._facts.time_zone, **options)
+        )
 
     def register_orc(self, name: str, path: Paths) -> None:
         """ORC files, directories or globs."""
@@ -152,7 +158,12 @@ class _Executor:
     """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
 
     def __init__(
-        self, catalog: _Catalog, facts: SessionFacts, config: EngineConfig, spark: SparkSession | None, text: str
+        self,
+        catalog: _Catalog,
+        facts: SessionFacts,
+        config: EngineConfig,
+        spark: SparkSession | None,
+        text: str,
     ) -> None:
         self._catalog = catalog
         self._facts = facts
@@ -176,7 +187,9 @@ class _Executor:
     def to_spark(self, analyzed: Analyzed) -> Any:
         """See Executor."""
         if self._spark is None:
-            raise KQueryError("this ExecutionContext has no Spark session; make it with ExecutionContext(spark)")
+            raise KQueryError(
+                "this ExecutionContext has no Spark session; make it with ExecutionContext(spark)"
+            )
         from kquery_spark.session.spark_context import plan_frame_on_spark
 
         return plan_frame_on_spark(self._spark, analyzed, self._config)
@@ -188,8 +201,14 @@ class _Executor:
         graph = build_stages(plan_query(optimized, self._config), self._config)
         parts = ["== Logical plan ==", format_plan(analyzed.plan)]
         for step in steps if trace else ():
-            parts += ["", f"== Rule {step.rule} ==", format_plan(step.plan) if step.changed else "(no change)"]
-        return "\n".join([*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)])
+            parts += [
+                "",
+                f"== Rule {step.rule} ==",
+                format_plan(step.plan) if step.changed else "(no change)",
+            ]
+        return "\n".join(
+            [*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)]
+        )
 
 
 def _paths(path: Paths) -> list[str]:

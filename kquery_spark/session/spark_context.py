@@ -44,7 +44,9 @@ def plan_frame_on_spark(
     def handed_over(node: LogicalPlan) -> LogicalPlan:
         if isinstance(node, Scan) and isinstance(node.source, MemorySource):
             source = node.source
-            frames.setdefault(source.token, spark.createDataFrame(source.table, from_arrow_schema(source.schema)))
+            frames.setdefault(
+                source.token, spark.createDataFrame(source.table, from_arrow_schema(source.schema))
+            )
             return Input(node.table, source.schema, source.token)
         return node
 

@@ -97,7 +97,10 @@ class _Builder:
         flags = [ascending] * len(items) if isinstance(ascending, bool) else list(ascending)
         if len(flags) != len(items):
             raise PlanError(f"ascending has {len(flags)} values for {len(items)} sort keys")
-        items = tuple(i if up else replace(i, ascending=False, nulls_first=False) for i, up in zip(items, flags, strict=True))
+        items = tuple(
+            i if up else replace(i, ascending=False, nulls_first=False)
+            for i, up in zip(items, flags, strict=True)
+        )
         plain = self.query.limit is None and self.query.offset is None
         return self._with(replace(self.query if plain else self._nested(), order_by=items))
 
