@@ -1,0 +1,30 @@
+"""Tables for the session's tests, and the comparison nearly all of them end with."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks import tpch
+from kquery_spark import verify
+
+
+@pytest.fixture(scope="session")
+def tables(spark, tpch_dir) -> Path:
+    """TPC-H's eight tables as views of this session; gives the folder of the files."""
+    tpch.register(spark, tpch_dir)
+    return tpch_dir
+
+
+@pytest.fixture
+def same(spark) -> Callable:
+    """``same(frame or SQL)``: the engine runs what it can, and the answer is Spark's; gives the report."""
+
+    def check(query, accelerated=True):
+        frame = spark.sql(query) if isinstance(query, str) else query
+        report = verify(frame)
+        assert report.ok, str(report)
+        assert report.accelerated == accelerated, f"accelerated is {report.accelerated}"
+        return report
+
+    return check
