@@ -123,13 +123,24 @@ def _use_this_python(spark: SparkSession) -> None:
         context.pythonExec = sys.executable
 
 
+_CONNECT = (
+    "kquery_spark needs a classic Spark session: it reads Spark's optimized plan from the JVM, which a Spark "
+    "Connect session does not offer. Start the session without remote(), or run the query on Spark alone."
+)
+
+
+def check_frame(frame: object, caller: str) -> None:
+    """Raise KQueryError for what is not a DataFrame of a classic session."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        raise KQueryError(_CONNECT)
+    if not isinstance(frame, DataFrame):
+        raise KQueryError(f"{caller} takes a Spark DataFrame, not {type(frame).__name__}")
+
+
 def bridge(spark: SparkSession) -> Bridge:
     """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM to ask."""
     if not hasattr(spark, "_jsparkSession"):
-        raise KQueryError(
-            "kquery_spark needs a classic Spark session: it reads Spark's optimized plan from the JVM, which a Spark "
-            "Connect session does not offer. Start the session without remote(), or run the query on Spark alone."
-        )
+        raise KQueryError(_CONNECT)
     found = _bridges.get(spark)
     if found is None:
         found = _bridges[spark] = Bridge(spark)

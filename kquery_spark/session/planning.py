@@ -23,7 +23,7 @@ from kquery_spark.optimizer import Step, optimize_steps
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
 from kquery_spark.optimizer.statistics import Estimate, Estimator
-from kquery_spark.session.bridge import Bridge, bridge
+from kquery_spark.session.bridge import Bridge, bridge, check_frame
 from kquery_spark.stages import StageGraph, build_stages
 
 Position = tuple[int, ...]
@@ -81,6 +81,7 @@ class PlannedQuery:
 
 def plan_frame(frame: DataFrame) -> PlannedQuery:
     """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead."""
+    check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)
     config = link.config()
     if frame.isStreaming:
@@ -174,9 +175,8 @@ def _positions(node: CatalystNode, at: Position) -> Iterator[tuple[CatalystNode,
 
 
 def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:
-    yield node
-    for child in node.children:
-        yield from _plan_nodes(child)
+    """The plan nodes of a subtree with those of its subqueries."""
+    return (n for n in node.walk_all() if n.is_plan)
 
 
 def handover_frame(planned: PlannedQuery, handover: Handover) -> DataFrame:

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
-from kquery_spark.errors import ConfigError, KQueryError, Unsupported
+from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.runtime.spark.frames import to_dataframe
+from kquery_spark.session.bridge import check_frame
 from kquery_spark.session.decision import decide
 from kquery_spark.session.planning import Part, PlannedQuery, handover_frame, plan_frame
 
@@ -27,8 +28,7 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
         raise ConfigError(f"fallback must be 'spark' or 'error', not {fallback!r}")
     if when not in ("auto", "always", "never"):
         raise ConfigError(f"when must be 'auto', 'always' or 'never', not {when!r}")
-    if not isinstance(frame, DataFrame):
-        raise KQueryError(f"kquery_plan takes a Spark DataFrame, not {type(frame).__name__}")
+    check_frame(frame, "kquery_plan")
     if when == "never":
         return frame
     planned = plan_frame(frame)

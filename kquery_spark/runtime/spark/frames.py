@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
@@ -28,7 +28,13 @@ def to_dataframe(
 
     ``inputs`` are the DataFrames that hand-over leaves read, by key.
     """
-    return _Builder(spark, graph, schema, config, inputs or {}).frame(graph.result)
+    if len(set(schema.names)) == len(schema.names):
+        return _Builder(spark, graph, schema, config, inputs or {}).frame(graph.result)
+    # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way
+    own = StructType(
+        [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
+    )
+    return _Builder(spark, graph, own, config, inputs or {}).frame(graph.result).toDF(*schema.names)
 
 
 class _Builder:
