@@ -77,7 +77,9 @@ def test_udf_below_the_engine(spark, tables, same):
 
 def test_udf_in_a_filter_and_a_join(spark, tables, same):
     nation = spark.table("nation").where(plus_one("n_regionkey") > 2)
-    frame = nation.join(spark.table("customer"), F.col("c_nationkey") == F.col("n_nationkey")).groupBy("n_name")
+    frame = nation.join(spark.table("customer"), F.col("c_nationkey") == F.col("n_nationkey")).groupBy(
+        "n_name"
+    )
     same(frame.agg(F.sum("c_acctbal"), F.count("*")))
 
 
@@ -106,16 +108,28 @@ def test_cached_frames(spark, tables, same):
     cached = spark.sql("SELECT * FROM customer WHERE c_acctbal > 0").cache()
     try:
         same(cached.groupBy("c_nationkey").agg(F.sum("c_acctbal")))
-        same(cached.join(spark.table("nation"), F.col("c_nationkey") == F.col("n_nationkey")).groupBy("n_name").count())
+        same(
+            cached.join(spark.table("nation"), F.col("c_nationkey") == F.col("n_nationkey"))
+            .groupBy("n_name")
+            .count()
+        )
     finally:
         cached.unpersist()
 
 
 def test_created_frames_and_views(spark, tables, same):
-    rows = [(1, "a", datetime.date(2020, 1, 1), 1.5), (2, None, None, None), (1, "b", datetime.date(1900, 1, 1), -0.0)]
+    rows = [
+        (1, "a", datetime.date(2020, 1, 1), 1.5),
+        (2, None, None, None),
+        (1, "b", datetime.date(1900, 1, 1), -0.0),
+    ]
     frame = spark.createDataFrame(rows, "k int, s string, d date, f double")
     same(frame.groupBy("k").agg(F.max("s"), F.min("d"), F.sum("f")))
-    same(frame.join(spark.table("nation"), F.col("k") == F.col("n_nationkey")).groupBy("n_name").agg(F.count("s")))
+    same(
+        frame.join(spark.table("nation"), F.col("k") == F.col("n_nationkey"))
+        .groupBy("n_name")
+        .agg(F.count("s"))
+    )
     frame.createOrReplaceTempView("made")
     try:
         same("SELECT d, count(DISTINCT k) FROM made GROUP BY d")
@@ -180,7 +194,11 @@ def test_spark_operations_before_and_after(spark, tables, same):
     after = spark.sql(CORE).repartition(2).withColumn("m", F.monotonically_increasing_id() * 0)
     same(after)
     same(spark.sql(CORE).coalesce(1).sortWithinPartitions("n_name"))
-    same(spark.sql(CORE).hint("broadcast").join(spark.table("region"), F.col("n_regionkey") == F.col("r_regionkey")))
+    same(
+        spark.sql(CORE)
+        .hint("broadcast")
+        .join(spark.table("region"), F.col("n_regionkey") == F.col("r_regionkey"))
+    )
     same(spark.sql(CORE).na.fill(0).dropDuplicates(["n_regionkey"]).select("n_regionkey"))
 
 

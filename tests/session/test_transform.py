@@ -49,7 +49,9 @@ def test_schema_is_exactly_sparks(spark, tables, sql):
 def test_planning_runs_no_job(spark, tables):
     context = spark.sparkContext
     frame = spark.sql(GROUPED)
-    wide = spark.sql("SELECT n_name, count(*) FROM nation JOIN customer ON n_nationkey = c_nationkey GROUP BY 1")
+    wide = spark.sql(
+        "SELECT n_name, count(*) FROM nation JOIN customer ON n_nationkey = c_nationkey GROUP BY 1"
+    )
     context.setJobGroup("planning", "no job may run")
     try:
         for query in (frame, wide):
