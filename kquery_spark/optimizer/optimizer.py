@@ -11,6 +11,7 @@ from kquery_spark.optimizer.rules.constant_folding import constant_folding
 from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
 from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
+from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
 from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
 
@@ -19,6 +20,7 @@ Rule = Callable[[LogicalPlan], LogicalPlan]
 RULES: tuple[Rule, ...] = (
     subquery_to_join,
     constant_folding,
+    predicate_simplification,
     predicate_pushdown,
     join_conditions,
     join_order,

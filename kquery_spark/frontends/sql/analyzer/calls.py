@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Cast, Expr, Literal
+from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
@@ -111,6 +112,8 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         analyzer.fail(
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} takes no {node.nulls} NULLS", node
         )
+    if name in ("grouping", "grouping_id"):
+        return grouping_call(analyzer, node)
     form = _FORMS.get(name)
     if form is not None:
         return form(analyzer, node)

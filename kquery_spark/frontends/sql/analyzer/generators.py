@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from kquery_spark.frontends.sql.analyzer.expressions import OuterFrame
-from kquery_spark.frontends.sql.analyzer.scope import Relation, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
+from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.logical import Generate, LogicalPlan
+from kquery_spark.logical.generate import Generator
+from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
@@ -53,9 +59,62 @@ class GeneratorAnalyzer:
     def generate(
         self, relation: Relation, generated: Generated, outer: OuterFrame | None
     ) -> tuple[Relation, list[ScopeColumn]]:
-        """The relation with the generated columns, and those columns."""
-        self._queries.fail("explode and its like are not supported", generated.call)
+        """The relation with the generated columns below it, and those columns; the scope stays what it was."""
+        call = generated.call
+        kind, keeps = _GENERATORS[call.name[0].lower()]
+        plan, columns = self._plan(relation, kind, keeps, call.arguments, generated.aliases, outer, call)
+        return Relation(plan, relation.scope), columns
 
     def lateral_view(self, relation: Relation, view: r.LateralView, outer: OuterFrame | None) -> Relation:
-        """FROM with LATERAL VIEW."""
-        self._queries.fail("LATERAL VIEW is not supported", view)
+        """FROM with LATERAL VIEW: the generated columns stand beside the others."""
+        name = view.function[-1].lower()
+        if name not in _GENERATORS:
+            self._queries.fail(f"[UNRESOLVED_ROUTINE] there is no generator {name}", view)
+        kind, keeps = _GENERATORS[name]
+        plan, columns = self._plan(
+            relation, kind, keeps or view.outer, view.arguments, view.columns, outer, view
+        )
+        qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
+        return Relation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
+
+    def _plan(
+        self,
+        relation: Relation,
+        kind: str,
+        keeps: bool,
+        arguments: tuple[ast.Expression, ...],
+        aliases: tuple[str, ...],
+        outer: OuterFrame | None,
+        node: Node,
+    ) -> tuple[LogicalPlan, list[ScopeColumn]]:
+        analyzer = self._queries.expressions(relation.scope, outer, kind)
+        if len(arguments) != 1:
+            analyzer.fail(f"[WRONG_NUM_ARGS] {kind} takes 1 argument, not {len(arguments)}", node)
+        argument = analyzer.expr(arguments[0])
+        shown = _column_names(kind, argument.dtype)
+        if shown is None:
+            analyzer.fail(
+                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {kind} cannot take {t.spark_name(argument.dtype)}",
+                node,
+            )
+        if aliases and len(aliases) != len(shown):
+            analyzer.fail(
+                f"[UDTF_ALIAS_NUMBER_MISMATCH] {kind} gives {len(shown)} column(s), not {len(aliases)}", node
+            )
+        named = list(aliases) or shown
+        inner = tuple(self._queries.names.fresh(n) for n in named)
+        plan = Generate(relation.plan, Generator(kind), (argument,), inner, keeps)
+        return plan, [ScopeColumn(n, plan.column(i)) for n, i in zip(named, inner, strict=True)]
+
+
+def _column_names(kind: str, dtype: pa.DataType) -> list[str] | None:
+    """What Spark calls the columns of a generator without aliases; None for a type it does not take."""
+    is_map = pa.types.is_map(dtype)
+    if not is_map and not pa.types.is_list(dtype):
+        return None
+    if kind == "inline":
+        return (
+            None if is_map or not pa.types.is_struct(dtype.value_type) else [f.name for f in dtype.value_type]
+        )
+    columns = ["key", "value"] if is_map else ["col"]
+    return ["pos", *columns] if kind == "posexplode" else columns

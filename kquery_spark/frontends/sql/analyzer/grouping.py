@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import AggregateCall, Column, Expr, Named
+from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.logical import Aggregate, LogicalPlan
+from kquery_spark.types import names as t
+
+
+@dataclass(frozen=True)
+class GroupingMark(Expr):
+    """``grouping(key)`` or ``grouping_id(keys)`` until the grouping is known."""
+
+    keys: tuple[Expr, ...]
+    whole: bool
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        return t.LONG if self.whole else t.BYTE
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return False
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr."""
+        return self.keys
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, keys=tuple(children))
 
 
 class Grouping:
@@ -18,6 +49,7 @@ class Grouping:
         self.keys: list[Named] = []
         self.aggregates: list[Named] = []
         self._columns: dict[Expr, Expr] = {}
+        self._sets: tuple[list[Expr], Expr] | None = None
 
     def add_key(self, expr: Expr) -> None:
         """Group by an expression; repeated ones count once."""
@@ -32,6 +64,10 @@ class Grouping:
         """Let ``column`` stand for ``expr`` above the aggregate."""
         self._columns[expr] = column
 
+    def set_ids(self, keys: Sequence[Expr], grouping_id: Expr) -> None:
+        """The keys of the grouping sets, in the order of the bits of ``grouping_id``."""
+        self._sets = (list(keys), grouping_id)
+
     def rewrite(self, expr: Expr) -> Expr:
         """The expression over the aggregate's output; PlanError for a column that is neither grouped nor aggregated."""
         found = self._columns.get(expr)
@@ -39,6 +75,8 @@ class Grouping:
             return found
         if isinstance(expr, AggregateCall):
             return self._aggregate(expr)
+        if isinstance(expr, GroupingMark):
+            return self._grouping(expr)
         if isinstance(expr, Column):
             raise PlanError(
                 f"[MISSING_AGGREGATION] the column {expr.name} is neither grouped by nor inside an aggregate "
@@ -49,6 +87,24 @@ class Grouping:
             return expr
         changed = [self.rewrite(c) for c in children]
         return expr.with_children(changed)
+
+    def _grouping(self, mark: GroupingMark) -> Expr:
+        if self._sets is None:
+            raise PlanError(
+                "[UNSUPPORTED_GROUPING_EXPRESSION] grouping and grouping_id go with ROLLUP, CUBE and GROUPING SETS"
+            )
+        keys, number = self._sets
+        if mark.whole:
+            if mark.keys and list(mark.keys) != keys:
+                raise PlanError(
+                    "[GROUPING_ID_COLUMN_MISMATCH] grouping_id takes all the grouping keys, in order"
+                )
+            return number
+        if mark.keys[0] not in keys:
+            raise PlanError("[GROUPING_COLUMN_MISMATCH] grouping takes one of the grouping keys")
+        place = Literal(len(keys) - 1 - keys.index(mark.keys[0]), t.INT)
+        bit = Call.of("bitand", Call.of("shiftright", number, place), Literal(1, t.LONG))
+        return Cast(bit, t.BYTE)
 
     def _aggregate(self, call: AggregateCall) -> Expr:
         named = Named(call, self._names.fresh(call.function))

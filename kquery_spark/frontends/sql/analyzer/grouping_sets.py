@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import Expr
-from kquery_spark.frontends.sql.analyzer.grouping import Grouping
+from kquery_spark.expr import Column, Expr, Literal
+from kquery_spark.frontends.sql.analyzer.grouping import Grouping, GroupingMark
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
-from kquery_spark.logical import LogicalPlan
+from kquery_spark.logical import Expand, LogicalPlan
 from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 
 Sets = list[list[Expr]]
 Resolve = Callable[[ast.Expression], Expr]
-
-
-@dataclass(frozen=True)
-class GroupingMark(Expr):
-    """``grouping(key)`` or ``grouping_id(keys)`` until the grouping is known."""
-
-    keys: tuple[Expr, ...]
-    whole: bool
-
-    @property
-    def dtype(self) -> pa.DataType:
-        """See Expr."""
-        return t.LONG if self.whole else t.BYTE
-
-    @property
-    def nullable(self) -> bool:
-        """See Expr."""
-        return False
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
-        return self.keys
-
-    def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
-        return replace(self, keys=tuple(children))
 
 
 def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> Sets | None:
@@ -85,8 +59,52 @@ def _flat(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
 
 
 def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: Names) -> LogicalPlan:
-    """The input repeated for each set, and the keys given to ``grouping``."""
-    raise Unsupported("ROLLUP, CUBE and GROUPING SETS are not supported.")
+    """The input repeated for each set, and the keys given to ``grouping``.
+
+    The grouping id has a bit for each key, first key highest, set where the key is left out.
+    """
+    every = list(dict.fromkeys(e for s in sets for e in s))
+    if len(every) > 64:
+        raise PlanError("[GROUPING_SIZE_LIMIT_EXCEEDED] grouping sets of more than 64 keys")
+    for expr in every:
+        if isinstance(expr, Literal):
+            raise Unsupported("A constant in ROLLUP, CUBE or GROUPING SETS is not supported.")
+    inputs = [plan.column(n) for n in plan.schema.names]
+    ids = [_grouping_id(every, s) for s in sets]
+    repeated = len(set(ids)) < len(ids)
+    key_names = [names.fresh(e.name if isinstance(e, Column) else "key") for e in every]
+    id_name = names.fresh("grouping_id")
+    added = [*key_names, id_name]
+    if repeated:
+        added.append(names.fresh("grouping_position"))
+    projections: list[tuple[Expr, ...]] = []
+    for place, (chosen, number) in enumerate(zip(sets, ids, strict=True)):
+        keys = [e if e in chosen else Literal(None, e.dtype) for e in every]
+        extra = [Literal(number, t.LONG), *([Literal(place, t.LONG)] if repeated else [])]
+        projections.append((*inputs, *keys, *extra))
+    plan = Expand(plan, tuple(projections), (*plan.schema.names, *added))
+    for name in added:
+        grouping.add_key(plan.column(name))
+    id_column = plan.column(id_name)
+    for expr, name in zip(every, key_names, strict=True):
+        grouping.stand_in(expr, plan.column(name))
+    grouping.set_ids(every, id_column)
+    return plan
 
 
-__all__ = ["GroupingMark", "PlanError", "expanded", "grouping_sets"]
+def _grouping_id(every: Sequence[Expr], chosen: Sequence[Expr]) -> int:
+    number = 0
+    for expr in every:
+        number = number * 2 + (expr not in chosen)
+    return number
+
+
+def grouping_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """``grouping(key)`` and ``grouping_id(keys)``."""
+    name = node.name[0].lower()
+    if not analyzer.aggregates:
+        analyzer.fail(f"[UNSUPPORTED_GROUPING_EXPRESSION] {name} is not allowed in {analyzer.place}", node)
+    keys = tuple(analyzer.expr(a) for a in node.arguments)
+    if name == "grouping" and len(keys) != 1:
+        raise PlanError(f"[WRONG_NUM_ARGS] grouping takes 1 argument, not {len(keys)}")
+    return GroupingMark(keys, name == "grouping_id")

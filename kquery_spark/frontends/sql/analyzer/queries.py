@@ -17,7 +17,8 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node
-from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, Sort, Union
+from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
+from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.types import names as t
 
 _Env = Mapping[str, tuple[q.CommonTable, "_Env"]]
@@ -121,18 +122,14 @@ class QueryAnalyzer:
         if op == "UNION":
             plan = Union((first, second))
         else:
-            plan = self._set_node(first, second, op, keep_all, node)
+            kind = SetKind.INTERSECT if op == "INTERSECT" else SetKind.EXCEPT
+            plan = SetOperation(first, second, kind, keep_all)
         if op == "UNION" and not keep_all:
             plan = Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
         columns = tuple(
             ScopeColumn(c.name, plan.column(n)) for c, n in zip(a, plan.schema.names, strict=True)
         )
         return Relation(plan, Scope(columns, self.facts))
-
-    def _set_node(
-        self, first: LogicalPlan, second: LogicalPlan, op: str, keep_all: bool, node: Node | None
-    ) -> LogicalPlan:
-        self.fail(f"{op} is not supported", node)
 
     def _reshaped(self, relation: Relation, values: Sequence[Expr]) -> LogicalPlan:
         plan = relation.plan

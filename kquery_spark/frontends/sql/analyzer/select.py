@@ -12,8 +12,8 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr import AggregateCall, Column, Expr, Literal, Named, SortKey, columns_of
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, OuterFrame
 from kquery_spark.frontends.sql.analyzer.generators import Generated, generator_of
-from kquery_spark.frontends.sql.analyzer.grouping import Grouping, contains
-from kquery_spark.frontends.sql.analyzer.grouping_sets import GroupingMark, expanded, grouping_sets
+from kquery_spark.frontends.sql.analyzer.grouping import Grouping, GroupingMark, contains
+from kquery_spark.frontends.sql.analyzer.grouping_sets import expanded, grouping_sets
 from kquery_spark.frontends.sql.analyzer.naming import column_name
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.windows import Windows
