@@ -12,7 +12,7 @@ from kquery_spark.errors import KQueryError
 
 if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
-    from kquery_spark.frontends.dataframe import Window, col, expr, lit, when
+    from kquery_spark.frontends.dataframe import Window, col, lit, when
     from kquery_spark.session.context import ExecutionContext
     from kquery_spark.session.explain import explain
     from kquery_spark.session.open_plans import plan, sql_plan
@@ -28,7 +28,6 @@ _LAZY = {
     "col": "kquery_spark.frontends.dataframe",
     "configure": "kquery_spark.config.spark_settings",
     "explain": "kquery_spark.session.explain",
-    "expr": "kquery_spark.frontends.dataframe",
     "lit": "kquery_spark.frontends.dataframe",
     "plan": "kquery_spark.session.open_plans",
     "sql_plan": "kquery_spark.session.open_plans",
@@ -44,7 +43,6 @@ __all__ = [
     "col",
     "configure",
     "explain",
-    "expr",
     "kquery_plan",
     "lit",
     "plan",

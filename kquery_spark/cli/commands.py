@@ -54,8 +54,13 @@ def cli() -> None:
 
 @cli.command()
 @_query_options
-@click.option("--engine", type=click.Choice([*ENGINES, LOCAL]), default="kquery", show_default=True,
-              help="both: compare first; local: in this process, without Spark and Java.")  # fmt: skip
+@click.option(
+    "--engine",
+    type=click.Choice([*ENGINES, LOCAL]),
+    default="kquery",
+    show_default=True,
+    help="both: compare first; local: in this process, without Spark and Java.",
+)
 @click.option(
     "--output", help="Folder to write; .parquet, .csv, .json or .orc says the format, parquet if none does."
 )

@@ -22,6 +22,9 @@ class FrameUnit(StrEnum):
     RANGE = "range"
 
 
+_CURRENT = Literal(0, pa.int32())
+
+
 @dataclass(frozen=True)
 class Frame:
     """Both bounds are inclusive. None is unbounded, 0 the current row (RANGE: with its peers), negative is preceding.
@@ -32,7 +35,7 @@ class Frame:
 
     unit: FrameUnit = FrameUnit.RANGE
     lower: Literal | None = None
-    upper: Literal | None = Literal(0, pa.int32())
+    upper: Literal | None = _CURRENT
 
     def __str__(self) -> str:
         low = "UNBOUNDED PRECEDING" if self.lower is None else _bound(self.lower)

@@ -71,9 +71,16 @@ _FIELDS: dict[str, Callable[[Int64s], Int64s]] = {
     "yearofweek": lambda d: _iso_week(d)[0],
 }
 _FIELD_CLASSES = {
-    "year": "Year", "quarter": "Quarter", "month": "Month", "day": "DayOfMonth", "dayofweek": "DayOfWeek", "weekday": "WeekDay",
-    "dayofyear": "DayOfYear", "weekofyear": "WeekOfYear", "yearofweek": "YearOfWeek",
-}  # fmt: skip
+    "year": "Year",
+    "quarter": "Quarter",
+    "month": "Month",
+    "day": "DayOfMonth",
+    "dayofweek": "DayOfWeek",
+    "weekday": "WeekDay",
+    "dayofyear": "DayOfYear",
+    "weekofyear": "WeekOfYear",
+    "yearofweek": "YearOfWeek",
+}
 
 
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
@@ -181,11 +188,18 @@ def _last_day(args: Sequence[Vector], context: CallContext) -> Data:
 _WEEKDAYS = {
     name: i
     for i, names in enumerate(
-        (("SU", "SUN", "SUNDAY"), ("MO", "MON", "MONDAY"), ("TU", "TUE", "TUESDAY"), ("WE", "WED", "WEDNESDAY"),
-         ("TH", "THU", "THURSDAY"), ("FR", "FRI", "FRIDAY"), ("SA", "SAT", "SATURDAY"))
+        (
+            ("SU", "SUN", "SUNDAY"),
+            ("MO", "MON", "MONDAY"),
+            ("TU", "TUE", "TUESDAY"),
+            ("WE", "WED", "WEDNESDAY"),
+            ("TH", "THU", "THURSDAY"),
+            ("FR", "FRI", "FRIDAY"),
+            ("SA", "SAT", "SATURDAY"),
+        )
     )
     for name in names
-}  # fmt: skip
+}
 
 
 def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
@@ -218,8 +232,15 @@ def _make_date(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 _LEVELS = {
-    "YEAR": "year", "YYYY": "year", "YY": "year", "QUARTER": "quarter", "MONTH": "month", "MON": "month", "MM": "month", "WEEK": "week",
-}  # fmt: skip
+    "YEAR": "year",
+    "YYYY": "year",
+    "YY": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "MON": "month",
+    "MM": "month",
+    "WEEK": "week",
+}
 
 
 def _trunc_days(days: Int64s, level: str) -> Int64s:
@@ -324,33 +345,101 @@ def _dates_only(result: pa.DataType, *kinds: Any) -> Any:
 
 register(
     Function(
-        "date_add", _date_shift(1), accept(t.DATE, t.DATE, t.is_integral), catalyst=("DateAdd",), arity=(2, 2),
-        coerce=lambda types: [t.DATE, types[1] if types[1] in (t.BYTE, t.SHORT) else t.INT], aliases=("dateadd",),
+        "date_add",
+        _date_shift(1),
+        accept(t.DATE, t.DATE, t.is_integral),
+        catalyst=("DateAdd",),
+        arity=(2, 2),
+        coerce=lambda types: [t.DATE, types[1] if types[1] in (t.BYTE, t.SHORT) else t.INT],
+        aliases=("dateadd",),
     ),
     Function(
-        "date_sub", _date_shift(-1), accept(t.DATE, t.DATE, t.is_integral), catalyst=("DateSub",), arity=(2, 2),
+        "date_sub",
+        _date_shift(-1),
+        accept(t.DATE, t.DATE, t.is_integral),
+        catalyst=("DateSub",),
+        arity=(2, 2),
         coerce=lambda types: [t.DATE, types[1] if types[1] in (t.BYTE, t.SHORT) else t.INT],
     ),
-    Function("datediff", _date_diff, accept(t.INT, t.DATE), catalyst=("DateDiff",), arity=(2, 2), coerce=cast_to(t.DATE), aliases=("date_diff",)),
+    Function(
+        "datediff",
+        _date_diff,
+        accept(t.INT, t.DATE),
+        catalyst=("DateDiff",),
+        arity=(2, 2),
+        coerce=cast_to(t.DATE),
+        aliases=("date_diff",),
+    ),
     # date - date in SQL; legacyInterval must be false
-    Function("subtract_dates", _subtract_dates, accept(t.DAY_TIME, t.DATE), catalyst=("SubtractDates",), arity=(2, 2), coerce=cast_to(t.DATE)),
+    Function(
+        "subtract_dates",
+        _subtract_dates,
+        accept(t.DAY_TIME, t.DATE),
+        catalyst=("SubtractDates",),
+        arity=(2, 2),
+        coerce=cast_to(t.DATE),
+    ),
     # DateAddYMInterval(date, year-month literal): the literal's months as an int literal
-    Function("add_months", _add_months, accept(t.DATE, t.DATE, t.INT), catalyst=("AddMonths", "DateAddYMInterval"), arity=(2, 2), coerce=cast_to(t.DATE, t.INT)),
+    Function(
+        "add_months",
+        _add_months,
+        accept(t.DATE, t.DATE, t.INT),
+        catalyst=("AddMonths", "DateAddYMInterval"),
+        arity=(2, 2),
+        coerce=cast_to(t.DATE, t.INT),
+    ),
     Function("last_day", _last_day, accept(t.DATE, t.DATE), catalyst=("LastDay",), coerce=cast_to(t.DATE)),
     # failOnError is the mode
-    Function("next_day", _next_day, accept(t.DATE, t.DATE, t.STRING), catalyst=("NextDay",), arity=(2, 2), nullable="always", raises=ANSI_RAISES, coerce=cast_to(t.DATE, t.STRING)),
-    Function("make_date", _make_date, accept(t.DATE, t.INT), catalyst=("MakeDate",), arity=(3, 3), raises=ANSI_RAISES, coerce=cast_to(t.INT)),
-    Function("trunc", _trunc, accept(t.DATE, t.DATE, t.STRING), catalyst=("TruncDate",), arity=(2, 2), nullable="always", coerce=cast_to(t.DATE, t.STRING)),
+    Function(
+        "next_day",
+        _next_day,
+        accept(t.DATE, t.DATE, t.STRING),
+        catalyst=("NextDay",),
+        arity=(2, 2),
+        nullable="always",
+        raises=ANSI_RAISES,
+        coerce=cast_to(t.DATE, t.STRING),
+    ),
+    Function(
+        "make_date",
+        _make_date,
+        accept(t.DATE, t.INT),
+        catalyst=("MakeDate",),
+        arity=(3, 3),
+        raises=ANSI_RAISES,
+        coerce=cast_to(t.INT),
+    ),
+    Function(
+        "trunc",
+        _trunc,
+        accept(t.DATE, t.DATE, t.STRING),
+        catalyst=("TruncDate",),
+        arity=(2, 2),
+        nullable="always",
+        coerce=cast_to(t.DATE, t.STRING),
+    ),
     # children (format, timestamp); timeZoneId is the Call's tz
     Function(
-        "date_trunc", _date_trunc, accept(lambda types: types[1], t.STRING, t.is_timestamp), catalyst=("TruncTimestamp",), arity=(2, 2),
-        nullable="always", coerce=lambda types: [t.STRING, types[1] if t.is_timestamp(types[1]) else t.timestamp("UTC")],
+        "date_trunc",
+        _date_trunc,
+        accept(lambda types: types[1], t.STRING, t.is_timestamp),
+        catalyst=("TruncTimestamp",),
+        arity=(2, 2),
+        nullable="always",
+        coerce=lambda types: [t.STRING, types[1] if t.is_timestamp(types[1]) else t.timestamp("UTC")],
     ),
     Function(
-        "months_between", _months_between, accept(t.DOUBLE, t.is_timestamp, t.is_timestamp, t.BOOL), catalyst=("MonthsBetween",), arity=(2, 3),
-        coerce=lambda types: [*(x if t.is_timestamp(x) else t.timestamp("UTC") for x in types[:2]), *types[2:]],
+        "months_between",
+        _months_between,
+        accept(t.DOUBLE, t.is_timestamp, t.is_timestamp, t.BOOL),
+        catalyst=("MonthsBetween",),
+        arity=(2, 3),
+        coerce=lambda types: [
+            *(x if t.is_timestamp(x) else t.timestamp("UTC") for x in types[:2]),
+            *types[2:],
+        ],
     ),
-)  # fmt: skip
+)
 
 
 # --- timestamps and intervals ---------------------------------------------------------------------
@@ -428,20 +517,53 @@ _SINCE = accept(t.LONG, t.is_timestamp)
 register(
     # TimestampAddInterval(timestamp, day-time interval) in Spark 4.3 (TimeAdd before); tz of the Call is timeZoneId
     Function(
-        "timestamp_add_interval", _add_interval, accept(lambda types: types[0], is_stamp, t.DAY_TIME), catalyst=("TimestampAddInterval", "TimeAdd"),
+        "timestamp_add_interval",
+        _add_interval,
+        accept(lambda types: types[0], is_stamp, t.DAY_TIME),
+        catalyst=("TimestampAddInterval", "TimeAdd"),
         arity=(2, 2),
     ),
     # TimestampAddYMInterval(timestamp, year-month literal): the literal's months as an int literal
-    Function("timestamp_add_months", _stamp_add_months, _with_months, catalyst=("TimestampAddYMInterval",), arity=(2, 2)),
+    Function(
+        "timestamp_add_months",
+        _stamp_add_months,
+        _with_months,
+        catalyst=("TimestampAddYMInterval",),
+        arity=(2, 2),
+    ),
     # legacyInterval must be false
-    Function("subtract_timestamps", _subtract_stamps, accept(t.DAY_TIME, is_stamp), catalyst=("SubtractTimestamps",), arity=(2, 2)),
+    Function(
+        "subtract_timestamps",
+        _subtract_stamps,
+        accept(t.DAY_TIME, is_stamp),
+        catalyst=("SubtractTimestamps",),
+        arity=(2, 2),
+    ),
     # the importer and frontends pass dtype=timestamp(session zone) to these three
-    Function("timestamp_seconds", _from_units(_SECOND), _TO_STAMP, catalyst=("SecondsToTimestamp",), raises=frozenset(EvalMode)),
-    Function("timestamp_millis", _from_units(1000), _TO_STAMP, catalyst=("MillisToTimestamp",), raises=frozenset(EvalMode)),
+    Function(
+        "timestamp_seconds",
+        _from_units(_SECOND),
+        _TO_STAMP,
+        catalyst=("SecondsToTimestamp",),
+        raises=frozenset(EvalMode),
+    ),
+    Function(
+        "timestamp_millis",
+        _from_units(1000),
+        _TO_STAMP,
+        catalyst=("MillisToTimestamp",),
+        raises=frozenset(EvalMode),
+    ),
     Function("timestamp_micros", _from_units(1), _TO_STAMP, catalyst=("MicrosToTimestamp",)),
     Function("unix_seconds", _to_units(_SECOND), _SINCE, catalyst=("UnixSeconds",), coerce=coerce_stamp),
     Function("unix_millis", _to_units(1000), _SINCE, catalyst=("UnixMillis",), coerce=coerce_stamp),
     Function("unix_micros", _to_units(1), _SINCE, catalyst=("UnixMicros",), coerce=coerce_stamp),
     Function("unix_date", _unix_date, accept(t.INT, t.DATE), catalyst=("UnixDate",), coerce=cast_to(t.DATE)),
-    Function("date_from_unix_date", _from_unix_date, accept(t.DATE, t.INT), catalyst=("DateFromUnixDate",), coerce=cast_to(t.INT)),
-)  # fmt: skip
+    Function(
+        "date_from_unix_date",
+        _from_unix_date,
+        accept(t.DATE, t.INT),
+        catalyst=("DateFromUnixDate",),
+        coerce=cast_to(t.INT),
+    ),
+)

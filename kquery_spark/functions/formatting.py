@@ -49,10 +49,15 @@ def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
         raise Unsupported("Dates outside the years 1 to 9999 are not formatted by the engine.")
     second = micros // 1_000_000
     fields = {
-        "yyyy": year, "MM": month, "dd": day,
-        "HH": second // 3600, "mm": second // 60 % 60, "ss": second % 60,
-        "SSS": micros % 1_000_000 // 1000, "SSSSSS": micros % 1_000_000,
-    }  # fmt: skip
+        "yyyy": year,
+        "MM": month,
+        "dd": day,
+        "HH": second // 3600,
+        "mm": second // 60 % 60,
+        "ss": second % 60,
+        "SSS": micros % 1_000_000 // 1000,
+        "SSSSSS": micros % 1_000_000,
+    }
     columns = [p if isinstance(p, bytes) else civil.digits(fields[p], _WIDTHS[p]) for p in _pieces(pattern)]
     return civil.fixed_text(columns, len(wall), mask)
 

@@ -262,16 +262,42 @@ _BYTES = cast_to(t.BINARY)
 
 register(
     # Catalyst carries a seed: 42 for the SQL functions; any other is declined
-    Function("hash", _hash(_Murmur3), _flat(t.INT), catalyst=("Murmur3Hash",), arity=(1, None), nullable="never", encoded=True),
     Function(
-        "xxhash64", _hash(_XxHash64), _flat(t.LONG), catalyst=("XxHash64",), arity=(1, None), nullable="never", encoded=True
+        "hash",
+        _hash(_Murmur3),
+        _flat(t.INT),
+        catalyst=("Murmur3Hash",),
+        arity=(1, None),
+        nullable="never",
+        encoded=True,
+    ),
+    Function(
+        "xxhash64",
+        _hash(_XxHash64),
+        _flat(t.LONG),
+        catalyst=("XxHash64",),
+        arity=(1, None),
+        nullable="never",
+        encoded=True,
     ),
     # the children are binary: a string argument arrives below a cast
     Function("md5", _digest("md5"), accept(t.STRING, t.BINARY), catalyst=("Md5",), coerce=_BYTES),
-    Function("sha1", _digest("sha1"), accept(t.STRING, t.BINARY), catalyst=("Sha1",), coerce=_BYTES, aliases=("sha",)),
     Function(
-        "sha2", _sha2, accept(t.STRING, t.BINARY, t.INT), catalyst=("Sha2",), arity=(2, 2), nullable="always",
+        "sha1",
+        _digest("sha1"),
+        accept(t.STRING, t.BINARY),
+        catalyst=("Sha1",),
+        coerce=_BYTES,
+        aliases=("sha",),
+    ),
+    Function(
+        "sha2",
+        _sha2,
+        accept(t.STRING, t.BINARY, t.INT),
+        catalyst=("Sha2",),
+        arity=(2, 2),
+        nullable="always",
         coerce=cast_to(t.BINARY, t.INT),
     ),
     Function("crc32", _crc32, accept(t.LONG, t.BINARY), catalyst=("Crc32",), coerce=_BYTES),
-)  # fmt: skip
+)

@@ -228,17 +228,59 @@ def _zero_based(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 register(
     # GetStructField(child, ordinal): the ordinal as an int literal
-    Function("get_struct_field", _get_field, _derived, catalyst=("GetStructField",), arity=(2, 2), nullable="always", result_of=_field_type),
-    Function("named_struct", _named_struct, _derived, catalyst=("CreateNamedStruct",), arity=(2, None), nullable="never", result_of=_struct_type),
+    Function(
+        "get_struct_field",
+        _get_field,
+        _derived,
+        catalyst=("GetStructField",),
+        arity=(2, 2),
+        nullable="always",
+        result_of=_field_type,
+    ),
+    Function(
+        "named_struct",
+        _named_struct,
+        _derived,
+        catalyst=("CreateNamedStruct",),
+        arity=(2, None),
+        nullable="never",
+        result_of=_struct_type,
+    ),
     # failOnError true: ANSI mode; false (also GET): TRY mode
-    Function("get_array_item", _get_item, _element_type, catalyst=("GetArrayItem",), arity=(2, 2), nullable="always", raises=ANSI_RAISES, coerce=_zero_based),
-    Function("get_map_value", _map_value, _value_type, catalyst=("GetMapValue",), arity=(2, 2), nullable="always"),
+    Function(
+        "get_array_item",
+        _get_item,
+        _element_type,
+        catalyst=("GetArrayItem",),
+        arity=(2, 2),
+        nullable="always",
+        raises=ANSI_RAISES,
+        coerce=_zero_based,
+    ),
+    Function(
+        "get_map_value", _map_value, _value_type, catalyst=("GetMapValue",), arity=(2, 2), nullable="always"
+    ),
     # failOnError as above; an index of zero raises in every mode
-    Function("element_at", _element_at, _element_at_type, catalyst=("ElementAt",), arity=(2, 2), nullable="always", raises=frozenset(EvalMode)),
+    Function(
+        "element_at",
+        _element_at,
+        _element_at_type,
+        catalyst=("ElementAt",),
+        arity=(2, 2),
+        nullable="always",
+        raises=frozenset(EvalMode),
+    ),
     # legacySizeOfNull must be false (it is under ANSI): a NULL has size NULL
     Function("size", _size, _size_type, catalyst=("Size",), aliases=("cardinality", "array_size")),
-    Function("array_contains", _array_contains, _contains_type, catalyst=("ArrayContains",), arity=(2, 2), nullable="always"),
+    Function(
+        "array_contains",
+        _array_contains,
+        _contains_type,
+        catalyst=("ArrayContains",),
+        arity=(2, 2),
+        nullable="always",
+    ),
     Function("array", _array, _array_type, catalyst=("CreateArray",), arity=(1, None), nullable="never"),
     Function("map_keys", _map_part(True), _part_type(True), catalyst=("MapKeys",)),
     Function("map_values", _map_part(False), _part_type(False), catalyst=("MapValues",)),
-)  # fmt: skip
+)

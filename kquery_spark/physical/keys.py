@@ -167,10 +167,11 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         seen = np.zeros(codes.cardinality, np.bool_)
         seen[codes.values] = True
         count = int(np.count_nonzero(seen))
-        if count == codes.cardinality:
-            ids = codes.values
-        else:
-            ids = (np.cumsum(seen, dtype=np.int64) - 1)[codes.values]
+        ids = (
+            codes.values
+            if count == codes.cardinality
+            else (np.cumsum(seen, dtype=np.int64) - 1)[codes.values]
+        )
     else:
         dense = compress(codes)
         ids, count = dense.values, dense.cardinality

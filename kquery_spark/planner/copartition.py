@@ -1,7 +1,8 @@
 """Inputs clustered on a join key: pairing their row groups by key range, so that no row needs to move.
 
 Files are often written in key order (orders and their lines by order key). Then the footers' minima and maxima tell which
-row groups can meet in a join. One set of key ranges is chosen for a query; each task reads, of every clustered input, the row
+row groups can meet in a join. One set of key ranges is chosen for a query; each task reads, of every
+clustered input, the row
 groups that overlap its range, and of those on the edge only the rows inside it. Joins and groupings on the key are local.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr
@@ -122,7 +124,7 @@ def _clustered(scan: Scan, column: str) -> _Clustered | None:
 
 
 def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges | None:
-    """Boundaries from the largest input, as many as sizes ask for and row groups allow; inputs they do not fit are left out."""
+    """Boundaries from the largest input, as many as sizes ask for and row groups allow; what they do not fit is left out."""
     largest = max(members, key=lambda m: m.nbytes)
     count = config.parallelism * math.ceil(size / (config.split_bytes * config.parallelism))
     best: Ranges | None = None
@@ -163,7 +165,7 @@ def _boundaries(member: _Clustered, count: int) -> list[int]:
 def _shares(member: _Clustered, bounds: Sequence[int]) -> Iterator[tuple[Split, ...]]:
     """Per range, the splits that overlap it; those that stick out are told which rows to keep."""
     edges: list[int | None] = [None, *bounds, None]
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         part = []
         for first, last, split in member.splits:
             if (high is not None and first >= high) or (low is not None and last < low):

@@ -147,7 +147,7 @@ class _Planner:
         done = ProjectionExec(child.plan, plan.exprs)
         if child.spread is not Spread.HASHED:
             return Placed(done, child.spread)
-        renamed = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
+        renamed: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
         if all(k in renamed for k in child.keys):
             return Placed(done, Spread.HASHED, tuple(renamed[k] for k in child.keys), child.count)
         return Placed(done, Spread.SPLIT)
@@ -221,8 +221,9 @@ class _Planner:
                 _Planner(self._config, self._estimator, True, None, self._scan_ids).place(built).plan
             )
             placed = self.place(probe)
-            pair = (inner, placed.plan) if build is BuildSide.LEFT else (placed.plan, inner)
-            return placed.over(self._join_exec(plan, *pair, build))
+            sides: tuple[PhysicalPlan, PhysicalPlan] = (inner, placed.plan)
+            left_side, right_side = sides if build is BuildSide.LEFT else sides[::-1]
+            return placed.over(self._join_exec(plan, left_side, right_side, build))
         left, right = self.place(plan.left), self.place(plan.right)
         if not plan.keys or plan.null_aware:
             left, right = self._exchange(left, _SINGLE), self._exchange(right, _SINGLE)

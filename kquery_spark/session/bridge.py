@@ -24,7 +24,7 @@ class Bridge:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
-        self.gateway = spark.sparkContext._gateway
+        self.gateway: Any = spark.sparkContext._gateway
         self._parallelism = spark.sparkContext.defaultParallelism
         _use_this_python(spark)
 
@@ -119,7 +119,7 @@ def _use_this_python(spark: SparkSession) -> None:
     """
     context = spark.sparkContext
     chosen = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if not chosen and context.master.startswith("local"):
+    if not chosen and str(context.master).startswith("local"):
         context.pythonExec = sys.executable
 
 

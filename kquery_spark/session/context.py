@@ -134,7 +134,7 @@ class ExecutionContext:
             return schema
         node = parse_type(f"struct<{schema}>")
         assert isinstance(node, StructType)
-        return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts)) for f in node.fields])
+        return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
 
     def _executor(self, text: str) -> _Executor:
         return _Executor(_Catalog(self._tables, self._facts), self._facts, self._config, self._spark, text)

@@ -20,9 +20,9 @@ from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import LogicalPlan, Projection, Sort
 from kquery_spark.optimizer import Step, optimize_steps
+from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
-from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.session.bridge import Bridge, bridge, check_frame
 from kquery_spark.stages import StageGraph, build_stages
 

@@ -1,4 +1,4 @@
-"""Batches as bytes: Arrow IPC of the physical forms, so that narrow decimals and dictionaries cross a shuffle as they are."""
+"""Batches as bytes: Arrow IPC of the physical forms, so that narrow decimals and dictionaries cross as they are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators import Partitioning
 from kquery_spark.physical.hashing import partition_ids
+from kquery_spark.physical.operators import Partitioning
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import decode
 

@@ -39,7 +39,7 @@ class Vector:
     @property
     def is_narrow(self) -> bool:
         """Whether this is a decimal held as unscaled int64."""
-        return pa.types.is_decimal(self.dtype) and pa.types.is_int64(self.data.type)
+        return bool(pa.types.is_decimal(self.dtype) and pa.types.is_int64(self.data.type))
 
     @property
     def is_dictionary(self) -> bool:

@@ -125,7 +125,7 @@ def _sorted(columns: list[np.ndarray]) -> list[np.ndarray]:
 def _magnitude(column: np.ndarray) -> int:
     finite = np.abs(column[np.isfinite(column)])
     largest = float(finite.max(initial=0.0))
-    return 0 if largest == 0 else int(math.floor(math.log10(largest)))
+    return 0 if largest == 0 else math.floor(math.log10(largest))
 
 
 def _sort_text(value: Any) -> str:
@@ -137,10 +137,11 @@ def _sort_text(value: Any) -> str:
 def _first_difference(left: np.ndarray, right: np.ndarray) -> int | None:
     if left.dtype == object or right.dtype == object:
         return next((i for i, (a, b) in enumerate(zip(left, right, strict=True)) if not _same(a, b)), None)
-    if left.dtype.kind == "f":
-        equal = np.isclose(left, right, rtol=TOLERANCE, atol=0, equal_nan=True)
-    else:
-        equal = left == right
+    equal = (
+        np.isclose(left, right, rtol=TOLERANCE, atol=0, equal_nan=True)
+        if left.dtype.kind == "f"
+        else left == right
+    )
     return None if equal.all() else int(np.argmin(equal))
 
 

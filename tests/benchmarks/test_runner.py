@@ -50,7 +50,7 @@ def measured(tmp_path, spark, engine, sql="SELECT a FROM t", runs=3):
 def test_engines_take_turns_and_the_first_changes_every_round(tmp_path):
     turns = []
     found = measured(tmp_path, Pretend("spark", A, turns=turns), Pretend("kquery", A, turns=turns))
-    assert turns == "spark kquery spark kquery kquery spark spark kquery".split()
+    assert turns == ["spark", "kquery", "spark", "kquery", "kquery", "spark", "spark", "kquery"]
     one = found["kquery"]
     assert (one.status, one.cold_seconds, one.warm_seconds, one.median) == ("ok", 0.5, (0.5,) * 3, 0.5)
     assert (one.planning, one.shuffle_bytes, one.rows) == (0.1, 7, 3)

@@ -48,9 +48,7 @@ _FLOATS = (
 )  # fmt: skip
 DOUBLES = Arg(
     t.DOUBLE,
-    (*_FLOATS, math.nan, math.inf, -math.inf, 1.7976931348623157e308, -1.7976931348623157e308, 4.9e-324, 2.2250738585072014e-308)
-    + tuple(_RNG.uniform(-1000, 1000) for _ in range(20))
-    + tuple(round(_RNG.uniform(-1000, 1000), 2) for _ in range(20)),
+    (*_FLOATS, math.nan, math.inf, -math.inf, 1.7976931348623157e+308, -1.7976931348623157e+308, 5e-324, 2.2250738585072014e-308, *tuple(_RNG.uniform(-1000, 1000) for _ in range(20)), *tuple(round(_RNG.uniform(-1000, 1000), 2) for _ in range(20))),
 )  # fmt: skip
 # Java 17 and 21 print different digits for these, so the engine refuses to turn them into text or decimals
 JVM_DEPENDENT = (1e23, 9.223372036854775e18, 9.223372036854776e18, -9.223372036854776e18)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import AggregateCall, Call, Literal, Named
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan

@@ -7,9 +7,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from kquery_spark.expr import Column
-from kquery_spark.physical.operators import Partitioning
 from kquery_spark.physical.hashing import hash_vector, partition_ids
+from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.payload import decode_payload, encode, partitioned
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector

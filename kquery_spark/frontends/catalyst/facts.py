@@ -199,10 +199,11 @@ class FactFetcher:
         index = self._index(prefix)
         self._check(node, prefix, index)
         position = node.path[len(prefix)]
-        if len(node.path) % 2:
-            found = index.nodes.apply(position)
-        else:
-            found = index.expressions.apply(position).apply(node.path[-1])
+        found = (
+            index.nodes.apply(position)
+            if len(node.path) % 2
+            else index.expressions.apply(position).apply(node.path[-1])
+        )
         if found.getClass().getName() != node.qualified:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         return found

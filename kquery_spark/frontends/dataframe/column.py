@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -124,22 +124,22 @@ class Column:
         """Convert, NULL where the value does not fit."""
         return Column(ast.Cast(self.node, parse_type(dtype), is_try=True))
 
-    def eqNullSafe(self, other: object) -> Column:  # noqa: N802 - PySpark's name
+    def eqNullSafe(self, other: object) -> Column:
         """Equality in which NULL equals NULL."""
         return self._binary("<=>", other)
 
-    def isNull(self) -> Column:  # noqa: N802
+    def isNull(self) -> Column:
         """Whether the value is NULL."""
         return Column(ast.IsNull(self.node))
 
-    def isNotNull(self) -> Column:  # noqa: N802
+    def isNotNull(self) -> Column:
         """Whether the value is not NULL."""
         return Column(ast.IsNull(self.node, negated=True))
 
     def isin(self, *values: object) -> Column:
         """Whether the value is one of several, given one by one or as one list."""
         items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
-        return Column(ast.InList(self.node, tuple(lit(v).node for v in items)))  # type: ignore[attr-defined]
+        return Column(ast.InList(self.node, tuple(lit(v).node for v in items)))
 
     def between(self, low: object, high: object) -> Column:
         """``low <= value AND value <= high``."""
@@ -173,11 +173,11 @@ class Column:
         """Part of the string, counted from 1."""
         return call("substring", self, start, length)
 
-    def getField(self, name: str) -> Column:  # noqa: N802
+    def getField(self, name: str) -> Column:
         """A field of a struct."""
         return Column(ast.Field(self.node, name))
 
-    def getItem(self, key: object) -> Column:  # noqa: N802
+    def getItem(self, key: object) -> Column:
         """An element of an array or a value of a map."""
         return self[key]
 
@@ -238,21 +238,21 @@ class SortOrder:
 class WindowBuilder:
     """A window being described; each method gives a new one."""
 
-    spec: ast.WindowSpec = ast.WindowSpec()
+    spec: ast.WindowSpec = field(default_factory=ast.WindowSpec)
 
-    def partitionBy(self, *columns: Column | str) -> WindowBuilder:  # noqa: N802
+    def partitionBy(self, *columns: Column | str) -> WindowBuilder:
         """Rows with equal values form a partition."""
         return WindowBuilder(replace(self.spec, partition_by=tuple(to_column(c).node for c in columns)))
 
-    def orderBy(self, *keys: Column | SortOrder | str) -> WindowBuilder:  # noqa: N802
+    def orderBy(self, *keys: Column | SortOrder | str) -> WindowBuilder:
         """The order inside a partition."""
         return WindowBuilder(replace(self.spec, order_by=sort_items(keys)))
 
-    def rowsBetween(self, start: int, end: int) -> WindowBuilder:  # noqa: N802
+    def rowsBetween(self, start: int, end: int) -> WindowBuilder:
         """A frame of rows counted from the current one."""
         return self._frame("ROWS", start, end)
 
-    def rangeBetween(self, start: int, end: int) -> WindowBuilder:  # noqa: N802
+    def rangeBetween(self, start: int, end: int) -> WindowBuilder:
         """A frame of values counted from the current row's."""
         return self._frame("RANGE", start, end)
 
@@ -269,12 +269,12 @@ class Window:
     currentRow = 0
 
     @staticmethod
-    def partitionBy(*columns: Column | str) -> WindowBuilder:  # noqa: N802
+    def partitionBy(*columns: Column | str) -> WindowBuilder:
         """A window of partitions."""
         return WindowBuilder().partitionBy(*columns)
 
     @staticmethod
-    def orderBy(*keys: Column | SortOrder | str) -> WindowBuilder:  # noqa: N802
+    def orderBy(*keys: Column | SortOrder | str) -> WindowBuilder:
         """A window of all rows in an order."""
         return WindowBuilder().orderBy(*keys)
 

@@ -104,7 +104,7 @@ class _Builder:
         plain = self.query.limit is None and self.query.offset is None
         return self._with(replace(self.query if plain else self._nested(), order_by=items))
 
-    orderBy = sort  # noqa: N815 - PySpark's name
+    orderBy = sort
 
     def distinct(self) -> Self:
         """Each different row once."""
@@ -117,7 +117,7 @@ class _Builder:
         core = self._core()
         return self._with(q.Query(replace(core, items=tuple(to_column(c).node for c in columns))))
 
-    def selectExpr(self, *texts: str) -> Self:  # noqa: N802
+    def selectExpr(self, *texts: str) -> Self:
         """Columns written in SQL."""
         return self.select(*(expr(text) for text in texts))
 
@@ -138,7 +138,7 @@ class _Builder:
             raise PlanError("an aggregation needs a key or an aggregate")
         return self._with(q.Query(replace(self._core(), items=items, group_by=group)))
 
-    def groupBy(self, *keys: Column | str) -> GroupedData[Self]:  # noqa: N802
+    def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
         """Groups of equal keys, to be aggregated with ``agg``."""
         return GroupedData(self, keys)
 
@@ -161,12 +161,16 @@ class _Builder:
         kind = _HOW.get(how.lower().replace("_", ""))
         if kind is None:
             raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
-        condition = on.node if isinstance(on, Column) else None
-        using: tuple[str, ...] = () if on is None or condition is not None else _names(on)
+        condition: ast.Expression | None = None
+        using: tuple[str, ...] = ()
+        if isinstance(on, Column):
+            condition = on.node
+        elif on is not None:
+            using = (on,) if isinstance(on, str) else tuple(on)
         joined = rel.Join(self._relation(), other._relation(), kind, condition, using)
         return self._with(_select((ast.Star(),), joined))
 
-    def crossJoin(self, other: Self) -> Self:  # noqa: N802
+    def crossJoin(self, other: Self) -> Self:
         """Every row with every row."""
         return self.join(other, how="cross")
 
@@ -174,13 +178,13 @@ class _Builder:
         """All rows of both, columns by position."""
         return self._set("UNION", other, True)
 
-    unionAll = union  # noqa: N815
+    unionAll = union
 
     def intersect(self, other: Self) -> Self:
         """Rows in both, each once."""
         return self._set("INTERSECT", other, False)
 
-    def intersectAll(self, other: Self) -> Self:  # noqa: N802
+    def intersectAll(self, other: Self) -> Self:
         """Rows in both, as often as in both."""
         return self._set("INTERSECT", other, True)
 
@@ -188,7 +192,7 @@ class _Builder:
         """Rows not in the other, each once."""
         return self._set("EXCEPT", other, False)
 
-    def exceptAll(self, other: Self) -> Self:  # noqa: N802
+    def exceptAll(self, other: Self) -> Self:
         """Rows more often here than in the other."""
         return self._set("EXCEPT", other, True)
 
@@ -229,10 +233,6 @@ _BARE: dict[str, Any] = {
     "distinct": False,
     "hints": (),
 }
-
-
-def _names(on: str | Sequence[str]) -> tuple[str, ...]:
-    return (on,) if isinstance(on, str) else tuple(on)
 
 
 @dataclass(frozen=True)
@@ -290,19 +290,19 @@ class DataFrame(_Builder):
             raise PlanError(f"no column {name}; the columns are {', '.join(self.columns)}")
         return to_column(name)
 
-    def withColumn(self, name: str, column: Column) -> Self:  # noqa: N802
+    def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
         if name in self.columns:
             return self.select(*(column.alias(name) if n == name else n for n in self.columns))
         return self.select("*", column.alias(name))
 
-    def withColumnRenamed(self, old: str, new: str) -> Self:  # noqa: N802
+    def withColumnRenamed(self, old: str, new: str) -> Self:
         """With a column under another name; unknown names change nothing, as in PySpark."""
         if old not in self.columns:
             return self
         return self.select(*(to_column(n).alias(new) if n == old else n for n in self.columns))
 
-    def unionByName(self, other: Self) -> Self:  # noqa: N802
+    def unionByName(self, other: Self) -> Self:
         """All rows of both, columns by name."""
         return self.union(other.select(*self.columns))
 
@@ -310,13 +310,13 @@ class DataFrame(_Builder):
         """Run and give an Arrow table."""
         return self.executor.to_arrow(self.analyzed)
 
-    toArrow = to_arrow  # noqa: N815
+    toArrow = to_arrow
 
     def to_pandas(self) -> Any:
         """Run and give a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
-    toPandas = to_pandas  # noqa: N815
+    toPandas = to_pandas
 
     def collect(self) -> list[dict[str, Any]]:
         """Run and give one dict a row."""

@@ -97,8 +97,14 @@ def _string_int(vector: Vector, context: CallContext) -> Data:
 _FLOAT = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
 _SPECIAL = {
-    "inf": np.inf, "+inf": np.inf, "infinity": np.inf, "+infinity": np.inf, "-inf": -np.inf, "-infinity": -np.inf, "nan": np.nan,
-}  # fmt: skip
+    "inf": np.inf,
+    "+inf": np.inf,
+    "infinity": np.inf,
+    "+infinity": np.inf,
+    "-inf": -np.inf,
+    "-infinity": -np.inf,
+    "nan": np.nan,
+}
 
 
 @cast_rule("string", "fractional")

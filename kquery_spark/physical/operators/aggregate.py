@@ -126,7 +126,8 @@ class AggregateExec(PhysicalPlan):
         """See PhysicalPlan."""
         keys = ", ".join(map(str, self.keys))
         order = ", in order" if self.in_order else ""
-        return f"AggregateExec: {self.phase}{order}, groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
+        calls = ", ".join(map(str, self.aggregates))
+        return f"AggregateExec: {self.phase}{order}, groupExpr=[{keys}], aggregateExpr=[{calls}]"
 
 
 def _coalesced(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:

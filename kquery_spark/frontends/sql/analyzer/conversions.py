@@ -87,8 +87,12 @@ def _literal_digits(args: Sequence[Expr]) -> list[Expr]:
 
 
 def _digits(expr: Expr, other: Expr) -> Expr:
-    if isinstance(expr, Literal) and expr.value is not None and t.is_integral(expr.dtype):
-        if t.is_decimal(other.dtype):
-            from_value = t.decimal(max(1, len(str(abs(expr.value)))), 0)
-            return Cast(expr, from_value)
+    if (
+        isinstance(expr, Literal)
+        and expr.value is not None
+        and t.is_integral(expr.dtype)
+        and t.is_decimal(other.dtype)
+    ):
+        from_value = t.decimal(max(1, len(str(abs(expr.value)))), 0)
+        return Cast(expr, from_value)
     return expr

@@ -147,10 +147,7 @@ class _Writer:
             escape = "" if node.escape in (None, "\\") else f" ESCAPE '{node.escape}'"
             inner = f"{operand} LIKE {pattern}{escape}"
             return self._negated(inner, node.negated)
-        if node.kind == "ILIKE":
-            inner = f"ilike({operand}, {pattern})"
-        else:
-            inner = f"RLIKE({operand}, {pattern})"
+        inner = f"ilike({operand}, {pattern})" if node.kind == "ILIKE" else f"RLIKE({operand}, {pattern})"
         return self._negated(inner, node.negated)
 
     def _case(self, node: ast.Case) -> str:
