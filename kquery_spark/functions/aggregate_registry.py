@@ -19,7 +19,8 @@ class AggregateFunction:
     """One aggregate function.
 
     nullable: whether the result can be NULL (count's cannot). ordered: its result depends on row order.
-    duplicate_free: DISTINCT changes nothing (min, max). always_distinct: it means DISTINCT without saying so. accumulator: its name in ``physical/aggregates``.
+    duplicate_free: DISTINCT changes nothing (min, max). always_distinct: it means DISTINCT without saying so.
+    accumulator: its name in ``physical/aggregates``.
     """
 
     name: str

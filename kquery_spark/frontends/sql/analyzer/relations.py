@@ -240,7 +240,7 @@ class RelationAnalyzer:
             for constant, written in zip(constants, node.rows, strict=True):
                 if constant is None:
                     self._queries.fail(
-                        "[INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE] a value of VALUES must be constant",
+                        "[INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE] VALUES takes constants",
                         written[i],
                     )
             dtype = typed[0].dtype
