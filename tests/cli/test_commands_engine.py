@@ -1,0 +1,57 @@
+"""The console script's commands on the engine, over the session of the tests."""
+
+import re
+
+import pytest
+
+from kquery_spark.cli import commands
+from kquery_spark.cli.failures import run
+
+QUERY = "SELECT n_regionkey, count(*) AS nations FROM nation GROUP BY n_regionkey ORDER BY n_regionkey"
+
+
+@pytest.fixture
+def shell(spark, tpch_dir, monkeypatch, capfd):
+    """``shell("sql", ...)`` -> code, out, err, with ``nation`` as a table."""
+    monkeypatch.setattr(commands, "own_session", lambda name, log_level: spark)
+
+    def call(command, *arguments):
+        everything = [
+            command,
+            QUERY,
+            "--table",
+            f"nation={tpch_dir / 'nation.parquet'}",
+            *map(str, arguments),
+        ]
+        capfd.readouterr()
+        code = run("kquery-spark", lambda: commands.cli(everything, standalone_mode=False))
+        return code, *capfd.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize("engine", ["spark", "kquery", "both", "local"])
+def test_sql_shows_the_same_rows_on_every_engine(shell, engine):
+    code, out, err = shell("sql", "--engine", engine)
+    assert code == 0, err
+    # five regions of five nations each, however the table is drawn
+    assert re.findall(r"\b(\d)\s*[|│ ]\s*5\b", out) == ["0", "1", "2", "3", "4"]
+
+
+def test_sql_writes(shell, tmp_path, spark):
+    code, out, _ = shell("sql", "--output", tmp_path / "r.csv")
+    assert (code, out) == (0, f"wrote {tmp_path / 'r.csv'}, engine kquery\n")
+    assert spark.read.csv(str(tmp_path / "r.csv"), header=True).count() == 5
+
+
+def test_explain_shows_the_stages(shell):
+    code, out, err = shell("explain")
+    assert code == 0, err
+    assert "nation" in out
+    assert re.search("stage", out, re.IGNORECASE)
+
+
+def test_verify_says_ok(shell):
+    code, out, err = shell("verify")
+    assert code == 0, err
+    assert out.strip()
