@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -130,6 +131,36 @@ def demo(arguments: tuple[str, ...]) -> None:
 def bench(arguments: tuple[str, ...]) -> None:
     """Benchmarks: run a suite, compare two runs in percent, plot (needs a checkout)."""
     _from_checkout("bench").main(list(arguments))
+
+
+@cli.command()
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="For how long; 60 when nothing is said."
+)
+@click.option("--cases", type=click.IntRange(min=1), help="How many queries at most.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for a test file each."
+)
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+def fuzz(seconds: float | None, cases: int | None, seed: int, output: Path | None, log_level: str) -> None:
+    """Run random queries on random tables in both engines; a difference becomes a small test, exit code 7."""
+    from kquery_spark.fuzz.report import Mismatch
+    from kquery_spark.fuzz.run import fuzz as run_cases
+
+    def found(mismatch: Mismatch) -> None:
+        click.echo(str(mismatch))
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            (output / f"test_fuzz_{mismatch.seed}_{mismatch.number}.py").write_text(str(mismatch))
+
+    seconds = 60.0 if seconds is None and cases is None else seconds
+    summary = run_cases(own_session("kquery-spark fuzz", log_level), seed, seconds, cases, found)
+    click.echo(str(summary))
+    if summary.mismatches:
+        raise Failure(
+            Exit.DIFFERENT_ANSWERS, f"{len(summary.mismatches)} differences between Spark and the engine"
+        )
 
 
 def _from_checkout(name: str) -> Any:

@@ -1,0 +1,74 @@
+"""Shrinking a case that differs: fewer clauses, smaller expressions, fewer rows, default settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from kquery_spark.fuzz.generate import Case
+from kquery_spark.fuzz.tables import FuzzTable
+
+
+def shrink(case: Case, still_fails: Callable[[Case], bool], attempts: int = 150) -> Case:
+    """The smallest case found, by taking the first smaller one that still fails until none does.
+
+    ``still_fails`` must say False for a case that has become invalid or fails in another way.
+    At most ``attempts`` are tried, since each runs two engines.
+    """
+    left = attempts
+    steps: tuple[Callable[[Case], Iterator[Case]], ...] = (_queries, _settings, _tables)
+    progress = True
+    while progress and left > 0:
+        progress = False
+        for step in steps:
+            found = True
+            while found and left > 0:
+                found = False
+                for smaller in step(case):
+                    left -= 1
+                    if still_fails(smaller):
+                        case, found, progress = smaller, True, True
+                        break
+                    if left <= 0:
+                        break
+    return case
+
+
+def _queries(case: Case) -> Iterator[Case]:
+    seen = {case.query.sql()}
+    for query in case.query.smaller():
+        sql = query.sql()
+        if sql not in seen and len(sql) <= len(case.query.sql()):
+            seen.add(sql)
+            yield replace(case, query=query)
+
+
+def _settings(case: Case) -> Iterator[Case]:
+    for key in case.settings:
+        yield replace(case, settings={k: v for k, v in case.settings.items() if k != key})
+
+
+def _tables(case: Case) -> Iterator[Case]:
+    sql = case.query.sql()
+    for index, table in enumerate(case.tables):
+        for less in _less(table, sql):
+            yield replace(case, tables=(*case.tables[:index], less, *case.tables[index + 1 :]))
+    unused = tuple(table for table in case.tables if table.name in sql)
+    if len(unused) < len(case.tables):
+        yield replace(case, tables=unused)
+
+
+def _less(table: FuzzTable, sql: str) -> Iterator[FuzzTable]:
+    data = table.data
+    used = [name for name in data.column_names if name in sql] or data.column_names[:1]
+    if len(used) < data.num_columns:
+        yield replace(table, data=data.select(used))
+    if table.pieces > 1:
+        yield replace(table, pieces=1)
+    rows, size = data.num_rows, data.num_rows // 2
+    while size >= 1:
+        for start in range(0, rows, size):
+            kept = [row for row in range(rows) if not start <= row < start + size]
+            yield replace(table, data=data.take(kept))
+        # row by row only when few are left: every attempt runs two engines
+        size = size // 2 if rows <= 12 or size > rows // 4 else 0

@@ -1,0 +1,105 @@
+"""Random tables: every type, NULL, NaN, extremes, few and many distinct values, no rows at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.types import names as t
+
+
+@dataclass(frozen=True)
+class FuzzTable:
+    """A table by name. ``pieces``: how many files it is cut into, so that it has several splits."""
+
+    name: str
+    data: pa.Table
+    pieces: int = 1
+
+    def columns(self) -> list[tuple[str, str]]:
+        """Name and kind of every column, as expressions know kinds."""
+        return [(field.name, kind_of(field.type)) for field in self.data.schema]
+
+
+# Doubles are multiples of 1/4 and not large, so that sums are exact in whatever order they are taken.
+_TEXTS = ("", "a", "A", "ab", "abc", " a ", "zz", "é", "ß", "日本", "10", "-3", "2.5", "%", "a_b", "x" * 40)
+_POOLS: dict[pa.DataType, Sequence[Any]] = {
+    pa.bool_(): (True, False),
+    pa.int8(): (0, 1, -1, 127, -128, 5),
+    pa.int16(): (0, 1, -1, 32767, -32768, 300),
+    pa.int32(): (0, 1, -1, 2, 3, 7, 100, 2**31 - 1, -(2**31)),
+    pa.int64(): (0, 1, -1, 2, 5, 10**12, 2**63 - 1, -(2**63)),
+    pa.float32(): (0.0, -0.0, 1.0, -1.5, 0.25, float("nan"), float("inf"), float("-inf"), 4096.5),
+    pa.float64(): (0.0, -0.0, 1.0, -1.5, 0.25, float("nan"), float("inf"), float("-inf"), 1e9 + 0.25),
+    pa.decimal128(9, 2): ("0.00", "1.00", "-1.25", "9999999.99", "-9999999.99", "0.01"),
+    pa.decimal128(20, 4): ("0.0000", "1.5000", "-2.2500", "9999999999999999.9999", "0.0001"),
+    pa.string(): _TEXTS,
+    pa.date32(): (
+        date(1970, 1, 1),
+        date(2000, 2, 29),
+        date(1969, 12, 31),
+        date(2024, 12, 31),
+        date(1600, 1, 1),
+    ),
+    pa.timestamp("us", "UTC"): (
+        datetime(1970, 1, 1, tzinfo=UTC),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=UTC),
+        datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC),
+    ),
+}
+TYPES = tuple(_POOLS)
+
+
+def kind_of(arrow: pa.DataType) -> str:
+    """The word expressions have for a type: its name in Spark, without a decimal's digits."""
+    return t.spark_name(arrow).partition("(")[0]
+
+
+def random_table(rng: Random, name: str, prefix: str) -> FuzzTable:
+    """A table of 1 to 8 columns named ``<prefix>0 ...``; one in ten has no rows."""
+    rows = 0 if rng.random() < 0.1 else rng.choice((1, 3, 20, 60, 200))
+    types = rng.sample(TYPES, rng.randint(2, 8))
+    # a key column that tables share, so that joins find partners
+    types = [pa.int32(), *types]
+    columns = [_column(rng, kind, rows) for kind in types]
+    names = [f"{prefix}{index}" for index in range(len(types))]
+    return FuzzTable(name, pa.table(columns, names=names), rng.choice((1, 1, 3)) if rows else 1)
+
+
+def _column(rng: Random, kind: pa.DataType, rows: int) -> pa.Array:
+    pool = list(_POOLS[kind])
+    style = rng.random()
+    if style < 0.2:
+        pool = [rng.choice(pool)]
+    elif style < 0.5:
+        pool = pool[: rng.randint(1, len(pool))]
+    elif style < 0.8:
+        pool += [_random_value(rng, kind) for _ in range(rows)]
+    nulls = rng.choice((0.0, 0.0, 0.1, 0.5, 1.0 if rng.random() < 0.2 else 0.3))
+    values = [None if rng.random() < nulls else rng.choice(pool) for _ in range(rows)]
+    if pa.types.is_decimal(kind):
+        values = [None if value is None else Decimal(value) for value in values]
+    return pa.array(values, kind)
+
+
+def _random_value(rng: Random, kind: pa.DataType) -> Any:
+    if pa.types.is_boolean(kind):
+        return rng.random() < 0.5
+    if pa.types.is_integer(kind):
+        return rng.randint(-100, 100)
+    if pa.types.is_floating(kind):
+        return rng.randint(-4000, 4000) / 4
+    if pa.types.is_decimal(kind):
+        return str(Decimal(rng.randint(-10000, 10000)).scaleb(-kind.scale))
+    if kind == pa.string():
+        return "".join(rng.choice("abcAB 12é") for _ in range(rng.randint(0, 6)))
+    if kind == pa.date32():
+        return date.fromordinal(rng.randint(date(1990, 1, 1).toordinal(), date(2030, 1, 1).toordinal()))
+    return datetime.fromtimestamp(rng.randint(0, 2_000_000_000), UTC)
