@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -49,18 +50,18 @@ def _settings(case: Case) -> Iterator[Case]:
 
 
 def _tables(case: Case) -> Iterator[Case]:
-    sql = case.query.sql()
+    words = frozenset(re.findall(r"\w+", case.query.sql()))
+    used = tuple(table for table in case.tables if table.name in words)
+    if len(used) < len(case.tables):
+        yield replace(case, tables=used)
     for index, table in enumerate(case.tables):
-        for less in _less(table, sql):
+        for less in _less(table, words):
             yield replace(case, tables=(*case.tables[:index], less, *case.tables[index + 1 :]))
-    unused = tuple(table for table in case.tables if table.name in sql)
-    if len(unused) < len(case.tables):
-        yield replace(case, tables=unused)
 
 
-def _less(table: FuzzTable, sql: str) -> Iterator[FuzzTable]:
+def _less(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
     data = table.data
-    used = [name for name in data.column_names if name in sql] or data.column_names[:1]
+    used = [name for name in data.column_names if name in words] or data.column_names[:1]
     if len(used) < data.num_columns:
         yield replace(table, data=data.select(used))
     if table.pieces > 1:
