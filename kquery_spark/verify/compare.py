@@ -105,32 +105,50 @@ def _hashable(value: Any) -> Any:
 
 
 def _sorted(columns: list[np.ndarray]) -> list[np.ndarray]:
-    """Rows in one canonical order: exact columns decide before floats, which may differ in their last digits."""
-    keys = []
+    """Rows in one canonical order.
+
+    Exact columns decide first, then floats by their leading digits, as the last ones may differ between engines, then
+    whole floats: rows that agree in their leading digits only are still told apart.
+    """
+    exact: list[np.ndarray] = []
+    leading: list[np.ndarray] = []
+    whole: list[np.ndarray] = []
     for column in columns:
+        floats = _as_floats(column)
+        if floats is not None:
+            leading.append(_leading_digits(floats))
+            whole.append(floats)
         if column.dtype == object:
-            texts = np.array([_sort_text(v) for v in column])
-            keys.append(np.unique(texts, return_inverse=True)[1])
-        elif column.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):
-                keys.append(np.round(column, 6 - _magnitude(column)))
-        else:
-            keys.append(column)
-    exact_last = [k for c, k in zip(columns, keys, strict=True) if c.dtype.kind == "f"]
-    exact_last += [k for c, k in zip(columns, keys, strict=True) if c.dtype.kind != "f"]
-    order = np.lexsort(exact_last)
+            # of a column of floats only where it is NULL
+            texts = [
+                _sort_text(None if v is None else "") if floats is not None else _sort_text(v) for v in column
+            ]
+            exact.append(np.unique(np.array(texts), return_inverse=True)[1])
+        elif floats is None:
+            exact.append(column)
+    order = np.lexsort([*whole, *leading, *exact])
     return [c[order] for c in columns]
 
 
-def _magnitude(column: np.ndarray) -> int:
-    finite = np.abs(column[np.isfinite(column)])
-    largest = float(finite.max(initial=0.0))
-    return 0 if largest == 0 else math.floor(math.log10(largest))
+def _as_floats(column: np.ndarray) -> np.ndarray | None:
+    """A column of floats as such, NULL as 0; None for any other column."""
+    if column.dtype.kind == "f":
+        return column
+    if column.dtype != object or not any(isinstance(v, float) for v in column):
+        return None
+    return np.array([v if isinstance(v, float) else 0.0 for v in column])
+
+
+def _leading_digits(values: np.ndarray) -> np.ndarray:
+    """Each value rounded to 7 digits of its own."""
+    finite = np.isfinite(values) & (values != 0)
+    scale = np.ones(len(values))
+    scale[finite] = 10.0 ** (np.floor(np.log10(np.abs(values[finite]))).clip(-290, 290) - 6)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.round(values / scale) * scale)
 
 
 def _sort_text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6e}"
     return "\x00" if value is None else f"{type(value).__name__}{value!r}"
 
 
