@@ -25,7 +25,9 @@ from kquery_spark.optimizer.pruning import comparable, prune
 from kquery_spark.types import names as t
 
 _UNKNOWN_ROWS = 1_000_000.0
-_SELECTIVITY = {"eq": 0.05, "like": 0.1, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95}
+_SELECTIVITY = {"eq": 0.05, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95} | dict.fromkeys(
+    ("like", "contains", "startswith", "endswith", "rlike"), 0.1
+)
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,9 @@ class Estimator:
         divisor = counts[0]
         for count in counts[1:]:
             divisor *= math.sqrt(count)
+        divisor = max(
+            counts[0], min(divisor, left, right)
+        )  # a pair of keys has no more values than a side has rows
         return max(left * right / divisor, 1.0)
 
 

@@ -47,15 +47,15 @@ class _Clustered:
 
 def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
     """The ranges that spare the most bytes a shuffle, or None when no join or grouping key is clustered."""
-    best: tuple[int, list[_Clustered]] | None = None
+    candidates = []
     for members in _key_classes(plan):
         found = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
-        size = sum(c.nbytes for c in found)
-        if found and (best is None or size > best[0]):
-            best = (size, found)
-    if best is None or best[0] <= config.small_bytes:
-        return None
-    return _cut(best[1], best[0], config)
+        candidates.append((sum(c.nbytes for c in found), found))
+    for size, found in sorted(candidates, key=lambda c: -c[0]):
+        ranges = _cut(found, size, config) if size > config.small_bytes else None
+        if ranges is not None:
+            return ranges
+    return None
 
 
 def _key_classes(plan: LogicalPlan) -> list[list[tuple[Scan, str]]]:

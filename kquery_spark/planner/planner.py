@@ -290,7 +290,11 @@ class _Planner:
         if plan.null_aware or plan.kind is JoinKind.EXISTENCE:
             return BuildSide.RIGHT
         if plan.kind is JoinKind.INNER:
-            return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
+            if self._one_task or self._meets(plan):
+                return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
+            # a replicated side is read again by every worker
+            costs = [2 * side.nbytes + side.scanned for side in (left, right)]
+            return BuildSide.LEFT if costs[0] < costs[1] else BuildSide.RIGHT
         natural = BuildSide.LEFT if plan.kind is JoinKind.RIGHT else BuildSide.RIGHT
         small, large = (left, right) if natural is BuildSide.LEFT else (right, left)
         if small.nbytes > 4 * large.nbytes and small.nbytes > self._config.broadcast_bytes:
