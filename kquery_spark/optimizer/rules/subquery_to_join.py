@@ -65,7 +65,7 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     if len(plan.children) != 1:
         raise Unsupported(f"A subquery in the condition of a {type(plan).__name__} is not supported.")
     joined = _Joined(plan.children[0])
-    done = {e: joined.values(e, predicate=False) for e in plan.expressions}
+    done = {e: joined.values(e) for e in plan.expressions}
     # The child has every column of before, so it can take its place before the expressions change.
     widened = plan.with_children([joined.plan])
     return _shaped(widened.map_expressions(lambda e: done[e]), plan)
@@ -94,7 +94,7 @@ def _filter(plan: Filter) -> LogicalPlan:
         ):
             joined.restrict(inner, negated)
         else:
-            after.append(joined.values(term, predicate=True))
+            after.append(joined.values(term))
     result = joined.plan
     above = conjunction(after)
     return _shaped(result if above is None else Filter(result, above), plan)
@@ -105,29 +105,42 @@ class _Joined:
     """A plan that subqueries are joined to, one after the other."""
 
     plan: LogicalPlan
-    made: dict[Expr, Expr] = field(default_factory=dict)
+    made: dict[tuple[Expr, bool], Expr] = field(default_factory=dict)
 
-    def values(self, expr: Expr, predicate: bool) -> Expr:
-        """The expression with columns of the join for its subqueries; ``predicate``: NULL is as good as FALSE."""
+    def values(self, expr: Expr, negated: bool = False) -> Expr:
+        """The expression with columns of the join for its subqueries; ``negated``: inside some NOT.
+
+        Spark's rule for IN that is no condition by itself: a NULL counts as no match, below a NOT of its own as a match.
+        """
         if isinstance(expr, Subquery):
-            children = [self.values(c, False) for c in expr.children]
-            same = expr.with_children(children) if children else expr
-            assert isinstance(same, Subquery)
-            if same not in self.made:
-                self.made[same] = self._value(same, predicate)
-            return self.made[same]
+            return self._replaced(expr, negated, unknown=False)
         if not expr.children:
             return expr
-        keeps = isinstance(expr, Call) and expr.function in ("and", "or")
-        changed = [self.values(c, predicate and keeps) for c in expr.children]
-        return expr.with_children(changed)
+        is_not = isinstance(expr, Call) and expr.function == "not"
+        inner = expr.children[0]
+        if is_not and isinstance(inner, InSubquery):
+            return expr.with_children([self._replaced(inner, False, unknown=True)])
+        return expr.with_children([self.values(c, negated or is_not) for c in expr.children])
 
-    def _value(self, expr: Subquery, predicate: bool) -> Expr:
+    def _replaced(self, expr: Subquery, negated: bool, unknown: bool) -> Expr:
+        children = [self.values(c) for c in expr.children]
+        same = expr.with_children(children) if children else expr
+        assert isinstance(same, Subquery)
+        if (same, unknown) not in self.made:
+            self.made[same, unknown] = self._value(same, negated, unknown)
+        return self.made[same, unknown]
+
+    def _value(self, expr: Subquery, negated: bool, unknown: bool) -> Expr:
         if isinstance(expr, ScalarSubquery):
             return self._scalar(expr)
-        if isinstance(expr, InSubquery) and expr.nullable and not predicate:
-            raise Unsupported("IN (SELECT ...) that can be NULL is supported only as a condition of WHERE.")
-        inner, condition = self._pulled(expr)
+        open_ended = isinstance(expr, InSubquery) and expr.nullable
+        if open_ended and negated:
+            raise Unsupported("IN (SELECT ...) that can be NULL inside a larger NOT is not supported.")
+        if open_ended and unknown:
+            assert isinstance(expr, InSubquery)
+            inner, condition = self._not_false(expr)
+        else:
+            inner, condition = self._pulled(expr)
         name = _fresh("exists", [*self.plan.schema.names, *inner.schema.names])
         keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
         self.plan = Join(self.plan, inner, JoinKind.EXISTENCE, tuple(keys), conjunction(rest), exists=name)
@@ -150,6 +163,12 @@ class _Joined:
             key = JoinKey(expr.values[0], inner.column(inner.schema.names[0]))
             self.plan = Join(self.plan, inner, JoinKind.ANTI, (key,), null_aware=True)
             return
+        inner, condition = self._not_false(expr)
+        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        self.plan = Join(self.plan, inner, JoinKind.ANTI, tuple(keys), conjunction(rest))
+
+    def _not_false(self, expr: InSubquery) -> tuple[LogicalPlan, Expr | None]:
+        """The subquery's plan and the condition that a comparison is TRUE or unknown."""
         inner, correlated = self._pulled(Exists(expr.plan, expr.outer), keep=expr.plan.schema.names)
         columns = [inner.column(n) for n in inner.schema.names[: len(expr.values)]]
         terms = conjuncts(correlated)
@@ -159,8 +178,7 @@ class _Joined:
             same = one if same is None else Call.of("and", same, one)
         assert same is not None
         terms.append(Call.of("or", same, Call.of("isnull", same)))
-        keys, rest = split_condition(conjunction(terms), self.plan.schema.names, inner.schema.names)
-        self.plan = Join(self.plan, inner, JoinKind.ANTI, tuple(keys), conjunction(rest))
+        return inner, conjunction(terms)
 
     def _pulled(self, expr: Subquery, keep: Sequence[str] = ()) -> tuple[LogicalPlan, Expr | None]:
         """The subquery's plan without outer references, and the condition that joins it."""

@@ -44,43 +44,25 @@ _CASTS = frozenset(
     }
 )
 _FIELDS = {
-    "YEAR": "year",
-    "Y": "year",
-    "YEARS": "year",
-    "YR": "year",
-    "YRS": "year",
-    "QUARTER": "quarter",
-    "QTR": "quarter",
-    "MONTH": "month",
-    "MON": "month",
-    "MONS": "month",
-    "MONTHS": "month",
-    "WEEK": "weekofyear",
-    "W": "weekofyear",
-    "WEEKS": "weekofyear",
-    "DAY": "day",
-    "D": "day",
-    "DAYS": "day",
-    "DAYOFWEEK": "dayofweek",
-    "DOW": "dayofweek",
-    "DOY": "dayofyear",
-    "YEAROFWEEK": "yearofweek",
-    "HOUR": "hour",
-    "H": "hour",
-    "HOURS": "hour",
-    "HR": "hour",
-    "HRS": "hour",
-    "MINUTE": "minute",
-    "M": "minute",
-    "MIN": "minute",
-    "MINS": "minute",
-    "MINUTES": "minute",
-    "SECOND": "second_with_fraction",
-    "S": "second_with_fraction",
-    "SEC": "second_with_fraction",
-    "SECONDS": "second_with_fraction",
-    "SECS": "second_with_fraction",
-}
+    "YEAR": "year", "Y": "year", "YEARS": "year", "YR": "year", "YRS": "year",
+    "QUARTER": "quarter", "QTR": "quarter",
+    "MONTH": "month", "MON": "month", "MONS": "month", "MONTHS": "month",
+    "WEEK": "weekofyear", "W": "weekofyear", "WEEKS": "weekofyear",
+    "DAY": "day", "D": "day", "DAYS": "day",
+    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek",
+    "DOY": "dayofyear", "YEAROFWEEK": "yearofweek",
+    "HOUR": "hour", "H": "hour", "HOURS": "hour", "HR": "hour", "HRS": "hour",
+    "MINUTE": "minute", "M": "minute", "MIN": "minute", "MINS": "minute", "MINUTES": "minute",
+    "SECOND": "second_with_fraction", "S": "second_with_fraction", "SEC": "second_with_fraction",
+    "SECONDS": "second_with_fraction", "SECS": "second_with_fraction",
+}  # fmt: skip
+# Registry entries that are operators or made by Spark's optimizer: SQL has no function of these names.
+_INTERNAL = frozenset(
+    "add subtract multiply divide eq neq lt lteq gt gteq eq_null_safe yearofweek second_with_fraction subtract_dates "
+    "bitand bitor bitxor bitnot known_not_null known_normalized normalize_nan_and_zero get_array_item get_map_value "
+    "get_struct_field make_decimal unscaled_value timestamp_add_interval timestamp_add_months subtract_timestamps "
+    "first_ignore_nulls any_value_ignore_nulls last_ignore_nulls null_if_negative".split()
+)
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
 
 
@@ -121,6 +103,8 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.name) != 1:
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {'.'.join(node.name)}", node)
     name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
+    if name in _INTERNAL:
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
     if node.within_group:
         raise Unsupported("WITHIN GROUP is not supported.")
     if node.over is not None:
@@ -275,11 +259,41 @@ def _parsed(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
 
 
 def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    return analyzer._struct(node.arguments)
+    return analyzer.struct(node.arguments)
 
 
-def _isnotnull(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
-    return lambda analyzer, node: analyzer.call(name, *_arguments(analyzer, node))
+def _trim_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """``trim(characters, text)``: the characters come first in a plain call."""
+    return analyzer.call(node.name[0], *_arguments(analyzer, node)[::-1])
+
+
+def _two(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
+    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+        if len(node.arguments) != 2:
+            raise PlanError(
+                f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes 2 arguments, not {len(node.arguments)}"
+            )
+        return analyzer.call(name, *_arguments(analyzer, node))
+
+    return form
+
+
+def _one_kind(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """greatest and least, which do not turn strings into other types."""
+    args = _arguments(analyzer, node)
+    types = {a.dtype for a in args if a.dtype != t.NULL}
+    if t.STRING in types and len(types) > 1:
+        raise PlanError(f"[DATATYPE_MISMATCH.DATA_DIFF_TYPES] {node.name[0]} needs arguments of one type")
+    return analyzer.call(node.name[0], *args)
+
+
+def _operator(op: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
+    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+        if len(node.arguments) != 2:
+            raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {op} takes 2 arguments")
+        return analyzer.expr(ast.Binary(op, *node.arguments, pos=node.pos))
+
+    return form
 
 
 def _generator(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
@@ -294,10 +308,6 @@ def _nullifzero(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return analyzer.case([analyzer.call("eq", operand, Literal(0, t.INT))], [Literal(None, t.NULL)], operand)
 
 
-def _mod_alias(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
-    return lambda analyzer, node: analyzer.call(name, *_arguments(analyzer, node))
-
-
 def _try_cast_form(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
     inner = _parsed(kind)
 
@@ -310,6 +320,14 @@ def _try_cast_form(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
 
 _FORMS: dict[str, Callable[[ExpressionAnalyzer, ast.Call], Expr]] = {
     "if": _if,
+    "trim": _trim_call,
+    "ltrim": _trim_call,
+    "rtrim": _trim_call,
+    "nvl": _two("coalesce"),
+    "ifnull": _two("coalesce"),
+    "greatest": _one_kind,
+    "least": _one_kind,
+    "div": _operator("DIV"),
     "date_part": _date_part,
     "datepart": _date_part,
     "extract": _date_part,

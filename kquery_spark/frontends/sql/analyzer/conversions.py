@@ -19,6 +19,8 @@ from kquery_spark.types.coercion import common_type
 _DECIMAL_OPERATORS = frozenset(
     {"add", "subtract", "multiply", "divide", "mod", "pmod", "eq", "neq", "lt", "lteq", "gt", "gteq", "div"}
 )
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "div", "mod", "pmod"})
+_COMPARISONS = frozenset({"eq", "neq", "lt", "lteq", "gt", "gteq", "eq_null_safe"})
 
 
 class Conversions:
@@ -37,13 +39,27 @@ class Conversions:
             return Literal(None, target)
         if implicit and expr.dtype == t.STRING and not self.facts.ansi:
             raise Unsupported("Implicit casts of strings outside ANSI mode are not supported.")
+        if implicit and not _is_implicit(expr.dtype, target):
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(expr.dtype)} cannot stand where "
+                f"{t.spark_name(target)} is needed"
+            )
         casts.check_cast(expr.dtype, target)
         return Cast(expr, target, self.facts.mode, self.facts.time_zone)
 
     def call(self, name: str, *args: Expr, mode: EvalMode | None = None) -> Expr:
         """A function applied with Spark's implicit casts; PlanError for arguments it does not take."""
         entry = function(name)
-        entry.check_arity(len(args))
+        try:
+            entry.check_arity(len(args))
+        except PlanError as error:
+            raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
+        if entry.name in _COMPARISONS and all(a.dtype == t.NULL for a in args):
+            return Literal(True if entry.name == "eq_null_safe" else None, t.BOOL)
+        if entry.name in _ARITHMETIC and all(a.dtype == t.STRING for a in args):
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
+            )
         cast_args = self.arguments(entry.coerce, args, entry.name in _DECIMAL_OPERATORS)
         return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
 
@@ -96,3 +112,16 @@ def _digits(expr: Expr, other: Expr) -> Expr:
         from_value = t.decimal(max(1, len(str(abs(expr.value)))), 0)
         return Cast(expr, from_value)
     return expr
+
+
+def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark's ANSI rules cast without being asked."""
+    if source == t.NULL or (t.is_numeric(source) and t.is_numeric(target)):
+        return True
+    if t.is_nested(source) or t.is_nested(target):
+        return bool(pa.types.is_list(source) and pa.types.is_list(target))
+    if source == t.STRING:
+        return True
+    if target == t.STRING:
+        return bool(source != t.BINARY)
+    return all(x == t.DATE or pa.types.is_timestamp(x) for x in (source, target))

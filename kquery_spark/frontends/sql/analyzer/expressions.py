@@ -174,8 +174,26 @@ class ExpressionAnalyzer:
 
     def shown(self, node: ast.Name) -> str:
         """A name inside an automatic column name: without its qualifier."""
-        found = self.find(node.parts, None)
-        return node.parts[-1] if found is None else ".".join((found.column, *found.fields))
+        found = self.scope.find(node.parts, self.sql, None)
+        if found is None:
+            if self._alias(node.parts, None) is not None:
+                return f"lateralAliasReference({'.'.join(node.parts)})"
+            found = None if self.outer is None else self.outer.find(node.parts, None)
+        if found is None:
+            return f"{node.parts[-1]}()"
+        return ".".join((found.column, *found.fields))
+
+    def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
+        """The type of an expression; None for one that has none by itself."""
+        if isinstance(node, ast.IntervalLiteral):
+            return None
+        return self.expr(node).dtype
+
+    def window_of(self, window: ast.Window) -> ast.WindowSpec | None:
+        """What a window's name stands for."""
+        if isinstance(window, ast.WindowSpec):
+            return window
+        return self.named_windows.get(self.facts.fold(window.name))
 
     def _name(self, node: ast.Name) -> Expr:
         found = self.find(node.parts, node.pos if node.pos >= 0 else None)
@@ -271,7 +289,7 @@ class ExpressionAnalyzer:
             case ast.InSubquery():
                 return self._negated(self._in_subquery(node), node.negated)
             case ast.Row():
-                return self._struct(node.items)
+                return self.struct(node.items)
             case ast.Call() | ast.Extract() | ast.Trim():
                 from kquery_spark.frontends.sql.analyzer.calls import analyze_call
 
@@ -318,7 +336,13 @@ class ExpressionAnalyzer:
                 flat = isinstance(side, Call) and side.function == "concat"
                 args += side.children if flat else [side]
             return self.call(name, *args)
-        return self.call(name, left, right)
+        try:
+            return self.call(name, left, right)
+        except Unsupported:
+            raise
+        except PlanError as error:
+            kind = "DIFF_TYPES" if left.dtype != right.dtype else "WRONG_TYPE"
+            self.fail(f"[DATATYPE_MISMATCH.BINARY_OP_{kind}] {error}", node)
 
     def _chain(self, node: ast.And | ast.Or) -> Expr:
         word = "and" if isinstance(node, ast.And) else "or"
@@ -402,13 +426,13 @@ class ExpressionAnalyzer:
             return Cast(made.child, made.to, EvalMode.TRY, made.tz)
         return made
 
-    def _struct(self, items: Sequence[ast.Expression]) -> Expr:
+    def struct(self, items: Sequence[ast.Expression]) -> Expr:
         from kquery_spark.frontends.sql.analyzer.naming import column_name
 
         args: list[Expr] = []
         for i, item in enumerate(items):
             named = isinstance(item, ast.Aliased | ast.Name | ast.Field)
-            name = column_name(item, self.shown) if named else f"col{i + 1}"
+            name = column_name(item, self) if named else f"col{i + 1}"
             args += [Literal(name, t.STRING), self.expr(item)]
         return self.call("named_struct", *args)
 

@@ -44,8 +44,9 @@ class GroupingMark(Expr):
 class Grouping:
     """Collects keys and aggregates and rewrites expressions of the select list to read their columns."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, grouped: bool = True) -> None:
         self._names = names
+        self._grouped = grouped
         self.keys: list[Named] = []
         self.aggregates: list[Named] = []
         self._columns: dict[Expr, Expr] = {}
@@ -78,8 +79,9 @@ class Grouping:
         if isinstance(expr, GroupingMark):
             return self._grouping(expr)
         if isinstance(expr, Column):
+            error = "MISSING_AGGREGATION" if self._grouped else "MISSING_GROUP_BY"
             raise PlanError(
-                f"[MISSING_AGGREGATION] the column {expr.name} is neither grouped by nor inside an aggregate "
+                f"[{error}] the column {expr.name} is neither grouped by nor inside an aggregate "
                 "function; add it to GROUP BY or use any_value"
             )
         children = expr.children

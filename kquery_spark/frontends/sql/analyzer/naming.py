@@ -2,40 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
+from typing import Protocol
+
+import pyarrow as pa
 
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import TypeNode
-from kquery_spark.frontends.sql.intervals import interval_to_sql
 from kquery_spark.frontends.sql.printer import to_sql
+from kquery_spark.types import names as t
 
-Shown = Callable[[ast.Name], str]
+
+class Context(Protocol):
+    """What a name depends on besides the text."""
+
+    def shown(self, node: ast.Name) -> str:
+        """How a resolved name prints: without its qualifier."""
+
+    def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
+        """The type of an operand."""
+
+    def window_of(self, window: ast.Window) -> ast.WindowSpec | None:
+        """What a window's name stands for."""
+
 
 # Functions that Spark shows in upper case, whichever way they were written.
-_UPPER = frozenset({"power", "atan2", "log10", "cbrt", "sqrt", "exp", "expm1", "log2", "log1p"})
+_UPPER = frozenset(
+    "power atan2 log10 cbrt sqrt exp expm1 log2 log1p ceil floor dense_rank percent_rank signum sin cos tan cot sec "
+    "csc asin acos atan sinh cosh tanh degrees radians hypot pi e log rlike regexp regexp_like".split()
+)
+# Arguments that Spark adds when fewer are written: how many there are then, and the text of the rest.
+_DEFAULTS = {
+    "locate": (2, ", 1"),
+    "position": (2, ", 1"),
+    "percentile": (2, ", 1"),
+    "split": (2, ", -1"),
+    "substring": (2, ", 2147483647"),
+    "substr": (2, ", 2147483647"),
+    "lpad": (2, ",  "),
+    "rpad": (2, ",  "),
+    "replace": (2, ", "),
+    "months_between": (2, ", true"),
+    "from_unixtime": (1, ", yyyy-MM-dd HH:mm:ss"),
+    "regexp_replace": (3, ", 1"),
+    "regexp_extract": (2, ", 1"),
+    "round": (1, ", 0"),
+    "bround": (1, ", 0"),
+}
+_RENAMED = {"dateadd": "date_add", "array_agg": "collect_list"}
+# Calls that Spark shows as something other than a call.
+_SHAPES = {
+    ("div", 2): "({0} div {1})",
+    ("isnull", 1): "({0} IS NULL)",
+    ("isnotnull", 1): "({0} IS NOT NULL)",
+    ("positive", 1): "(+ {0})",
+    ("like", 2): "{0} LIKE {1}",
+    ("ilike", 3): "ilike({0}, {1})",
+    ("log", 1): "LOG(E(), {0})",
+    ("if", 3): "(IF({0}, {1}, {2}))",
+    ("trim", 2): "TRIM(BOTH {0} FROM {1})",
+    ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
+    ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
+}
+_CAST_FUNCTIONS = frozenset(
+    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+    | {"decimal", "date", "timestamp", "binary", "string"}
+)
 
 
-def column_name(node: ast.Expression, shown: Shown) -> str:
-    """The name of an output column; ``shown`` says how a resolved name prints."""
+def column_name(node: ast.Expression, context: Context) -> str:
+    """The name of an output column."""
     match node:
         case ast.Aliased():
             return node.alias
         case ast.Name():
-            return node.parts[-1]
+            shown = context.shown(node)
+            return shown if shown.endswith("()") else node.parts[-1]
         case ast.Field():
             return node.name
-    return _Writer(shown).text(node)
+        case ast.Cast(operand=ast.Name() as inner):
+            # A cast of a column keeps the column's name; a struct's field is no column.
+            shown = context.shown(inner)
+            if "." not in shown and "(" not in shown:
+                return inner.parts[-1]
+    return _Writer(context).text(node)
 
 
 class _Writer:
-    def __init__(self, shown: Shown) -> None:
-        self._shown = shown
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def text(self, node: ast.Expression) -> str:
         match node:
             case ast.Name():
-                return self._shown(node)
+                return self._context.shown(node)
             case ast.Aliased():
                 return f"{self.text(node.expression)} AS {node.alias}"
             case ast.StringLiteral():
@@ -55,7 +115,7 @@ class _Writer:
             case ast.TypedLiteral():
                 return f"{node.type.upper()} '{node.text}'"
             case ast.IntervalLiteral():
-                return interval_to_sql(node)
+                return interval_text(node)
             case ast.Star():
                 return "1"
             case ast.Unary(op="-"):
@@ -128,12 +188,35 @@ class _Writer:
 
     def _binary(self, node: ast.Binary) -> str:
         left, right = self.text(node.left), self.text(node.right)
+        if node.op in ("+", "-"):
+            done = self._temporal(node, left, right)
+            if done is not None:
+                return done
         if node.op in ("<>", "!="):
             return f"(NOT ({left} = {right}))"
         if node.op == "||":
             return f"concat({left}, {right})"
         op = {"==": "=", "DIV": "div"}.get(node.op, node.op)
         return f"({left} {op} {right})"
+
+    def _temporal(self, node: ast.Binary, left: str, right: str) -> str | None:
+        """Sums with dates and timestamps, which Spark shows as the functions they become."""
+        value, amount, shown, added = node.left, node.right, left, right
+        kind = self._context.dtype_of(value)
+        other = self._context.dtype_of(amount)
+        if kind != t.DATE and not pa.types.is_timestamp(kind or t.NULL):
+            if node.op == "-" or (other != t.DATE and not pa.types.is_timestamp(other or t.NULL)):
+                return None
+            value, amount, shown, added = amount, value, right, left
+            kind, other = other, kind
+        if isinstance(amount, ast.IntervalLiteral):
+            if kind == t.DATE and amount.start == amount.end == "DAY":
+                days = f"extractansiintervaldays({added})"
+                return f"date_add({shown}, {days if node.op == '+' else f'(- {days})'})"
+            return f"{shown} {node.op} {added}"
+        if kind == t.DATE and other is not None and t.is_integral(other):
+            return f"{'date_add' if node.op == '+' else 'date_sub'}({shown}, {added})"
+        return None
 
     def _is_boolean(self, node: ast.IsBoolean) -> str:
         operand = self.text(node.operand)
@@ -171,19 +254,28 @@ class _Writer:
     def _call(self, node: ast.Call) -> str:
         name = node.name[-1].lower()
         arguments = self._list(node.arguments)
-        if name == "if" and len(node.arguments) == 3:
-            return f"(IF({arguments}))"
-        shown = name.upper() if name in _UPPER else name
+        shape = _SHAPES.get((name, len(node.arguments)))
+        if shape is not None:
+            return shape.format(*(self.text(a) for a in node.arguments))
+        if name in _CAST_FUNCTIONS and len(node.arguments) == 1:
+            return arguments
+        count, extra = _DEFAULTS.get(name, (-1, ""))
+        if len(node.arguments) == count:
+            arguments += extra
+        if name in ("lag", "lead"):
+            arguments += ", 1, NULL"[3 * (len(node.arguments) - 1) :] if len(node.arguments) < 3 else ""
+        shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
         text = f"{shown}({'DISTINCT ' if node.distinct else ''}{arguments})"
         if node.filter is not None:
             text += f" FILTER (WHERE {self.text(node.filter)})"
         if node.nulls == "IGNORE":
             text += " ignore nulls"
-        if isinstance(node.over, ast.WindowSpec):
-            text += f" OVER ({self._window(node.over, name)})"
+        spec = None if node.over is None else self._context.window_of(node.over)
+        if spec is not None:
+            text += f" OVER ({self._window(spec, name, node)})"
         return text
 
-    def _window(self, spec: ast.WindowSpec, name: str) -> str:
+    def _window(self, spec: ast.WindowSpec, name: str, call: ast.Call) -> str:
         parts = []
         if spec.partition_by:
             parts.append(f"PARTITION BY {self._list(spec.partition_by)}")
@@ -194,10 +286,10 @@ class _Writer:
                 for s in spec.order_by
             )
             parts.append(f"ORDER BY {keys}")
-        parts.append(self._frame(spec, name))
+        parts.append(self._frame(spec, name, call))
         return " ".join(parts)
 
-    def _frame(self, spec: ast.WindowSpec, name: str) -> str:
+    def _frame(self, spec: ast.WindowSpec, name: str, call: ast.Call) -> str:
         if spec.frame is not None:
             unit, low, high = spec.frame.unit, self._bound(spec.frame.start), self._bound(spec.frame.end)
         elif name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
@@ -205,7 +297,8 @@ class _Writer:
         elif name == "cume_dist":
             unit, low, high = "RANGE", "UNBOUNDED PRECEDING", "CURRENT ROW"
         elif name in ("lag", "lead"):
-            offset = "-1" if name == "lag" else "1"
+            written = self.text(call.arguments[1]) if len(call.arguments) > 1 else "1"
+            offset = f"-{written}" if name == "lag" else written
             unit, low, high = "ROWS", f"{offset} FOLLOWING", f"{offset} FOLLOWING"
         elif spec.order_by:
             unit, low, high = "RANGE", "UNBOUNDED PRECEDING", "CURRENT ROW"
@@ -225,6 +318,28 @@ class _Writer:
 def type_text(node: TypeNode) -> str:
     """A type as Spark's ``DataType.sql`` writes it."""
     return to_sql(node).upper().replace(", ", ",")
+
+
+def interval_text(node: ast.IntervalLiteral) -> str:
+    """An interval as Spark shows it: ``INTERVAL '1 02:03:04' DAY TO SECOND``."""
+    unit = node.start if node.start == node.end else f"{node.start} TO {node.end}"
+    sign, size = ("-" if node.amount < 0 else ""), abs(node.amount)
+    if node.is_year_month:
+        years, months = divmod(size, 12)
+        shown = {"YEAR": str(years), "MONTH": str(size)}.get(unit, f"{years}-{months}")
+        return f"INTERVAL '{sign}{shown}' {unit}"
+    sizes = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+    fields = list(sizes)
+    text = ""
+    for field in fields[fields.index(node.start) : fields.index(node.end) + 1]:
+        count, size = divmod(size, sizes[field])
+        if field == node.start:
+            text = str(count) if field == "DAY" else f"{count:02d}"
+        else:
+            text += f"{' ' if field == 'HOUR' else ':'}{count:02d}"
+    if node.end == "SECOND" and size:
+        text += f".{size:06d}".rstrip("0")
+    return f"INTERVAL '{sign}{text}' {unit}"
 
 
 def java_double(value: float) -> str:

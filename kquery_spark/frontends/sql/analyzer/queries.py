@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.analyzer.select import SelectAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
-from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.types import names as t
@@ -176,6 +176,8 @@ class QueryAnalyzer:
         return Relation(Limit(relation.plan, count, offset), relation.scope)
 
     def _row_count(self, node: ast.Expression, word: str) -> int:
+        if any(isinstance(n, ast.Name | ast.Star) for n, _ in walk(node)):
+            self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE] {word} must be constant", node)
         value = constant_of(self.expressions(Scope((), self.facts), None, word).expr(node))
         if value is None:
             self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE] {word} must be constant", node)

@@ -112,7 +112,7 @@ class SelectAnalyzer:
                 relation.scope, "the select list", named, aggregates=True, windows=True, aliases=aliases
             )
             expr = analyzer.expr(node)
-            items.append(Item(column_name(node, analyzer.shown), expr, node))
+            items.append(Item(column_name(node, analyzer), expr, node))
             if isinstance(node, ast.Aliased):
                 key = fold(node.alias)
                 aliases[key] = None if key in aliases else expr
@@ -233,7 +233,7 @@ class SelectAnalyzer:
         every: list[Expr],
         named: Mapping[str, ast.WindowSpec],
     ) -> tuple[LogicalPlan, list[Expr]]:
-        grouping = Grouping(self._names)
+        grouping = Grouping(self._names, grouped=self._node.group_by is not None)
         plan = relation.plan
         group_by = self._node.group_by
         if group_by is not None:
@@ -258,10 +258,22 @@ class SelectAnalyzer:
         at = [i.node for i in items]
         done = []
         for i, expr in enumerate(every):
-            node = at[i] if i < len(at) else None
-            with self._expressions(relation.scope, "").at(node or self._node):
+            if i >= len(at):
+                done.append(self._above(grouping, expr, relation))
+                continue
+            with self._expressions(relation.scope, "").at(at[i] or self._node):
                 done.append(grouping.rewrite(expr))
         return grouping.plan(plan), done
+
+    def _above(self, grouping: Grouping, expr: Expr, relation: Relation) -> Expr:
+        """A condition or sort key over the grouped rows, where other columns are simply not there."""
+        try:
+            return grouping.rewrite(expr)
+        except PlanError as error:
+            message = str(error).replace("MISSING_AGGREGATION", "UNRESOLVED_COLUMN.WITH_SUGGESTION")
+            self._queries.fail(
+                message.replace("MISSING_GROUP_BY", "UNRESOLVED_COLUMN.WITH_SUGGESTION"), self._node
+            )
 
     def _group_resolver(self, relation: Relation, items: Sequence[Item], named: Mapping[str, ast.WindowSpec]):  # type: ignore[no-untyped-def]
         fold = relation.scope.facts.fold
@@ -270,7 +282,7 @@ class SelectAnalyzer:
             key = fold(item.name)
             if isinstance(item.node, ast.Aliased):
                 aliases[key] = None if key in aliases and aliases[key] != item.expr else item.expr
-        analyzer = self._expressions(relation.scope, "GROUP BY", named, aliases=aliases)
+        analyzer = self._expressions(relation.scope, "GROUP BY", named, aliases=aliases, aggregates=True)
 
         def resolve(node: ast.Expression) -> Expr:
             index = self.ordinal(node, len(items), "GROUP BY")

@@ -87,7 +87,7 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     frame = _frame(analyzer, name, spec, order)
     call = WindowCall.of(name, *args, frame=frame, ignore_nulls=ignore, mode=analyzer.facts.mode)
     if (name in _RANKING or name in _OFFSETS) and not order:
-        analyzer.fail(f"[MISSING_WINDOW_ORDER] {name} needs an ORDER BY in its window", node)
+        analyzer.fail(f"[WINDOW_FUNCTION_FRAME_NOT_ORDERED] {name} needs an ORDER BY in its window", node)
     return WindowMark(call, partition, order)
 
 
