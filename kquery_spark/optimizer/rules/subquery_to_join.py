@@ -37,6 +37,7 @@ from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery, Subquery
+from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.types import names as t
 
 
@@ -159,7 +160,7 @@ class _Joined:
     def _not_in(self, expr: InSubquery) -> None:
         """A row stays when every comparison is FALSE: neither TRUE nor unknown."""
         if len(expr.values) == 1 and not expr.outer and columns_of(expr.values[0]):
-            inner = _disjoint(expr.plan, self.plan, [])[0]
+            inner = _disjoint(_rewrite(predicate_simplification(expr.plan)), self.plan, [])[0]
             key = JoinKey(expr.values[0], inner.column(inner.schema.names[0]))
             self.plan = Join(self.plan, inner, JoinKind.ANTI, (key,), null_aware=True)
             return
@@ -182,14 +183,14 @@ class _Joined:
 
     def _pulled(self, expr: Subquery, keep: Sequence[str] = ()) -> tuple[LogicalPlan, Expr | None]:
         """The subquery's plan without outer references, and the condition that joins it."""
-        plan = _rewrite(expr.plan)
+        plan = _rewrite(predicate_simplification(expr.plan))
         if isinstance(expr, Exists) and not keep:
             plan = _for_existence(plan)
         names = plan.schema.names
         pulled, terms = _pull(plan, existence=True)
         compared = names if isinstance(expr, InSubquery) else []
         needed = columns_of(*terms) | set(keep) | set(compared)
-        kept = [n for n in pulled.schema.names if n in needed]
+        kept = [*keep, *(n for n in pulled.schema.names if n in needed and n not in keep)]
         if kept != pulled.schema.names and kept:
             pulled = Projection(pulled, tuple(Named(pulled.column(n), n) for n in kept))
         renamed, mapping = _disjoint(pulled, self.plan, [])
@@ -203,7 +204,7 @@ class _Joined:
         return renamed, conjunction(bound)
 
     def _scalar(self, expr: ScalarSubquery) -> Expr:
-        plan = _rewrite(expr.plan)
+        plan = _rewrite(predicate_simplification(expr.plan))
         name = plan.schema.names[0]
         if not _correlated(plan):
             exactly, at_most = _row_bounds(plan)

@@ -127,7 +127,8 @@ class Program:
                 return first if decided else Vector(t.BOOL, combine(first.data, right(batch, memo).data))
             still_open = pc.fill_null(first.data if is_and else pc.invert(first.data), True)
             second = on_rows(right, batch, still_open, memo)
-            return Vector(t.BOOL, combine(first.data, second.data))
+            other = pa.scalar(None, t.BOOL) if second.dtype == t.NULL else second.data
+            return Vector(t.BOOL, combine(first.data, other))
 
         return run
 

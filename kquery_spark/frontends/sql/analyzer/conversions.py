@@ -35,7 +35,7 @@ class Conversions:
             return expr
         if t.is_timestamp(target) and target.tz != self.facts.time_zone:
             return self.cast(expr, t.timestamp(self.facts.time_zone), implicit)
-        if isinstance(expr, Literal) and expr.value is None:
+        if expr.dtype == t.NULL or (isinstance(expr, Literal) and expr.value is None):
             return Literal(None, target)
         if implicit and expr.dtype == t.STRING and not self.facts.ansi:
             raise Unsupported("Implicit casts of strings outside ANSI mode are not supported.")
