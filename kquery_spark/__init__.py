@@ -8,13 +8,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from kquery_spark.errors import KQueryError
+from kquery_spark.errors import FallbackWarning, KQueryError
 
 if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.frontends.dataframe import Window, col, lit, when
     from kquery_spark.session.context import ExecutionContext
-    from kquery_spark.session.explain import explain
+    from kquery_spark.session.enable import disable, enable
+    from kquery_spark.session.explain import assert_accelerated, explain
     from kquery_spark.session.open_plans import plan, sql_plan
     from kquery_spark.session.transform import kquery_plan
     from kquery_spark.verify.verify import verify
@@ -25,8 +26,11 @@ __version__ = "0.1.0"
 _LAZY = {
     "ExecutionContext": "kquery_spark.session.context",
     "Window": "kquery_spark.frontends.dataframe",
+    "assert_accelerated": "kquery_spark.session.explain",
     "col": "kquery_spark.frontends.dataframe",
     "configure": "kquery_spark.config.spark_settings",
+    "disable": "kquery_spark.session.enable",
+    "enable": "kquery_spark.session.enable",
     "explain": "kquery_spark.session.explain",
     "lit": "kquery_spark.frontends.dataframe",
     "plan": "kquery_spark.session.open_plans",
@@ -38,10 +42,14 @@ _LAZY = {
 
 __all__ = [
     "ExecutionContext",
+    "FallbackWarning",
     "KQueryError",
     "Window",
+    "assert_accelerated",
     "col",
     "configure",
+    "disable",
+    "enable",
     "explain",
     "kquery_plan",
     "lit",

@@ -38,6 +38,10 @@ class VerifyError(KQueryError):
     """Two engines disagreed where agreement was required."""
 
 
+class FallbackWarning(UserWarning):
+    """The engine failed, in planning or at run time, and Spark ran the query instead; the text says what failed."""
+
+
 class SqlError(PlanError):
     """SQL text that cannot be understood, with a position (1-based line and column) and a caret."""
 

@@ -71,13 +71,13 @@ class Bridge:
         names = self._sequence(array)
         return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
-    def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> DataFrame:
+    def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
         """The plan with the nodes at some positions replaced by DataFrames of the same columns.
 
         A position is the child indexes from the root. The new columns get the old ones' expression ids, so that everything
         above still refers to them.
         """
-        return self.frame(self._replace(root, (), replacements))
+        return self._replace(root, (), replacements)
 
     def _replace(
         self, node: Any, at: tuple[int, ...], replacements: Mapping[tuple[int, ...], DataFrame]

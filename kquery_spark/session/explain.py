@@ -1,29 +1,100 @@
-"""``kq.explain``: what runs in the engine, what stays with Spark and why, and the stages."""
+"""``kq.explain``: what runs in the engine, what stays with Spark and why, the stages, and what they did."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import format_plan
+from kquery_spark.physical.operators import ScanExec
+from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
+from kquery_spark.session.bypass import bypass
 from kquery_spark.session.decision import Decision, decide
+from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.planning import Part, PlannedQuery, plan_frame
+from kquery_spark.session.transform import accelerate
+from kquery_spark.stages import Stage
+
+ENGINE, SPARK, HANDOVER = "engine", "Spark", "hand-over"
+MARKS = {ENGINE: "*", SPARK: "-", HANDOVER: ">"}
+
+
+@dataclass(frozen=True)
+class ExplainedNode:
+    """A node of Spark's plan: who runs it, and for a node that stays with Spark the reason when it is one.
+
+    ``runs``: "engine", "Spark", or "hand-over" for a node of Spark whose rows feed the engine.
+    """
+
+    name: str
+    depth: int
+    runs: str
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{MARKS[self.runs]} {'  ' * self.depth}{self.name}"
+        return text if self.reason is None else f"{text}  ({self.reason})"
+
+
+@dataclass(frozen=True)
+class ExplainedStage:
+    """A stage: its tasks, the splits they read of how many there are, estimated bytes of these, its exchange.
+
+    ``reads``: stages and hand-overs it takes rows from. ``output``: where its rows go. ``metrics``: what it did, after
+    a run.
+    """
+
+    stage_id: str
+    tasks: int
+    splits: int
+    all_splits: int
+    scan_bytes: int
+    reads: tuple[str, ...]
+    output: str
+    operators: tuple[str, ...]
+    metrics: StageMetrics | None = None
+
+    def __str__(self) -> str:
+        head = f"{self.stage_id}: {self.tasks} task{'s' if self.tasks != 1 else ''}"
+        if self.all_splits:
+            pruned = f" of {self.all_splits}" if self.splits < self.all_splits else ""
+            head += f", {self.splits}{pruned} split(s) of about {_size(self.scan_bytes)}"
+        if self.reads:
+            head += f", reads {', '.join(self.reads)}"
+        head += f" -> {self.output}"
+        if self.metrics is None:
+            return "\n".join([head, *(f"  {line}" for line in self.operators)])
+        verb = "shuffled" if self.output != "result" else "given to Spark"
+        head += f" [{self.metrics.tasks} task(s) ran, {_size(self.metrics.sent)} {verb}]"
+        lines = [head]
+        for line, found in self.metrics.operators:
+            facts = [f"{found.rows:,} rows", _size(found.nbytes), f"{found.seconds * 1000:,.0f} ms"]
+            facts += [f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(found.extra.items())]
+            lines.append(f"  {line}  [{', '.join(facts)}]")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of one query; ``str`` prints it."""
+    """The explanation of one query; ``str`` prints it, a notebook shows it as HTML.
+
+    ``chosen``: the parts that do run in the engine, as ``when`` decided. ``metering``: counts of a run.
+    """
 
     planned: PlannedQuery
     decisions: tuple[Decision, ...]
+    chosen: tuple[Part, ...]
     trace: bool = False
+    metering: Metering | None = None
 
     @property
     def accelerated(self) -> bool:
-        """Whether ``kquery_plan`` would run any of the query in the engine (``when="auto"``)."""
-        return any(d.accelerate for d in self.decisions)
+        """Whether ``kquery_plan`` runs any of the query in the engine (``when="auto"``)."""
+        return bool(self.chosen)
 
     @property
     def coverage(self) -> float:
@@ -35,54 +106,154 @@ class Explanation:
         """What stays with Spark: the node and the sentence that says why."""
         return list(self.planned.reasons)
 
+    @cached_property
+    def nodes(self) -> tuple[ExplainedNode, ...]:
+        """Spark's optimized plan, parents first, with who can run each node."""
+        return tuple(_nodes(self.planned))
+
+    @cached_property
+    def stages(self) -> tuple[tuple[ExplainedStage, ...], ...]:
+        """The stages of each part, in the order they run."""
+        return tuple(
+            tuple(_stage(stage, self.metering.stage(i, stage) if self.metering else None) for stage in part.graph.stages)
+            for i, part in enumerate(self.planned.parts)
+        )  # fmt: skip
+
+    def sections(self) -> list[tuple[str, str]]:
+        """The explanation as titles and texts."""
+        found = [("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
+        if not self.planned.config.enabled:
+            found.append(("", "The engine is switched off: spark.kquery.enabled is false"))
+        if self.nodes:
+            found.append(("Query (* engine, - Spark, > handed over to the engine)", _lines(self.nodes)))
+        for i, (part, decision) in enumerate(zip(self.planned.parts, self.decisions, strict=True)):
+            which = f" of part {i + 1}" if len(self.planned.parts) > 1 else ""
+            found.append((f"Decision{which}", decision.sentence))
+            found.append((f"Logical plan{which}", format_plan(part.logical)))
+            if self.trace:
+                found += [
+                    (f"Rule {s.rule}{which}", format_plan(s.plan) if s.changed else "(no change)")
+                    for s in part.steps
+                ]
+            found.append((f"Optimized plan{which}", format_plan(part.optimized)))
+            found.append((f"Stages{which}", _lines(self.stages[i])))
+        if self.reasons:
+            found.append(("Left to Spark", _lines(f"{node}: {reason}" for node, reason in self.reasons)))
+        return found
+
     def __str__(self) -> str:
-        lines = [f"Coverage: {self.coverage:.0%} of the plan's nodes run in the engine"]
-        if self.planned.root is not None:
-            lines += ["", "== Query (* engine, - Spark, > handed over to the engine) =="]
-            lines += _marked(self.planned)
-        for part, decision in zip(self.planned.parts, self.decisions, strict=True):
-            lines += ["", *_part_lines(part, decision, self.trace)]
-        if self.planned.reasons:
-            lines += ["", "== Left to Spark =="]
-            lines += [f"{node}: {reason}" for node, reason in self.planned.reasons]
-        return "\n".join(lines)
+        blocks = [f"== {title} ==\n{text}" if title else text for title, text in self.sections()]
+        return "\n\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from kquery_spark.session.explain_html import render
+
+        return render(self)
 
 
-def _part_lines(part: Part, decision: Decision, trace: bool) -> list[str]:
-    lines = [f"== Decision ==\n{decision.sentence}", "", "== Logical plan ==", format_plan(part.logical)]
-    if trace:
-        for step in part.steps:
-            what = format_plan(step.plan) if step.changed else "(no change)"
-            lines += ["", f"== Rule {step.rule} ==", what]
-    return [
-        *lines,
-        "",
-        "== Optimized plan ==",
-        format_plan(part.optimized),
-        "",
-        "== Stages ==",
-        str(part.graph),
-    ]
+def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Explanation:
+    """Plan ``frame`` as ``kquery_plan`` would and say what becomes of it.
+
+    frame: a query, or what ``kquery_plan`` made of one. trace: every optimizer rule's result. analyze: run the query,
+    with every part the engine can take unless ``kquery_plan`` chose them, drop the rows, and show what each operator did.
+    """
+    if isinstance(frame, EngineFrame):
+        planned, chosen = frame.planned, frame.parts
+        decisions = tuple(decide(planned, p) for p in planned.parts)
+    else:
+        planned = plan_frame(frame)
+        decisions = tuple(decide(planned, p) for p in planned.parts)
+        wanted = [p for p, d in zip(planned.parts, decisions, strict=True) if d.accelerate]
+        chosen = tuple(wanted) if planned.config.enabled else ()
+    metering = None
+    if analyze and planned.parts:
+        metering = Metering(planned.bridge.spark.sparkContext)
+        parts = chosen if isinstance(frame, EngineFrame) else planned.parts
+        metered = accelerate(planned, parts, metrics=metering)
+        with bypass():
+            metered.write.format("noop").mode("overwrite").save()
+    return Explanation(planned, decisions, chosen, trace, metering)
 
 
-def _marked(planned: PlannedQuery) -> list[str]:
-    assert planned.root is not None
+def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
+    """Raise AssertionError unless the engine can run at least this share of the query's plan; for tests.
+
+    Sizes do not matter here, as data of tests is small. For a frame of ``kquery_plan`` the parts it chose count.
+    """
+    explained = explain(frame)
+    planned = explained.planned
+    parts = frame.parts if isinstance(frame, EngineFrame) else planned.parts
+    if not planned.config.enabled:
+        raise AssertionError("the engine is switched off: spark.kquery.enabled is false")
+    if parts and explained.coverage >= coverage:
+        return
+    lines = [f"the engine runs {explained.coverage if parts else 0:.0%} of the query, not {coverage:.0%}"]
+    lines += [f"  {node}: {reason}" for node, reason in explained.reasons]
+    raise AssertionError("\n".join(lines))
+
+
+def _nodes(planned: PlannedQuery) -> Iterator[ExplainedNode]:
+    if planned.root is None:
+        return
     engine = {id(p.node) for p in planned.parts}
     handed = {id(h.node) for p in planned.parts for h in p.imported.inputs}
-    lines: list[str] = []
-
-    def visit(node: CatalystNode, depth: int, inside: bool) -> None:
+    stack = [(planned.root, 0, False)]
+    while stack:
+        node, depth, inside = stack.pop()
         inside = (inside or id(node) in engine) and id(node) not in handed
-        mark = ">" if id(node) in handed else "*" if inside else "-"
-        lines.append(f"{mark} {'  ' * depth}{node.cls}")
-        for child in node.children:
-            visit(child, depth + 1, inside)
-
-    visit(planned.root, 0, False)
-    return lines
+        runs = HANDOVER if id(node) in handed else ENGINE if inside else SPARK
+        yield ExplainedNode(node.cls, depth, runs, None if inside else planned.reason_of(node))
+        below = [*node.children, *_subqueries(node)]
+        stack += [(child, depth + 1, inside) for child in reversed(below)]
 
 
-def explain(frame: DataFrame, trace: bool = False) -> Explanation:
-    """Plan ``frame`` as ``kquery_plan`` would and say what becomes of it; ``trace`` adds every rule's result."""
-    planned = plan_frame(frame)
-    return Explanation(planned, tuple(decide(planned, p) for p in planned.parts), trace)
+def _subqueries(node: CatalystNode) -> list[CatalystNode]:
+    """The plans of the subqueries in a node's expressions."""
+    found: list[CatalystNode] = []
+    stack = list(reversed(node.expressions()))
+    while stack:
+        expression = stack.pop()
+        if expression.is_plan:
+            found.append(expression)
+        else:
+            stack += [*expression.children, *expression.expressions()]
+    return list({id(plan): plan for plan in found}.values())
+
+
+def _stage(stage: Stage, metrics: StageMetrics | None) -> ExplainedStage:
+    splits = all_splits = nbytes = 0
+    labels = []
+    for node, depth in walk_operators(stage.plan):
+        labels.append("  " * depth + node.label())
+        if isinstance(node, ScanExec):
+            own = node.splits
+            if own is None:
+                own = tuple(s for task in stage.tasks for s in task.as_dict()[node.scan_id])
+            splits += len(own)
+            nbytes += sum(s.nbytes for s in own)
+            all_splits += len(node.source.splits())
+    output = str(stage.output) if stage.output is not None else "result"
+    return ExplainedStage(
+        stage.stage_id,
+        len(stage.tasks),
+        splits,
+        all_splits,
+        nbytes,
+        stage.inputs,
+        output,
+        tuple(labels),
+        metrics,
+    )
+
+
+def _lines(items: Iterable[object]) -> str:
+    return "\n".join(str(item) for item in items)
+
+
+def _size(nbytes: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if nbytes < 1000:
+            return f"{nbytes:,.0f} {unit}" if unit == "B" else f"{nbytes:,.1f} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:,.1f} GB"

@@ -14,7 +14,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.facts import FactFetcher
 from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work
-from kquery_spark.frontends.catalyst.plans.context import Declined, Handover
+from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -60,6 +60,11 @@ class PlannedQuery:
     root: CatalystNode | None
     parts: tuple[Part, ...]
     reasons: tuple[tuple[str, str], ...]
+    declined: tuple[tuple[CatalystNode, str], ...] = ()
+
+    def reason_of(self, node: CatalystNode) -> str | None:
+        """Why a node of the plan stays with Spark, where it is itself the cause."""
+        return next((reason for cause, reason in self.declined if cause is node), None)
 
     @property
     def whole(self) -> bool:
@@ -91,22 +96,23 @@ def plan_frame(frame: DataFrame) -> PlannedQuery:
     facts = FactFetcher(link.jvm, plan)
     try:
         root = facts.parse()
-    except Unsupported as declined:
-        return _nothing(frame, link, config, declined.reason)
+    except Unsupported as error:
+        return _nothing(frame, link, config, error.reason)
     importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
-    parts, reasons = _parts(root, importer, config)
-    return PlannedQuery(frame, link, config, plan, facts, root, tuple(parts), tuple(dict.fromkeys(reasons)))
+    parts, declined = _parts(root, importer, config)
+    reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
+    return PlannedQuery(frame, link, config, plan, facts, root, tuple(parts), reasons, tuple(declined))
 
 
 def _parts(
     root: CatalystNode, importer: Importer, config: EngineConfig
-) -> tuple[list[Part], list[tuple[str, str]]]:
+) -> tuple[list[Part], list[tuple[CatalystNode, str]]]:
     """The maximal subtrees the engine can run, and why each node above or between them stays with Spark.
 
     Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine.
     """
     parts: list[Part] = []
-    reasons: list[tuple[str, str]] = []
+    reasons: list[tuple[CatalystNode, str]] = []
     stack: list[tuple[CatalystNode, Position]] = [(root, ())]
     while stack:
         node, at = stack.pop()
@@ -117,19 +123,19 @@ def _parts(
             part = _plan_part(at, node, imported, config)
         except Unsupported as declined:
             at_fault = declined.node if isinstance(declined, Declined) else node
-            reasons.append((at_fault.cls, declined.reason))
+            reasons.append((at_fault, declined.reason))
             stack += [(child, (*at, i)) for i, child in enumerate(node.children)][::-1]
             continue
         parts.append(part)
-        reasons += [(n.cls, reason) for n, reason in imported.declined]
+        reasons += imported.declined
         for handover in imported.inputs:
-            where = _path(node, at, handover.node)
+            where = position_below(node, at, handover.node)
             if where is not None:
                 stack += [(c, (*where, i)) for i, c in enumerate(handover.node.children)]
     return parts, reasons
 
 
-def _path(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position | None:
+def position_below(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position | None:
     """Position of a node below ``node``; None for one in the plan of a subquery."""
     return next((p for n, p in _positions(node, at) if n is wanted), None)
 
@@ -177,11 +183,3 @@ def _positions(node: CatalystNode, at: Position) -> Iterator[tuple[CatalystNode,
 def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:
     """The plan nodes of a subtree with those of its subqueries."""
     return (n for n in node.walk_all() if n.is_plan)
-
-
-def handover_frame(planned: PlannedQuery, handover: Handover) -> DataFrame:
-    """The DataFrame of the columns the engine wants of a subtree that Spark computes."""
-    assert planned.facts is not None
-    return planned.bridge.frame(
-        planned.bridge.columns(planned.facts.jvm_object(handover.node), handover.positions)
-    )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.runtime.spark.frames import to_dataframe
+from kquery_spark.runtime.spark.metering import Metering
 from kquery_spark.session.bridge import check_frame
 from kquery_spark.session.decision import decide
-from kquery_spark.session.planning import Part, PlannedQuery, handover_frame, plan_frame
+from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.failures import warn_user
+from kquery_spark.session.planning import Part, PlannedQuery, Position, plan_frame, position_below
 
 Fallback = Literal["spark", "error"]
 When = Literal["auto", "always", "never"]
@@ -20,43 +26,106 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     """The same query with as much of it as possible run by the engine.
 
     frame: any batch DataFrame of a classic Spark session. Returns a lazy DataFrame of exactly its schema and rows.
-    fallback: "spark" leaves to Spark what the engine declines; "error" raises Unsupported with the first reason.
+    fallback: "spark" leaves to Spark what the engine declines, and runs a read-only action again on Spark when the
+    engine fails (FallbackWarning says why); "error" raises Unsupported with the first reason, and the engine's errors.
     when: "auto" uses the engine where it should win, "always" wherever it can, "never" gives ``frame`` back.
     No job runs here; file footers are read for planning.
     """
+    check_options(fallback, when)
+    check_frame(frame, "kquery_plan")
+    if when == "never":
+        return frame
+    if isinstance(frame, EngineFrame):
+        frame = frame.original
+    try:
+        planned = plan_frame(frame)
+        if not planned.config.enabled:
+            return frame
+        if fallback == "error":
+            _require_whole(planned)
+        chosen = [p for p in planned.parts if when == "always" or decide(planned, p).accelerate]
+        return accelerate(planned, chosen, rescue=fallback == "spark")
+    except (ConfigError, Unsupported):
+        raise
+    except Exception as error:
+        if fallback == "error":
+            raise
+        message = f"the engine could not plan the query, so Spark runs it: {type(error).__name__}: {error}"
+        warn_user(message)
+        return frame
+
+
+def check_options(fallback: str, when: str) -> None:
+    """Raise ConfigError for a value of an option that is not allowed."""
     if fallback not in ("spark", "error"):
         raise ConfigError(f"fallback must be 'spark' or 'error', not {fallback!r}")
     if when not in ("auto", "always", "never"):
         raise ConfigError(f"when must be 'auto', 'always' or 'never', not {when!r}")
-    check_frame(frame, "kquery_plan")
-    if when == "never":
-        return frame
-    planned = plan_frame(frame)
-    if not planned.config.enabled:
-        return frame
-    if fallback == "error" and (not planned.whole or planned.reasons):
-        node, reason = (
-            planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
-        )
-        raise Unsupported(f"{node}: {reason}")
-    chosen = [p for p in planned.parts if when == "always" or decide(planned, p).accelerate]
-    return accelerate(planned, chosen)
 
 
-def accelerate(planned: PlannedQuery, parts: list[Part]) -> DataFrame:
-    """The planned query with the given parts run by the engine and the rest by Spark."""
+def _require_whole(planned: PlannedQuery) -> None:
+    if planned.whole and not planned.reasons:
+        return
+    node, reason = (
+        planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
+    )
+    raise Unsupported(f"{node}: {reason}")
+
+
+def accelerate(
+    planned: PlannedQuery, parts: Sequence[Part], rescue: bool = False, metrics: Metering | None = None
+) -> DataFrame:
+    """The planned query with the given parts run by the engine and the rest by Spark.
+
+    rescue: run a read-only action again on Spark when the engine fails. metrics: count what operators do.
+    """
     if not parts:
         return planned.frame
-    if len(parts) == 1 and parts[0].position == ():
-        return _part_frame(planned, parts[0], planned.frame.schema)
-    replacements = {}
-    for part in parts:
-        assert planned.facts is not None
-        original = planned.bridge.frame(planned.facts.jvm_object(part.node))
-        replacements[part.position] = _part_frame(planned, part, original.schema)
-    return planned.bridge.replaced(planned.plan, replacements)
+    builder = _Builder(planned, {p.position: p for p in parts}, metrics)
+    whole = next((p for p in parts if p.position == ()), None)
+    if whole is not None:
+        fast = builder.part(whole, planned.frame.schema)
+    else:
+        fast = planned.bridge.frame(builder.subtree(planned.plan, ()))
+    return EngineFrame(fast, planned, tuple(parts), rescue)
 
 
-def _part_frame(planned: PlannedQuery, part: Part, schema: Any) -> DataFrame:
-    inputs = {h.key: handover_frame(planned, h) for h in part.imported.inputs}
-    return to_dataframe(planned.bridge.spark, part.graph, schema, planned.config, inputs)
+class _Builder:
+    """Puts parts into Spark's plan, those below a hand-over into what Spark computes for it."""
+
+    def __init__(
+        self, planned: PlannedQuery, parts: Mapping[Position, Part], metrics: Metering | None
+    ) -> None:
+        self._planned = planned
+        self._parts = parts
+        self._metrics = metrics
+
+    def part(self, part: Part, schema: StructType) -> DataFrame:
+        """The DataFrame of one part, with the names, types and nullability of ``schema``."""
+        planned = self._planned
+        inputs = {}
+        for handover in part.imported.inputs:
+            at = position_below(part.node, part.position, handover.node)
+            plan = self._jvm(handover.node)
+            if at is not None:  # None: in a subquery's plan, which has no parts of its own
+                plan = self.subtree(plan, at)
+            inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
+        meter = self._metrics.part(planned.parts.index(part)) if self._metrics is not None else None
+        return to_dataframe(planned.bridge.spark, part.graph, schema, planned.config, inputs, meter)
+
+    def subtree(self, plan: Any, at: Position) -> Any:
+        """Spark's plan at a position with the highest parts in it replaced."""
+        below = [p for p in self._parts if p[: len(at)] == at]
+        highest = [p for p in below if not any(q != p and p[: len(q)] == q for q in below)]
+        if not highest:
+            return plan
+        frames = {}
+        for position in highest:
+            part = self._parts[position]
+            original = self._planned.bridge.frame(self._jvm(part.node))
+            frames[position[len(at) :]] = self.part(part, original.schema)
+        return self._planned.bridge.replaced(plan, frames)
+
+    def _jvm(self, node: CatalystNode) -> Any:
+        assert self._planned.facts is not None
+        return self._planned.facts.jvm_object(node)

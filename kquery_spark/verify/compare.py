@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kquery_spark.types import names as t
 
 TOLERANCE = 1e-9
+_GRIDS = (0.5, 0.0)
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,13 @@ class Difference:
         return self.what
 
 
-def compare_tables(expected: pa.Table, actual: pa.Table, ordered: bool = False) -> list[Difference]:
+def compare_tables(
+    expected: pa.Table, actual: pa.Table, ordered: bool | Sequence[int] = False
+) -> list[Difference]:
     """Differences between Spark's result and the engine's; [] when they are equal.
 
-    Names, types and nullability must match; rows as a multiset, or one by one when ``ordered``.
+    Names, types and nullability must match, and the rows as a multiset. ``ordered``: rows must match one by one (True),
+    or some columns must (their positions), because the query orders by them.
     """
     differences = _schemas(expected.schema, actual.schema)
     if differences:
@@ -39,15 +43,41 @@ def compare_tables(expected: pa.Table, actual: pa.Table, ordered: bool = False) 
     if not expected.num_columns or not expected.num_rows:
         return []
     left, right = _plain(expected), _plain(actual)
-    if not ordered:
-        left, right = _sorted(left), _sorted(right)
-    for index, name in enumerate(expected.schema.names):
-        row = _first_difference(left[index], right[index])
-        if row is not None:
+    names = expected.schema.names
+    everywhere = range(len(names))
+    if ordered is True:
+        return _columns(names, left, right, everywhere, "")
+    if ordered:
+        found = _columns(names, left, right, ordered, " in the order of the query")
+        if found:
+            return found
+    # a second grid: a value may lie on the edge of the first, and round to different sides in the two results
+    for shift in _GRIDS:
+        found = _columns(
+            names, _sorted(left, shift), _sorted(right, shift), everywhere, " of the sorted rows"
+        )
+        if not found:
+            return []
+    return found
+
+
+def _columns(
+    names: Sequence[str],
+    left: Sequence[np.ndarray],
+    right: Sequence[np.ndarray],
+    positions: Iterable[int],
+    which: str,
+) -> list[Difference]:
+    """One sentence for each column with unequal values: how many, and the first of them."""
+    found = []
+    for index in positions:
+        unequal = _unequal(left[index], right[index])
+        if len(unequal):
+            row = int(unequal[0])
             shown = f"{left[index][row]!r} in Spark, {right[index][row]!r} in the engine"
-            where = f"row {row + 1}" + ("" if ordered else " of the sorted rows")
-            return [Difference(f"column {name}, {where}: {shown}")]
-    return []
+            count = f"{len(unequal):,} of {len(left[index]):,} values differ"
+            found.append(Difference(f"column {names[index]}: {count}; row {row + 1}{which} is {shown}"))
+    return found
 
 
 def _schemas(expected: pa.Schema, actual: pa.Schema) -> list[Difference]:
@@ -104,7 +134,7 @@ def _hashable(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value
 
 
-def _sorted(columns: list[np.ndarray]) -> list[np.ndarray]:
+def _sorted(columns: list[np.ndarray], shift: float) -> list[np.ndarray]:
     """Rows in one canonical order.
 
     Exact columns decide first, then floats by their leading digits, as the last ones may differ between engines, then
@@ -116,12 +146,13 @@ def _sorted(columns: list[np.ndarray]) -> list[np.ndarray]:
     for column in columns:
         floats = _as_floats(column)
         if floats is not None:
-            leading.append(_leading_digits(floats))
+            leading.append(_leading_digits(floats, shift))
             whole.append(floats)
         if column.dtype == object:
             # of a column of floats only where it is NULL
             texts = [
-                _sort_text(None if v is None else "") if floats is not None else _sort_text(v) for v in column
+                _sort_text(None if v is None else "", shift) if floats is not None else _sort_text(v, shift)
+                for v in column
             ]
             exact.append(np.unique(np.array(texts), return_inverse=True)[1])
         elif floats is None:
@@ -139,28 +170,31 @@ def _as_floats(column: np.ndarray) -> np.ndarray | None:
     return np.array([v if isinstance(v, float) else 0.0 for v in column])
 
 
-def _leading_digits(values: np.ndarray) -> np.ndarray:
-    """Each value rounded to 7 digits of its own."""
-    finite = np.isfinite(values) & (values != 0)
-    scale = np.ones(len(values))
-    scale[finite] = 10.0 ** (np.floor(np.log10(np.abs(values[finite]))).clip(-290, 290) - 6)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.round(values / scale) * scale)
+def _leading_digits(values: np.ndarray, shift: float) -> np.ndarray:
+    """Each value to 24 bits of its own, so that values equal within the tolerance are almost always the same."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        mantissa, exponent = np.frexp(values)
+        rounded: np.ndarray = np.ldexp(np.floor(mantissa * 2**24 + shift), exponent)
+        return rounded
 
 
-def _sort_text(value: Any) -> str:
+def _sort_text(value: Any, shift: float) -> str:
+    if isinstance(value, float):
+        return f"{float(_leading_digits(np.array([value]), shift)[0]):.9e}"
+    if isinstance(value, tuple):
+        return "(" + ",".join(_sort_text(v, shift) for v in value) + ")"
     return "\x00" if value is None else f"{type(value).__name__}{value!r}"
 
 
-def _first_difference(left: np.ndarray, right: np.ndarray) -> int | None:
+def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Positions of the rows whose values are not equal."""
     if left.dtype == object or right.dtype == object:
-        return next((i for i, (a, b) in enumerate(zip(left, right, strict=True)) if not _same(a, b)), None)
-    equal = (
-        np.isclose(left, right, rtol=TOLERANCE, atol=0, equal_nan=True)
-        if left.dtype.kind == "f"
-        else left == right
-    )
-    return None if equal.all() else int(np.argmin(equal))
+        equal = np.array([_same(a, b) for a, b in zip(left, right, strict=True)], bool)
+    elif left.dtype.kind == "f":
+        equal = np.isclose(left, right, rtol=TOLERANCE, atol=0, equal_nan=True)
+    else:
+        equal = left == right
+    return np.flatnonzero(~equal)
 
 
 def _same(a: Any, b: Any) -> bool:

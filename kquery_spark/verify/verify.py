@@ -8,72 +8,137 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kquery_spark.session.planning import plan_frame
+from kquery_spark.errors import VerifyError
+from kquery_spark.session.bridge import check_frame
+from kquery_spark.session.bypass import bypass
+from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.failures import SPARK_ERRORS, error_class
+from kquery_spark.session.planning import PlannedQuery, plan_frame
 from kquery_spark.session.transform import accelerate
 from kquery_spark.verify.compare import Difference, compare_tables
+from kquery_spark.verify.order import chance, ordered_columns
 
 
 @dataclass(frozen=True)
 class Report:
-    """What ``verify`` found. ``accelerated``: whether the engine ran any of the query, so that equality says something."""
+    """What ``verify`` found; true when the answers are equal.
+
+    accelerated: whether the engine ran any of the query, so that equality says something. coverage: share of the plan's
+    nodes it ran. error: the error class that both raised, when both did. note: why a difference need not be a bug.
+    """
 
     ok: bool
     accelerated: bool
     coverage: float
     rows: int
+    columns: int
     spark_seconds: float
     engine_seconds: float
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference, ...] = ()
+    ordered_by: tuple[str, ...] = ()
+    error: str | None = None
+    note: str | None = None
 
     def __str__(self) -> str:
         if not self.accelerated:
             return "same as Spark SQL: yes, because Spark ran all of it"
+        times = f"coverage {self.coverage:.0%}; Spark {self.spark_seconds:.2f} s, engine {self.engine_seconds:.2f} s"
+        if self.ok and self.error is not None:
+            return f"same as Spark SQL: yes (both raise {self.error}; {times})"
         if self.ok:
-            return (
-                f"same as Spark SQL: yes ({self.rows} rows; coverage {self.coverage:.0%}; "
-                f"Spark {self.spark_seconds:.2f} s, engine {self.engine_seconds:.2f} s)"
-            )
-        return "same as Spark SQL: NO\n" + "\n".join(f"  {d}" for d in self.differences)
+            order = f"; in the order of {', '.join(self.ordered_by)}" if self.ordered_by else ""
+            return f"same as Spark SQL: yes ({self.rows} rows, {self.columns} columns{order}; {times})"
+        lines = [f"same as Spark SQL: NO ({times})", *(f"  {d}" for d in self.differences)]
+        return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def check(self) -> Report:
+        """This report; VerifyError with its text when the answers differ."""
+        if not self.ok:
+            raise VerifyError(str(self))
+        return self
 
 
 def verify(frame: DataFrame) -> Report:
     """Run ``frame`` on Spark and with every part the engine can take, once each, and compare.
 
-    Names, types, nullability and the multiset of rows must be equal;
-    float results may differ by a relative 1e-9. An error of either side is raised.
+    Names, types, nullability and the multiset of rows must be equal; columns that the query orders by, row by row.
+    Float results may differ by a relative 1e-9. When both raise, the error class must be the same; an error without
+    a class is raised. For a frame of ``kquery_plan`` the query it came from is verified.
     """
+    check_frame(frame, "verify")
+    if isinstance(frame, EngineFrame):
+        frame = frame.original
     planned = plan_frame(frame)
-    expected, spark_seconds = _timed(frame)
-    if not planned.parts:
-        return Report(True, False, 0.0, expected.num_rows, spark_seconds, spark_seconds, ())
-    fast = accelerate(planned, list(planned.parts))
-    actual, engine_seconds = _timed(fast)
-    differences = _field_differences(frame, fast) or compare_tables(expected, actual)
+    with bypass():
+        expected = _run(frame)
+        if not planned.parts:
+            if isinstance(expected.result, BaseException):
+                raise expected.result
+            size = expected.result.num_rows, expected.result.num_columns
+            return Report(True, False, 0.0, *size, expected.seconds, expected.seconds)
+        fast = accelerate(planned, planned.parts)
+        return _report(planned, fast, expected, _run(fast))
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    result: pa.Table | BaseException
+    seconds: float
+
+
+def _run(frame: DataFrame) -> _Outcome:
+    started = time.perf_counter()
+    result: pa.Table | BaseException
+    try:
+        result = frame.toArrow()
+    except SPARK_ERRORS as error:
+        result = error
+    return _Outcome(result, time.perf_counter() - started)
+
+
+def _report(planned: PlannedQuery, fast: DataFrame, expected: _Outcome, actual: _Outcome) -> Report:
+    left, right = expected.result, actual.result
+    seconds = expected.seconds, actual.seconds
+    if isinstance(left, BaseException) or isinstance(right, BaseException):
+        classes = [error_class(x) if isinstance(x, BaseException) else "" for x in (left, right)]
+        if None in classes:
+            # not an answer to compare: the query or the machine is broken
+            raise left if isinstance(left, BaseException) and classes[0] is None else right
+        if classes[0] == classes[1]:
+            return Report(True, True, planned.coverage, 0, 0, *seconds, error=classes[0])
+        said = [f"raises {c}" if c else "gives a result" for c in classes]
+        difference = Difference(f"Spark {said[0]}, the engine {said[1]}")
+        return Report(False, True, planned.coverage, 0, 0, *seconds, (difference,))
+    order = ordered_columns(planned)
+    differences = _schemas(planned.frame, fast) or compare_tables(left, right, order)
     return Report(
         not differences,
         True,
         planned.coverage,
-        expected.num_rows,
-        spark_seconds,
-        engine_seconds,
+        left.num_rows,
+        left.num_columns,
+        *seconds,
         tuple(differences),
+        tuple(left.schema.names[i] for i in order),
+        note=chance(planned) if differences else None,
     )
 
 
-def _timed(frame: DataFrame) -> tuple[pa.Table, float]:
-    started = time.perf_counter()
-    table = frame.toArrow()
-    return table, time.perf_counter() - started
-
-
-def _field_differences(frame: DataFrame, fast: DataFrame) -> list[Difference]:
-    if frame.schema == fast.schema:
+def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
+    """Differences between the schemas Spark gives the two DataFrames, column by column."""
+    spark, engine = frame.schema, fast.schema
+    if spark == engine:
         return []
-    return [
-        Difference(
-            f"Spark's schema is {frame.schema.simpleString()}, the engine's {fast.schema.simpleString()}"
-        )
-    ]
+    if spark.names != engine.names:
+        return [Difference(f"Spark's columns are {spark.names}, the engine's {engine.names}")]
+    words = {True: "nullable", False: "not nullable"}
+    found = []
+    for a, b in zip(spark.fields, engine.fields, strict=True):
+        if a != b:
+            one = f"{a.dataType.simpleString()} {words[a.nullable]}"
+            other = f"{b.dataType.simpleString()} {words[b.nullable]}"
+            found.append(Difference(f"column {a.name} is {one} in Spark, {other} in the engine"))
+    return found

@@ -32,6 +32,15 @@ class Metrics:
         """Count something particular to the operator (row groups pruned, bytes spilled ...)."""
         self.extra[name] = self.extra.get(name, 0) + amount
 
+    def merge(self, other: Metrics) -> None:
+        """Add another task's."""
+        self.rows += other.rows
+        self.batches += other.batches
+        self.nbytes += other.nbytes
+        self.seconds += other.seconds
+        for name, amount in other.extra.items():
+            self.add(name, amount)
+
 
 @dataclass
 class TaskContext:

@@ -89,12 +89,7 @@ def _merge_metrics(plan: PhysicalPlan, contexts: list[TaskContext]) -> list[tupl
         for context in contexts:
             one = context.metrics.get(id(node))
             if one is not None:
-                total.rows += one.rows
-                total.batches += one.batches
-                total.nbytes += one.nbytes
-                total.seconds += one.seconds
-                for name, amount in one.extra.items():
-                    total.add(name, amount)
+                total.merge(one)
         merged.append(("  " * depth + node.label(), total))
         for child in node.children:
             visit(child, depth + 1)

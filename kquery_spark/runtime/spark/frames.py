@@ -10,6 +10,7 @@ from pyspark.sql.types import StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
+from kquery_spark.runtime.spark.metering import Meter
 from kquery_spark.runtime.spark.worker import StageTask
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
@@ -23,18 +24,20 @@ def to_dataframe(
     schema: StructType,
     config: EngineConfig,
     inputs: Mapping[str, DataFrame] | None = None,
+    meter: Meter | None = None,
 ) -> DataFrame:
     """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
 
-    ``inputs`` are the DataFrames that hand-over leaves read, by key.
+    ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what
+    operators do.
     """
     if len(set(schema.names)) == len(schema.names):
-        return _Builder(spark, graph, schema, config, inputs or {}).frame(graph.result)
+        return _Builder(spark, graph, schema, config, inputs or {}, meter).frame(graph.result)
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way
     own = StructType(
         [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
     )
-    return _Builder(spark, graph, own, config, inputs or {}).frame(graph.result).toDF(*schema.names)
+    return _Builder(spark, graph, own, config, inputs or {}, meter).frame(graph.result).toDF(*schema.names)
 
 
 class _Builder:
@@ -45,12 +48,14 @@ class _Builder:
         schema: StructType,
         config: EngineConfig,
         inputs: Mapping[str, DataFrame],
+        meter: Meter | None,
     ) -> None:
         self._spark = spark
         self._graph = graph
         self._schema = schema
         self._settings = to_bytes(config)
         self._inputs = inputs
+        self._meter = meter
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
     def frame(self, stage: Stage) -> DataFrame:
@@ -63,6 +68,7 @@ class _Builder:
             self._numbers[stage.stage_id],
             self._schema.names if last else None,
             sources,
+            self._meter,
         )
         return self._input(stage).mapInArrow(task, self._schema if last else _PAYLOAD)
 

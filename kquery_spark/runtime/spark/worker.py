@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +17,9 @@ from kquery_spark.stages.graph import Stage
 from kquery_spark.stages.payload import decode_payload, encode, partitioned
 from kquery_spark.stages.serialization import from_bytes
 from kquery_spark.types.batch import Batch
+
+if TYPE_CHECKING:
+    from kquery_spark.runtime.spark.metering import Meter
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
 
@@ -42,13 +46,20 @@ class StageTask:
     """
 
     def __init__(
-        self, stage: bytes, config: bytes, number: int, names: list[str] | None, sources: dict[str, int]
+        self,
+        stage: bytes,
+        config: bytes,
+        number: int,
+        names: list[str] | None,
+        sources: dict[str, int],
+        meter: Meter | None = None,
     ) -> None:
         self._stage = stage
         self._config = config
         self._number = number
         self._names = names
         self._sources = sources
+        self._meter = meter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition."""
@@ -85,6 +96,17 @@ class StageTask:
         return {name: _decoder(by_tag[tag], _schema_of(stage, name)) for name, tag in self._sources.items()}
 
     def _emit(self, stage: Stage, context: TaskContext) -> Iterator[pa.RecordBatch]:
+        """The stage's output; what the operators did is told when the last row is out."""
+        if self._meter is None:
+            yield from self._run(stage, context)
+            return
+        sent = 0
+        for batch in self._run(stage, context):
+            sent += batch.nbytes
+            yield batch
+        self._meter.add(stage, context, sent)
+
+    def _run(self, stage: Stage, context: TaskContext) -> Iterator[pa.RecordBatch]:
         rows = stage.plan.run(context)
         if stage.output is None:
             for batch in rows:

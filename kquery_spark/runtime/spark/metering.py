@@ -1,0 +1,93 @@
+"""What operators did in the workers, brought to the driver by a Spark accumulator.
+
+Only a query that is asked to (``kq.explain(df, analyze=True)``) has a meter; all others pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyspark import Accumulator, AccumulatorParam, SparkContext
+
+from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.stages.graph import Stage
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """One task of one stage of one part: metrics of the stage's operators in printing order, bytes it gave on."""
+
+    part: int
+    stage_id: str
+    operators: tuple[Metrics, ...]
+    sent: int
+
+
+class _Reports(AccumulatorParam[list[TaskReport]]):
+    def zero(self, value: list[TaskReport]) -> list[TaskReport]:
+        return []
+
+    def addInPlace(self, value1: list[TaskReport], value2: list[TaskReport]) -> list[TaskReport]:
+        value1.extend(value2)
+        return value1
+
+
+class Meter:
+    """Takes the reports of one part's tasks; travels to the workers with them."""
+
+    def __init__(self, reports: Accumulator[list[TaskReport]], part: int) -> None:
+        self._reports = reports
+        self._part = part
+
+    def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
+        """Report a finished task, which gave on so many bytes."""
+        metrics = tuple(context.metrics.get(id(node), Metrics()) for node, _ in walk_operators(stage.plan))
+        self._reports.add([TaskReport(self._part, stage.stage_id, metrics, sent)])
+
+
+@dataclass(frozen=True)
+class StageMetrics:
+    """All tasks of a stage together: tasks that reported, bytes given on, operators in printing order."""
+
+    tasks: int
+    sent: int
+    operators: tuple[tuple[str, Metrics], ...]
+
+
+@dataclass
+class Metering:
+    """The driver's side: meters for the parts of a query, and what was counted."""
+
+    context: SparkContext
+    reports: Accumulator[list[TaskReport]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reports = self.context.accumulator([], _Reports())
+
+    def part(self, index: int) -> Meter:
+        """The meter of a part of the query."""
+        return Meter(self.reports, index)
+
+    def stage(self, part: int, stage: Stage) -> StageMetrics | None:
+        """What a stage did; None when no task of it ran."""
+        mine = [r for r in self.reports.value if r.part == part and r.stage_id == stage.stage_id]
+        if not mine:
+            return None
+        labels = ["  " * depth + node.label() for node, depth in walk_operators(stage.plan)]
+        operators = [(label, _sum(r.operators[i] for r in mine)) for i, label in enumerate(labels)]
+        return StageMetrics(len(mine), sum(r.sent for r in mine), tuple(operators))
+
+
+def walk_operators(plan: PhysicalPlan, depth: int = 0) -> Iterator[tuple[PhysicalPlan, int]]:
+    """The operators of a plan with their depth, parents first."""
+    yield plan, depth
+    for child in plan.children:
+        yield from walk_operators(child, depth + 1)
+
+
+def _sum(parts: Iterator[Metrics]) -> Metrics:
+    total = Metrics()
+    for one in parts:
+        total.merge(one)
+    return total

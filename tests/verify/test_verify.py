@@ -1,0 +1,112 @@
+"""``kq.verify`` finds planted wrong answers, compares order and errors, and reports in words."""
+
+import importlib
+
+import pytest
+from pyspark.sql import functions as F
+
+import kquery_spark as kq
+from benchmarks import tpch
+from kquery_spark.errors import VerifyError
+
+module = importlib.import_module("kquery_spark.verify.verify")
+QUERY = "SELECT n_regionkey AS k, count(*) AS n, sum(n_nationkey) AS s FROM nation GROUP BY n_regionkey"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tables(spark, tpch_dir):
+    tpch.register(spark, tpch_dir)
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """``planted(change)``: the engine's result is changed before it is compared."""
+    real = module.accelerate
+
+    def plant(change):
+        monkeypatch.setattr(module, "accelerate", lambda planned, parts: change(real(planned, parts)))
+
+    return plant
+
+
+def test_equal_answers(spark):
+    report = kq.verify(spark.sql(QUERY))
+    assert report
+    assert report.check() is report
+    assert str(report).startswith("same as Spark SQL: yes (5 rows, 3 columns; coverage 100%")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda f: f.withColumn("s", F.when(F.col("k") == 3, F.lit(0).cast("bigint")).otherwise(F.col("s"))), "column s"),
+        (lambda f: f.where("k <> 3"), "Spark gives 5 rows, the engine 4"),
+        (lambda f: f.union(f.where("k = 3")), "Spark gives 5 rows, the engine 6"),
+        (lambda f: f.withColumn("n", F.col("n").cast("int")), "column n is bigint not nullable in Spark, int"),
+        (lambda f: f.withColumn("n", F.expr("if(k >= 0, n, NULL)")), "nullable in the engine"),
+        (lambda f: f.withColumnRenamed("s", "t"), "the engine's ['k', 'n', 't']"),
+        (lambda f: f.select("k", "s", "n"), "the engine's ['k', 's', 'n']"),
+    ],
+)  # fmt: skip
+def test_a_planted_wrong_answer_is_found(spark, planted, change, text):
+    planted(change)
+    report = kq.verify(spark.sql(QUERY))
+    assert not report.ok
+    assert not report
+    assert str(report).startswith("same as Spark SQL: NO")
+    assert text in str(report)
+    with pytest.raises(VerifyError, match="same as Spark SQL: NO"):
+        report.check()
+
+
+def test_a_wrong_order_is_found(spark, planted):
+    frame = spark.sql(QUERY).orderBy(F.desc("s"), "k")
+    report = kq.verify(frame)
+    assert report.ok
+    assert report.ordered_by == ("s", "k")
+    assert "in the order of s, k" in str(report)
+    planted(lambda f: f.orderBy("s"))
+    assert "column s: " in str(kq.verify(frame))
+    assert "in the order of the query" in str(kq.verify(frame))
+
+
+def test_order_among_ties_is_free(spark, planted):
+    frame = spark.sql("SELECT n_regionkey AS k, n_name FROM nation ORDER BY k")
+    planted(lambda f: f.orderBy("k", F.desc("n_name")))
+    report = kq.verify(frame)
+    assert report.ok, str(report)
+    assert report.ordered_by == ("k",)
+
+
+def test_both_raising_the_same_error_is_equal(spark):
+    report = kq.verify(spark.sql("SELECT sum(100 / (n_nationkey - 3)) FROM nation"))
+    assert report.ok, str(report)
+    assert report.error == "DIVIDE_BY_ZERO"
+    assert "both raise DIVIDE_BY_ZERO" in str(report)
+
+
+def test_one_side_raising_is_a_difference(spark, planted):
+    planted(lambda f: spark.sql("SELECT sum(100 / (id - 3)) AS s FROM range(10)"))
+    report = kq.verify(spark.sql("SELECT sum(100 / (n_nationkey + 3)) AS s FROM nation"))
+    assert not report.ok
+    assert "Spark gives a result, the engine raises DIVIDE_BY_ZERO" in str(report)
+
+
+def test_a_query_that_leaves_its_answer_open_says_so(spark, planted):
+    frame = spark.sql("SELECT n_name, n_nationkey FROM nation LIMIT 3")
+    planted(lambda f: f.withColumn("n_nationkey", F.col("n_nationkey") + 1))
+    assert "more than one answer is right" in str(kq.verify(frame))
+
+
+def test_a_query_without_the_engine_says_so(spark):
+    report = kq.verify(spark.sql("SELECT count(*) FROM nation TABLESAMPLE (100 PERCENT)").sample(1.0, seed=1))
+    assert report.ok
+    report = kq.verify(spark.createDataFrame([(1,)], "a int").sample(1.0, seed=1))
+    assert not report.accelerated
+    assert "Spark ran all of it" in str(report)
+
+
+def test_the_result_of_kquery_plan_is_verified_against_its_query(spark):
+    report = kq.verify(spark.sql(QUERY).transform(kq.kquery_plan, when="always"))
+    assert report.accelerated
+    assert report.coverage == 1.0
