@@ -11,7 +11,6 @@ import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-import kquery_spark
 from kquery_spark.errors import FallbackWarning
 
 # The last line of a Python worker's traceback, for an error this package raised on purpose.
@@ -65,7 +64,10 @@ def engine_failure(error: BaseException) -> str | None:
     return lines[-1] if lines else text.strip().split("\n", 1)[0][:300]
 
 
-_LIBRARIES = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (kquery_spark, pyspark))
+_LIBRARIES = (
+    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    os.path.dirname(str(pyspark.__file__)) + os.sep,
+)
 
 
 def warn_user(message: str) -> None:
