@@ -79,7 +79,7 @@ TEXTS = (
     "SELECT * FROM nested",
     "SELECT id, point.x + point.y AS s, items[0] AS head, size(items) AS n FROM nested WHERE size(items) > 0",
     "SELECT id, item FROM nested LATERAL VIEW explode(items) AS item",
-    "SELECT id, collect_list(tag) AS tags FROM (SELECT id, explode(map_keys(tags)) AS tag FROM nested) AS t GROUP BY id",
+    "SELECT id, sort_array(collect_list(tag)) AS tags FROM (SELECT id, explode(map_keys(tags)) AS tag FROM nested) AS t GROUP BY id",
     "SELECT length(body) AS n, count(*) AS m, max(body) AS most FROM texts GROUP BY length(body)",
 )
 

@@ -84,6 +84,8 @@ class Oracle:
         try:
             fast = again.transform(kquery_plan, when="always")
         except Exception as error:
+            if isinstance(expected, Exception):
+                return Outcome("both fail", _sentence(expected))
             return _failure("only engine fails", error)
         if fast is again:
             return Outcome("left to spark")

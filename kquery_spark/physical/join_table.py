@@ -17,6 +17,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, narrow, validity
 
 _RADIX_LIMIT = 2**62
+_OUT_OF_RANGE = 2**63 - 1
 _DENSE_LIMIT = 64 * 1024 * 1024
 
 Encode = Callable[[Vector, int], Int64s]
@@ -160,12 +161,11 @@ def _integers_of(vector: Vector) -> pa.Array:
     slim = narrow(wide)
     if slim is not None:
         return slim
-    limit = pa.scalar(10**18).cast(pa.decimal256(76, wide.type.scale))
-    outside = pc.greater_equal(pc.abs(wide.cast(pa.decimal256(76, wide.type.scale))), limit)
-    sentinel = pa.scalar(2**63 - 1, pa.int64())
-    kept = narrow(pc.if_else(outside, pa.scalar(0).cast(wide.type), wide))
-    assert kept is not None
-    return pc.if_else(outside, sentinel, kept)
+    words = np.frombuffer(wide.buffers()[1], np.int64, 2 * (wide.offset + len(wide))).reshape(-1, 2)
+    low, high = words[wide.offset :, 0], words[wide.offset :, 1]
+    values = np.where(high == low >> 63, low, _OUT_OF_RANGE)
+    valid = validity(wide)
+    return pa.array(values, mask=None if valid is None else ~valid)
 
 
 def _by_string(key: Vector, null_code: int) -> tuple[Encode, int]:

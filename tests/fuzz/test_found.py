@@ -1,0 +1,29 @@
+"""What the fuzzer found once, as small as it got."""
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kquery_spark import kquery_plan
+from kquery_spark.verify import compare_tables
+
+
+@pytest.mark.parametrize("kind", ["LEFT SEMI", "INNER", "FULL"])
+def test_decimals_too_wide_for_64_bits_find_no_narrow_partner(spark, tmp_path, kind):
+    narrow = pa.array([Decimal("1.25"), None, Decimal("-7.00")], pa.decimal128(9, 2))
+    big = "9999999999999999.9999"
+    wide = pa.array([Decimal(big), Decimal("1.2500"), None, Decimal(f"-{big}")], pa.decimal128(20, 4))
+    for name, column in (("n", narrow), ("w", wide)):
+        pq.write_table(pa.table({name: column}), tmp_path / f"{name}.parquet")
+        spark.read.parquet(str(tmp_path / f"{name}.parquet")).createOrReplaceTempView(f"t_{name}")
+    for sql in (f"SELECT * FROM t_n {kind} JOIN t_w ON n = w", f"SELECT * FROM t_w {kind} JOIN t_n ON n = w"):
+        for broadcast in ("0", "10m"):
+            spark.conf.set("spark.kquery.broadcastBytes", broadcast)
+            try:
+                expected = spark.sql(sql).toArrow()
+                actual = spark.sql(sql).transform(kquery_plan, when="always").toArrow()
+            finally:
+                spark.conf.unset("spark.kquery.broadcastBytes")
+            assert compare_tables(expected, actual) == []
