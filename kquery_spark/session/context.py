@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import KQueryError, PlanError, SourceError
+from kquery_spark.errors import KQueryError, PlanError, SourceError, Unsupported
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.frame import table_query
 from kquery_spark.frontends.sql import parse_query, parse_type
@@ -89,14 +89,10 @@ class ExecutionContext:
         )
         self.register_source(name, source)
 
-    def register_json(
-        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
-    ) -> None:
-        """JSON, one object a line."""
-        from kquery_spark.sources.json import json_source
-
-        self.register_source(
-            name, json_source(_paths(path), self._schema(schema), self._facts.time_zone, **options)
+    def register_json(self, name: str, path: Paths, **options: Any) -> None:
+        """JSON files are not read by the engine yet: raises Unsupported."""
+        raise Unsupported(
+            f"{path}: JSON files are not supported yet; read them with Spark or convert them to Parquet."
         )
 
     def register_orc(self, name: str, path: Paths) -> None:

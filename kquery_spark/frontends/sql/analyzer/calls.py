@@ -58,7 +58,41 @@ _FIELDS = {
 }  # fmt: skip
 # Registry entries that are operators or made by Spark's optimizer: SQL has no function of these names.
 _INTERNAL = frozenset(
-    ["add", "subtract", "multiply", "divide", "eq", "neq", "lt", "lteq", "gt", "gteq", "eq_null_safe", "yearofweek", "second_with_fraction", "subtract_dates", "bitand", "bitor", "bitxor", "bitnot", "known_not_null", "known_normalized", "normalize_nan_and_zero", "get_array_item", "get_map_value", "get_struct_field", "make_decimal", "unscaled_value", "timestamp_add_interval", "timestamp_add_months", "subtract_timestamps", "first_ignore_nulls", "any_value_ignore_nulls", "last_ignore_nulls", "null_if_negative"]
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "eq",
+        "neq",
+        "lt",
+        "lteq",
+        "gt",
+        "gteq",
+        "eq_null_safe",
+        "yearofweek",
+        "second_with_fraction",
+        "subtract_dates",
+        "bitand",
+        "bitor",
+        "bitxor",
+        "bitnot",
+        "known_not_null",
+        "known_normalized",
+        "normalize_nan_and_zero",
+        "get_array_item",
+        "get_map_value",
+        "get_struct_field",
+        "make_decimal",
+        "unscaled_value",
+        "timestamp_add_interval",
+        "timestamp_add_months",
+        "subtract_timestamps",
+        "first_ignore_nulls",
+        "any_value_ignore_nulls",
+        "last_ignore_nulls",
+        "null_if_negative",
+    ]
 )
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
 

@@ -427,6 +427,7 @@ class ExpressionAnalyzer:
         return made
 
     def struct(self, items: Sequence[ast.Expression]) -> Expr:
+        """A struct of expressions, its fields named as Spark names them."""
         from kquery_spark.frontends.sql.analyzer.naming import column_name
 
         args: list[Expr] = []

@@ -28,7 +28,43 @@ class Context(Protocol):
 
 # Functions that Spark shows in upper case, whichever way they were written.
 _UPPER = frozenset(
-    ["power", "atan2", "log10", "cbrt", "sqrt", "exp", "expm1", "log2", "log1p", "ceil", "floor", "dense_rank", "percent_rank", "signum", "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "sinh", "cosh", "tanh", "degrees", "radians", "hypot", "pi", "e", "log", "rlike", "regexp", "regexp_like"]
+    [
+        "power",
+        "atan2",
+        "log10",
+        "cbrt",
+        "sqrt",
+        "exp",
+        "expm1",
+        "log2",
+        "log1p",
+        "ceil",
+        "floor",
+        "dense_rank",
+        "percent_rank",
+        "signum",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "degrees",
+        "radians",
+        "hypot",
+        "pi",
+        "e",
+        "log",
+        "rlike",
+        "regexp",
+        "regexp_like",
+    ]
 )
 # Arguments that Spark adds when fewer are written: how many there are then, and the text of the rest.
 _DEFAULTS = {
