@@ -100,6 +100,13 @@ def transform_plan(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]
     return rule(plan)
 
 
+def rewrite_expressions(plan: LogicalPlan, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+    """``map_expressions`` that gives back the very node when the rule changes nothing."""
+    if all(rule(e) is e for e in plan.expressions):
+        return plan
+    return plan.map_expressions(rule)
+
+
 def schema_text(schema: pa.Schema) -> str:
     """``name type, name type`` with Spark's type names."""
     return ", ".join(f"{f.name} {spark_name(f.type)}" for f in schema)

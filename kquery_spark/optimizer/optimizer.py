@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 from kquery_spark.errors import ConfigError
 from kquery_spark.logical import LogicalPlan
+from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
 from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
+from kquery_spark.optimizer.rules.limit_pushdown import limit_pushdown
+from kquery_spark.optimizer.rules.merge_projections import merge_projections
+from kquery_spark.optimizer.rules.outer_to_inner import outer_to_inner
 from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
+from kquery_spark.optimizer.rules.remove_sorts import remove_sorts
 from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
+from kquery_spark.optimizer.rules.unwrap_casts import unwrap_casts
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
 
@@ -21,10 +27,16 @@ RULES: tuple[Rule, ...] = (
     subquery_to_join,
     constant_folding,
     predicate_simplification,
+    unwrap_casts,
+    merge_projections,
+    remove_sorts,
+    outer_to_inner,
     predicate_pushdown,
     join_conditions,
     join_order,
+    limit_pushdown,
     projection_pushdown,
+    common_subexpressions,
 )
 
 

@@ -7,6 +7,7 @@ from kquery_spark.expr import Call, Case, Cast, Expr, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
 from kquery_spark.logical import LogicalPlan, transform_plan
+from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
 
@@ -15,7 +16,7 @@ def constant_folding(plan: LogicalPlan) -> LogicalPlan:
 
     An expression that raises is left alone: whether it raises is for the rows to decide.
     """
-    return transform_plan(plan, lambda node: node.map_expressions(lambda e: transform(e, _fold)))
+    return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 
 
 def _fold(expr: Expr) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kquery_spark.expr import Call, Expr, InList, Literal, transform
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
 from kquery_spark.logical import Filter, Join, LogicalPlan, Projection, transform_plan
+from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
 _OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "gteq", "gteq": "lt", "gt": "lteq", "lteq": "gt"}
@@ -22,7 +23,7 @@ def predicate_simplification(plan: LogicalPlan) -> LogicalPlan:
 def _node(node: LogicalPlan) -> LogicalPlan:
     if not isinstance(node, Filter | Join | Projection):
         return node
-    changed = node.map_expressions(lambda e: transform(e, _simplify))
+    changed = rewrite_expressions(node, lambda e: transform(e, _simplify))
     if isinstance(changed, Filter):
         terms = [x for x in _distinct(conjuncts(changed.condition)) if not _is(x, True)]
         condition = conjunction(terms)
@@ -30,7 +31,7 @@ def _node(node: LogicalPlan) -> LogicalPlan:
             return changed.child
         if condition != changed.condition:
             return Filter(changed.child, condition)
-    return node if changed == node else changed
+    return changed
 
 
 def _simplify(expr: Expr) -> Expr:

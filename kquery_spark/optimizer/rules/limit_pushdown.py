@@ -1,0 +1,47 @@
+"""Limits move towards the scans."""
+
+from __future__ import annotations
+
+from kquery_spark.logical import Join, JoinKind, Limit, LogicalPlan, Projection, Union
+
+
+def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
+    """``Limit: 5`` over ``Union`` also limits each input to 5; through projections the limit moves whole.
+
+    A left join gives at least one row for each row of its left side, so that side needs no more rows than the limit; the
+    limit itself stays above. Limits above each other become one.
+    """
+    children = [limit_pushdown(c) for c in plan.children]
+    if any(a is not b for a, b in zip(children, plan.children, strict=True)):
+        plan = plan.with_children(children)
+    return _push(plan) if isinstance(plan, Limit) else plan
+
+
+def _push(limit: Limit) -> LogicalPlan:
+    child = limit.child
+    wanted = None if limit.count is None else limit.count + limit.offset
+    match child:
+        case Limit():
+            return _push(_both(limit, child))
+        case Projection():
+            return Projection(_push(Limit(child.child, limit.count, limit.offset)), child.exprs)
+        case Union() if wanted is not None:
+            inputs = tuple(_limited(one, wanted) for one in child.inputs)
+            return Limit(Union(inputs), limit.count, limit.offset)
+        case Join(kind=JoinKind.LEFT) if wanted is not None:
+            joined = child.with_children([_limited(child.left, wanted), child.right])
+            return Limit(joined, limit.count, limit.offset)
+    return limit
+
+
+def _limited(plan: LogicalPlan, count: int) -> LogicalPlan:
+    if isinstance(plan, Limit) and plan.count is not None and plan.count <= count:
+        return plan
+    return _push(Limit(plan, count))
+
+
+def _both(outer: Limit, inner: Limit) -> Limit:
+    counts = [] if outer.count is None else [outer.count]
+    if inner.count is not None:
+        counts.append(max(0, inner.count - outer.offset))
+    return Limit(inner.child, min(counts) if counts else None, inner.offset + outer.offset)

@@ -1,0 +1,99 @@
+"""Outer joins whose padded rows would be dropped anyway become inner joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kquery_spark.expr import Call, Cast, Column, Expr, InList
+from kquery_spark.expr.properties import conjuncts
+from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
+
+_NULL_AWARE = ("and", "or", "not")
+
+
+def outer_to_inner(plan: LogicalPlan) -> LogicalPlan:
+    """``Filter: #b > 1`` over ``a LEFT JOIN b`` makes the join an inner one: the filter drops every padded row.
+
+    Only a condition that cannot be TRUE for a NULL counts; ``#b IS NULL`` and ``coalesce(#b, 1) = 1`` do not. Keys of an
+    inner join above are such conditions, too.
+    """
+    return _visit(plan, frozenset())
+
+
+def _visit(plan: LogicalPlan, present: frozenset[str]) -> LogicalPlan:
+    """Rewrite, given the columns of which no NULL survives above."""
+    match plan:
+        case Filter():
+            needed = present.union(*(_rejecting(term) for term in conjuncts(plan.condition)))
+            return _over(plan, [_visit(plan.child, needed)])
+        case Projection():
+            below = {e.expr.name for e in plan.exprs if isinstance(e.expr, Column) and e.name in present}
+            return _over(plan, [_visit(plan.child, frozenset(below))])
+        case Sort():
+            return _over(plan, [_visit(plan.child, present)])
+        case Join():
+            return _join(plan, present)
+    return _over(plan, [_visit(c, frozenset()) for c in plan.children])
+
+
+def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
+    left_names, right_names = set(plan.left.schema.names), set(plan.right.schema.names)
+    kind = plan.kind
+    if kind in (JoinKind.LEFT, JoinKind.FULL) and present & right_names:
+        kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT
+    if kind in (JoinKind.RIGHT, JoinKind.FULL) and present & left_names:
+        kind = JoinKind.INNER if kind is JoinKind.RIGHT else JoinKind.LEFT
+    matched = frozenset[str]().union(
+        *(_nulls(k.left) | _nulls(k.right) for k in plan.keys if not k.null_safe),
+        *(_rejecting(term) for term in conjuncts(plan.condition)),
+    )
+    left = present & left_names
+    right = present & right_names
+    if kind in (JoinKind.INNER, JoinKind.SEMI):
+        left, right = left | (matched & left_names), right | (matched & right_names)
+    elif kind is JoinKind.LEFT:
+        right = frozenset(matched & right_names)
+    elif kind is JoinKind.RIGHT:
+        left = frozenset(matched & left_names)
+    else:
+        left, right = (left if kind is not JoinKind.FULL else frozenset()), frozenset()
+    children = [_visit(plan.left, frozenset(left)), _visit(plan.right, frozenset(right))]
+    if kind is not plan.kind:
+        return replace(plan, kind=kind, left=children[0], right=children[1])
+    return _over(plan, children)
+
+
+def _over(plan: LogicalPlan, children: list[LogicalPlan]) -> LogicalPlan:
+    if all(a is b for a, b in zip(children, plan.children, strict=True)):
+        return plan
+    return plan.with_children(children)
+
+
+def _rejecting(term: Expr) -> frozenset[str]:
+    """Columns whose NULL makes the condition FALSE or NULL."""
+    if isinstance(term, Call):
+        if term.function == "and":
+            return _rejecting(term.args[0]) | _rejecting(term.args[1])
+        if term.function == "or":
+            return _rejecting(term.args[0]) & _rejecting(term.args[1])
+        if term.function in ("isnotnull", "not"):
+            return _nulls(term.args[0])
+    return _nulls(term)
+
+
+def _nulls(expr: Expr) -> frozenset[str]:
+    """Columns whose NULL makes the value NULL."""
+    match expr:
+        case Column():
+            return frozenset({expr.name})
+        case Cast():
+            return _nulls(expr.child)
+        case InList():
+            return _nulls(expr.child)
+        case Call() if expr.function == "not" or (
+            expr.entry.nullable == "any" and expr.function not in _NULL_AWARE
+        ):
+            return frozenset[str]().union(*(_nulls(a) for a in expr.args))
+        case Call(function="and" | "or"):
+            return _nulls(expr.args[0]) & _nulls(expr.args[1])
+    return frozenset()

@@ -1,0 +1,34 @@
+"""Sorting that nobody can see is left out."""
+
+from __future__ import annotations
+
+from kquery_spark.logical import Aggregate, Filter, Join, LogicalPlan, Projection, Sort, Union
+
+
+def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
+    """``Aggregate`` over ``Sort`` needs no order, nor do the sides of a join or another sort.
+
+    An aggregate that depends on order (first, collect_list) keeps the sort below it, and a limit always does.
+    """
+    return _visit(plan, ordered=True)
+
+
+def _visit(plan: LogicalPlan, ordered: bool) -> LogicalPlan:
+    """``ordered``: whether the order of the node's rows can be seen."""
+    if isinstance(plan, Sort) and not ordered:
+        return _visit(plan.child, False)
+    match plan:
+        case Sort():
+            below = [False]
+        case Aggregate():
+            below = [any(c.entry.ordered for c in plan.calls)]
+        case Filter() | Projection() | Union():
+            below = [ordered] * len(plan.children)
+        case Join():
+            below = [False, False]
+        case _:
+            below = [True] * len(plan.children)
+    children = [_visit(c, o) for c, o in zip(plan.children, below, strict=True)]
+    if all(a is b for a, b in zip(children, plan.children, strict=True)):
+        return plan
+    return plan.with_children(children)

@@ -1,0 +1,84 @@
+"""Comparisons of a widened column with a literal compare the column itself."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.expr import Call, Cast, Expr, InList, Literal, transform
+from kquery_spark.logical import LogicalPlan, transform_plan
+from kquery_spark.logical.plan import rewrite_expressions
+from kquery_spark.types import names as t
+
+_COMPARISONS = ("eq", "neq", "lt", "lteq", "gt", "gteq", "eq_null_safe")
+
+
+def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
+    """``CAST(#a AS bigint) = 5`` becomes ``#a = 5`` for an int column, so that files can be pruned by it.
+
+    Only casts that lose nothing, and only literals that the narrow type holds exactly.
+    """
+    return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _unwrap)))
+
+
+def _unwrap(expr: Expr) -> Expr:
+    if isinstance(expr, Cast) and expr.child.dtype == expr.to:
+        return expr.child
+    if isinstance(expr, InList):
+        return _in_list(expr)
+    if not (isinstance(expr, Call) and expr.function in _COMPARISONS):
+        return expr
+    left, right = expr.args
+    for cast, literal, swapped in ((left, right, False), (right, left, True)):
+        if isinstance(cast, Cast) and isinstance(literal, Literal) and _lossless(cast.child.dtype, cast.to):
+            value = _narrow(literal, cast.child.dtype)
+            if value is not None:
+                pair = (value, cast.child) if swapped else (cast.child, value)
+                return Call.of(expr.function, *pair, mode=expr.mode, tz=expr.tz)
+    return expr
+
+
+def _in_list(expr: InList) -> Expr:
+    cast = expr.child
+    if not isinstance(cast, Cast) or not _lossless(cast.child.dtype, cast.to):
+        return expr
+    values = [
+        Literal(None, cast.child.dtype) if v.value is None else _narrow(v, cast.child.dtype)
+        for v in expr.values
+    ]
+    if any(v is None for v in values):
+        return expr
+    return InList(cast.child, tuple(v for v in values if v is not None))
+
+
+def _lossless(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every value of ``source`` is in ``target``, in the same order."""
+    if t.is_integral(source) and t.is_integral(target):
+        return bool(source.bit_width <= target.bit_width)
+    if t.is_decimal(target):
+        digits = target.precision - target.scale
+        if t.is_integral(source):
+            return bool(digits >= {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width])
+        if t.is_decimal(source):
+            return bool(target.scale >= source.scale and digits >= source.precision - source.scale)
+    return False
+
+
+def _narrow(literal: Literal, dtype: pa.DataType) -> Literal | None:
+    """The literal as a value of the column's own type; None when it has no such value."""
+    value: Any = literal.value
+    if value is None:
+        return None
+    if t.is_integral(dtype):
+        if value != int(value) or not -(2 ** (dtype.bit_width - 1)) <= int(value) < 2 ** (
+            dtype.bit_width - 1
+        ):
+            return None
+        return Literal(int(value), dtype)
+    number = Decimal(value)
+    scaled = number.scaleb(dtype.scale)
+    if scaled != scaled.to_integral_value() or abs(scaled) >= 10**dtype.precision:
+        return None
+    return Literal(scaled.to_integral_value().scaleb(-dtype.scale), dtype)
