@@ -6,19 +6,22 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.fuzz.generate import Case
 from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.tables import FuzzTable
+from kquery_spark.session.context import ExecutionContext
 from kquery_spark.session.transform import kquery_plan
 from kquery_spark.verify import compare_tables
 
@@ -26,16 +29,18 @@ Kind = Literal[
     "same", "both fail", "invalid", "left to spark", "rows", "schema", "only engine fails", "only spark fails"
 ]
 MISMATCHES = ("rows", "schema", "only engine fails", "only spark fails")
+Answer: TypeAlias = pa.Table | Exception
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case. ``signature``: what stays the same while the case shrinks."""
+    """What came of a case. ``signature``: what stays the same while it shrinks; ``local``: without Spark."""
 
     kind: Kind
     detail: str = ""
     signature: str = ""
+    local: bool = False
 
     @property
     def mismatch(self) -> bool:
@@ -44,12 +49,14 @@ class Outcome:
 
 
 class Oracle:
-    """Writes tables once, runs cases on a session; use as a context manager."""
+    """Writes tables once, runs cases on a session, and in this process unless ``local`` is False."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, local: bool = True) -> None:
         self._spark = spark
+        self._local = local
         self._folder = Path(tempfile.mkdtemp(prefix="kquery-fuzz-"))
         self._registered: dict[str, FuzzTable] = {}
+        self._folders: dict[str, Path] = {}
         self._written = 0
 
     def __enter__(self) -> Oracle:
@@ -68,19 +75,26 @@ class Oracle:
         for key, value in case.settings.items():
             self._spark.conf.set(key, value)
         try:
-            return self._compare(case)
+            expected = self._expected(case)
+            if isinstance(expected, Outcome):
+                return expected
+            outcome = self._on_spark(case, expected)
+            return (
+                outcome if outcome.mismatch or not self._local else self._in_process(case, expected, outcome)
+            )
         finally:
             for key in case.settings:
                 self._spark.conf.unset(key)
 
-    def _compare(self, case: Case) -> Outcome:
-        sql = case.query.sql()
+    def _expected(self, case: Case) -> Outcome | Answer:
         try:
-            frame = self._spark.sql(sql)
+            frame = self._spark.sql(case.query.sql())
         except (AnalysisException, ParseException) as error:
             return Outcome("invalid", _sentence(error))
-        expected = _answer(frame)
-        again = self._spark.sql(sql)
+        return _answer(frame)
+
+    def _on_spark(self, case: Case, expected: Answer) -> Outcome:
+        again = self._spark.sql(case.query.sql())
         try:
             fast = again.transform(kquery_plan, when="always")
         except Exception as error:
@@ -90,19 +104,24 @@ class Oracle:
         if fast is again:
             return Outcome("left to spark")
         actual = _answer(fast)
-        if isinstance(expected, Exception) and isinstance(actual, Exception):
-            return Outcome("both fail", _sentence(expected))
-        if isinstance(expected, Exception):
-            return _failure("only spark fails", expected)
-        if isinstance(actual, Exception):
-            return _failure("only engine fails", actual)
-        if again.schema != fast.schema:
+        if again.schema != fast.schema and not isinstance(actual, Exception):
             return Outcome("schema", f"{again.schema.simpleString()} against {fast.schema.simpleString()}")
-        ordered = isinstance(case.query, Select) and bool(case.query.order)
-        differences = compare_tables(expected, actual, ordered)
-        if differences:
-            return Outcome("rows", "; ".join(str(difference) for difference in differences))
-        return Outcome("same")
+        return _verdict(case, expected, actual)
+
+    def _in_process(self, case: Case, expected: Answer, on_spark: Outcome) -> Outcome:
+        """The same query by ``ExecutionContext`` without Spark; ``on_spark`` when that declines it."""
+        config = EngineConfig(parallelism=2).with_settings(case.settings)
+        context = ExecutionContext(config=config)
+        for table in case.tables:
+            context.register_parquet(table.name, self._folders[table.name])
+        try:
+            actual: Answer = context.sql(case.query.sql()).to_arrow()
+        except (Unsupported, PlanError):
+            return on_spark
+        except Exception as error:
+            actual = error
+        verdict = _verdict(case, expected, actual)
+        return replace(verdict, local=True) if verdict.mismatch else on_spark
 
     def _register(self, tables: Sequence[FuzzTable]) -> None:
         for table in tables:
@@ -114,6 +133,7 @@ class Oracle:
             write_pieces(table, folder)
             self._spark.read.parquet(str(folder)).createOrReplaceTempView(table.name)
             self._registered[table.name] = table
+            self._folders[table.name] = folder
 
 
 def write_pieces(table: FuzzTable, folder: Path) -> None:
@@ -125,7 +145,21 @@ def write_pieces(table: FuzzTable, folder: Path) -> None:
         pq.write_table(table.data.slice(start, size), folder / f"part-{piece}.parquet")
 
 
-def _answer(frame: DataFrame) -> pa.Table | Exception:
+def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
+    if isinstance(expected, Exception) and isinstance(actual, Exception):
+        return Outcome("both fail", _sentence(expected))
+    if isinstance(expected, Exception):
+        return _failure("only spark fails", expected)
+    if isinstance(actual, Exception):
+        return _failure("only engine fails", actual)
+    ordered = isinstance(case.query, Select) and bool(case.query.order)
+    differences = compare_tables(expected, actual, ordered)
+    if differences:
+        return Outcome("rows", "; ".join(str(difference) for difference in differences))
+    return Outcome("same")
+
+
+def _answer(frame: DataFrame) -> Answer:
     try:
         return frame.toArrow()
     except Exception as error:

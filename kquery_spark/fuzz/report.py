@@ -25,14 +25,17 @@ class Mismatch:
     outcome: Outcome
 
     def __str__(self) -> str:
-        head = f"# case {self.number} of seed {self.seed}: {self.outcome.kind}\n# {self.outcome.detail}"
-        return f"{head}\n{as_pytest(self.case, f'seed_{self.seed}_case_{self.number}')}"
+        where = "without Spark" if self.outcome.local else "on Spark"
+        head = (
+            f"# case {self.number} of seed {self.seed}, {where}: {self.outcome.kind}\n# {self.outcome.detail}"
+        )
+        return f"{head}\n{as_pytest(self.case, f'seed_{self.seed}_case_{self.number}', self.outcome.local)}"
 
 
-def as_pytest(case: Case, name: str) -> str:
+def as_pytest(case: Case, name: str, local: bool = False) -> str:
     """The text of a test module that fails while Spark and the engine differ on ``case``.
 
-    It asks for the fixtures ``spark`` (a session) and ``tmp_path``.
+    ``local``: the engine without Spark. It asks for the fixtures ``spark`` (a session) and ``tmp_path``.
     """
     lines = [
         "import datetime",
@@ -41,7 +44,8 @@ def as_pytest(case: Case, name: str) -> str:
         "import pyarrow as pa",
         "import pyarrow.parquet as pq",
         "",
-        "from kquery_spark import kquery_plan",
+        "from kquery_spark import ExecutionContext" if local else "from kquery_spark import kquery_plan",
+        *(["from kquery_spark.config.engine import EngineConfig"] if local else []),
         "from kquery_spark.verify import compare_tables",
         "",
         "",
@@ -65,7 +69,8 @@ def as_pytest(case: Case, name: str) -> str:
             cut = table.name if table.pieces == 1 else f"{table.name}.slice({start}, {size})"
             lines.append(f'    pq.write_table({cut}, folder / "{piece}.parquet")')
         lines.append(f'    spark.read.parquet(str(folder)).createOrReplaceTempView("{table.name}")')
-    for key, value in case.settings.items():
+    settings = {} if local else case.settings
+    for key, value in settings.items():
         lines.append(f'    spark.conf.set("{key}", "{value}")')
     lines.append(f'    sql = """{case.query.sql()}"""')
     ordered = ", ordered=True" if getattr(case.query, "order", ()) else ""
@@ -74,11 +79,19 @@ def as_pytest(case: Case, name: str) -> str:
         'actual = spark.sql(sql).transform(kquery_plan, when="always").toArrow()',
         f"assert compare_tables(expected, actual{ordered}) == []",
     ]
-    if case.settings:
+    if local:
+        lines.append(f"    config = EngineConfig(parallelism=2).with_settings({case.settings!r})")
+        lines.append("    context = ExecutionContext(config=config)")
+        lines += [
+            f'    context.register_parquet("{table.name}", tmp_path / "{table.name}")'
+            for table in case.tables
+        ]
+        run[1] = "actual = context.sql(sql).to_arrow()"
+    if settings:
         lines.append("    try:")
         lines += [f"        {line}" for line in run]
         lines.append("    finally:")
-        lines += [f'        spark.conf.unset("{key}")' for key in case.settings]
+        lines += [f'        spark.conf.unset("{key}")' for key in settings]
     else:
         lines += [f"    {line}" for line in run]
     return "\n".join(lines) + "\n"

@@ -57,7 +57,11 @@ def fuzz(
             def still_fails(smaller: Case) -> bool:
                 nonlocal failing
                 now = oracle.run(smaller)
-                same = (now.kind, now.signature) == (failing.kind, failing.signature)
+                same = (now.kind, now.signature, now.local) == (
+                    failing.kind,
+                    failing.signature,
+                    failing.local,
+                )
                 failing = now if same else failing
                 return same
 

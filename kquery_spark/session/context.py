@@ -178,7 +178,10 @@ class _Executor:
             return table
         physical = plan_query(optimize(analyzed.plan, self._config.disabled_rules), self._config)
         result = run_graph(build_stages(physical, self._config), self._config).to_arrow()
-        return result.rename_columns(list(analyzed.names))
+        # whether a column may be NULL is what the query says, as in Spark, not what folding constants found out
+        asked = zip(result.columns, analyzed.names, analyzed.plan.schema, strict=True)
+        columns = [(pa.field(name, column.type, field.nullable), column) for column, name, field in asked]
+        return pa.Table.from_arrays([c for _, c in columns], schema=pa.schema([f for f, _ in columns]))
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """See Executor."""

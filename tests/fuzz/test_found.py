@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kquery_spark import kquery_plan
+from kquery_spark import ExecutionContext, kquery_plan
 from kquery_spark.verify import compare_tables
 
 
@@ -27,3 +27,16 @@ def test_decimals_too_wide_for_64_bits_find_no_narrow_partner(spark, tmp_path, k
             finally:
                 spark.conf.unset("spark.kquery.broadcastBytes")
             assert compare_tables(expected, actual) == []
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT nullif('', 'AB') AS x FROM t", "SELECT (('a' LIKE '_b%') AND b) AS x FROM t"]
+)
+def test_folding_a_constant_does_not_change_what_may_be_null(spark, sql):
+    table = pa.table({"b": [True, None]})
+    context = ExecutionContext()
+    context.register_arrow("t", table)
+    spark.createDataFrame(table).createOrReplaceTempView("t")
+    assert compare_tables(spark.sql(sql).toArrow(), context.sql(sql).to_arrow()) == []
+    assert context.sql("SELECT b, b FROM t").to_arrow().column_names == ["b", "b"]
+    assert context.sql("SELECT count(*) AS n FROM t WHERE false").to_arrow().to_pydict() == {"n": [0]}
