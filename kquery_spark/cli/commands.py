@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -114,6 +114,23 @@ def explain(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...]
 def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
     """Run a query on Spark and in the engine and compare; different answers exit with 7."""
     check(_frame(_sql_text(sql, sql_file), tables, log_level))
+
+
+@cli.command(name="run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--when",
+    type=click.Choice(["auto", "always"]),
+    default="auto",
+    show_default=True,
+    help="auto: the engine where it should win; always: wherever it can.",
+)
+@click.argument("job")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run_job(job: str, arguments: tuple[str, ...], when: Literal["auto", "always"]) -> None:
+    """Run a PySpark job, as python JOB ARGUMENTS does, with the engine in its actions."""
+    from kquery_spark.cli.jobs import run_script
+
+    run_script(job, arguments, when)
 
 
 _PASS_ON = {"ignore_unknown_options": True, "help_option_names": []}

@@ -9,10 +9,14 @@ slices.
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from kquery_spark.errors import Unsupported
 
+T = TypeVar("T")
+_REMEMBERED = 1000
 _SLICE = 7000
 _SEPARATOR = "\x1e"
 _ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
@@ -36,6 +40,9 @@ class Jvm:
         self._loader = self._java.lang.Thread.currentThread().getContextClassLoader()
         self._classes: dict[str, Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
+        self._places: Any = None
+        self._values: dict[tuple[int, str], Any] = {}
+        self._counter = itertools.count()
 
     def cls(self, name: str) -> Any:
         """The ``java.lang.Class`` of a name."""
@@ -130,6 +137,21 @@ class Jvm:
     def row_is_null(self, position: int) -> Any:
         """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
         return self.function(self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position))
+
+    def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
+        """What ``make`` gave for an equal JVM object before; the JVM forgets objects that nobody else holds."""
+        if self._places is None or len(self._values) > _REMEMBERED:
+            self._values.clear()
+            self._places = self._java.util.Collections.synchronizedMap(self._java.util.WeakHashMap())
+        place: int | None = self._places.get(key)
+        if place is None:
+            place = next(self._counter)
+            self._places.put(key, place)
+        value = self._values.get((place, variant))
+        if value is None:
+            value = self._values[place, variant] = make()
+        found: T = value
+        return found
 
     def empty(self) -> Any:
         """An empty Scala ``Seq``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -134,6 +134,19 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
     if kind != f"{_SOURCES}HadoopFsRelation":
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
+    # Equal relations have equal schemas and options, so these are asked for once; files are listed each time.
+    described = jvm.remembered(source, time_zone, lambda: _described(source, kind, jvm, time_zone))
+    if isinstance(described, OtherRelation):
+        return described
+    try:
+        files = _files(source.location(), source, described.partition_schema, jvm)
+    except Unsupported as error:
+        return OtherRelation(described.format, error.reason)
+    return replace(described, files=files)
+
+
+def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
+    """All of a relation but its files."""
     format_class = jvm.getter(kind, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
     name = _FORMATS.get(format_class)
     if name is None:
@@ -142,20 +155,18 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
     try:
         data_schema = _schema(source.dataSchema(), jvm, time_zone)
         partition_schema = _schema(source.partitionSchema(), jvm, time_zone)
-        location = source.location()
-        files = _files(location, source.partitionSchema(), partition_schema, jvm)
     except Unsupported as error:
         return OtherRelation(name, error.reason)
     options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
-    roots = tuple(jvm.strings(location.rootPaths()))
-    return FileRelation(name, roots, files, data_schema, partition_schema, options)
+    roots = tuple(jvm.strings(source.location().rootPaths()))
+    return FileRelation(name, roots, (), data_schema, partition_schema, options)
 
 
 def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
     return arrow_schema(json.loads(jvm.text(struct, _STRUCT, "json")), time_zone)
 
 
-def _files(location: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
+def _files(location: Any, source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
     """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
     directories = location.listFiles(jvm.empty(), jvm.empty()).toIndexedSeq()
     files = directories.flatMap(jvm.getter(_DIRECTORY, "files")).toIndexedSeq()
@@ -170,7 +181,7 @@ def _files(location: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> tuple[Dat
         length = jvm.getter(_DIRECTORY, "files", "scala.collection.immutable.Seq length")
         counts = jvm.strings(directories.map(length))
         rows = directories.map(jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
-        values = _partition_values(rows, struct, schema, jvm)
+        values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
         DataFile(path, int(size), int(time), partition)

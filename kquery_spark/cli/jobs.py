@@ -1,0 +1,40 @@
+"""``kquery-spark run``: somebody's PySpark job, unchanged, with the engine in its actions."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.config.spark_settings import SETTINGS
+from kquery_spark.session.enable import disable_everywhere, enable_everywhere
+
+if TYPE_CHECKING:
+    from kquery_spark.session.transform import When
+
+_SUBMIT = "PYSPARK_SUBMIT_ARGS"
+
+
+def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
+    """Run the file as ``python job arguments`` would; its errors and its exit code are the command's.
+
+    A session the job makes itself gets the settings the engine likes, unless the job sets them otherwise.
+    """
+    if not os.path.isfile(job):
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        settings = " ".join(f"--conf {s.key}={s.value}" for s in SETTINGS)
+        os.environ[_SUBMIT] = f"{settings} pyspark-shell"
+    before = sys.argv, list(sys.path)
+    sys.argv = [job, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(job)))
+    enable_everywhere(when=when)
+    try:
+        runpy.run_path(job, run_name="__main__")
+    finally:
+        disable_everywhere()
+        sys.argv, sys.path[:] = before
