@@ -50,7 +50,8 @@ def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
     candidates = []
     for members in _key_classes(plan):
         found = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
-        candidates.append((sum(c.nbytes for c in found), found))
+        if found:
+            candidates.append((sum(c.nbytes for c in found), found))
     for size, found in sorted(candidates, key=lambda c: -c[0]):
         ranges = _cut(found, size, config) if size > config.small_bytes else None
         if ranges is not None:
