@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -25,22 +26,48 @@ _FLIPPED = {
 }
 
 
-def prune(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> list[Split]:
-    """The splits that remain; a split is dropped only when no row of it can pass."""
+def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
+    """The source's splits that remain; a split is dropped only when no row of it can pass."""
     if not filters:
-        return list(splits)
-    return [s for s in splits if all(_possible(source, s, f) for f in filters)]
+        return source.splits()
+    if source.columnar:
+        return list(_remembered(_Same(source), tuple(filters)))
+    return _remaining(source, filters)
+
+
+def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
+    return [s for s in source.splits() if all(_possible(source, s, f) for f in filters)]
+
+
+class _Same:
+    """A key that only the very same source equals: its files were listed once, so its statistics never change."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __hash__(self) -> int:
+        return id(self.source)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.source is self.source
+
+
+@lru_cache(maxsize=64)  # estimates, strategy and placement ask for the same splits, each query again
+def _remembered(same: _Same, filters: tuple[Expr, ...]) -> tuple[Split, ...]:
+    return tuple(_remaining(same.source, filters))
 
 
 def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
     """The splits that remain, their bytes those of just these columns."""
-    splits = source.splits()
+    kept = prune(source, filters)
     if not source.columnar:
-        return prune(source, splits, filters)
-    whole = sum(s.nbytes for s in splits)
+        return kept
+    whole = sum(s.nbytes for s in source.splits())
     wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
     share = min(1.0, wanted / whole) if whole else 1.0
-    return [replace(s, nbytes=int(s.nbytes * share)) for s in prune(source, splits, filters)]
+    return [replace(s, nbytes=int(s.nbytes * share)) for s in kept]
 
 
 def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -74,7 +74,7 @@ class Estimator:
         return Estimate(rows, rows * width, scanned)
 
     def _scan(self, plan: Scan, width: float) -> Estimate:
-        splits = prune(plan.source, plan.source.splits(), plan.filters)
+        splits = prune(plan.source, plan.filters)
         kept = float(sum(s.rows for s in splits))
         whole = plan.source.row_count()
         read = plan.schema.names if plan.source.columnar else plan.source.schema.names

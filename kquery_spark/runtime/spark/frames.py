@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
@@ -15,7 +15,13 @@ from kquery_spark.runtime.spark.worker import StageTask
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
-_PAYLOAD = "stage int, partition int, payload binary"
+_PAYLOAD = StructType(
+    [
+        StructField("stage", IntegerType()),
+        StructField("partition", IntegerType()),
+        StructField("payload", BinaryType()),
+    ]
+)
 
 
 def to_dataframe(
