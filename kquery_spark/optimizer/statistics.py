@@ -19,6 +19,7 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Scan,
+    SingleRow,
     Union,
 )
 from kquery_spark.optimizer.pruning import comparable, prune
@@ -69,6 +70,8 @@ class Estimator:
                 rows = self._join(plan, inputs)
             case Limit() if plan.count is not None:
                 rows = min(rows, float(plan.count))
+            case SingleRow():
+                rows = min(rows, 1.0)
             case Union():
                 rows = sum(i.rows for i in inputs)
         return Estimate(rows, rows * width, scanned)

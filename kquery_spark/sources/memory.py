@@ -69,3 +69,9 @@ def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
     schema = pa.schema([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)
+
+
+def one_row_source() -> MemorySource:
+    """One row to scan without columns; always the same source, so that plans over it are equal."""
+    schema = pa.schema([pa.field("one", pa.int32(), False)])
+    return MemorySource(schema, "one row", pa.table({"one": pa.array([1], pa.int32())}))

@@ -67,6 +67,9 @@ class Facts(Protocol):
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         """The attributes a plan node puts out, for nodes whose constructor does not say."""
 
+    def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
+        """The projections of an Expand, which the JSON carries only if they are Scala lists."""
+
     def jvm_object(self, node: CatalystNode) -> Any:
         """The py4j object of a node: a relation to look into, a subtree to leave to Spark."""
 
@@ -187,7 +190,18 @@ class FactFetcher:
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         """See :class:`Facts`."""
         attributes = self.jvm_object(node).output().toIndexedSeq()
-        texts = self._jvm.strings(attributes.map(self._jvm.getter(_TREE, "toJSON")))
+        return self._expressions(attributes)
+
+    @_fetching
+    def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
+        """See :class:`Facts`."""
+        rows = self.jvm_object(node).projections()
+        expressions = iter(self._expressions(rows.flatMap(self._jvm.identity()).toIndexedSeq()))
+        widths = [int(n) for n in self._jvm.strings(rows.map(_length(self._jvm)))]
+        return [[next(expressions) for _ in range(width)] for width in widths]
+
+    def _expressions(self, sequence: Any) -> list[CatalystNode]:
+        texts = self._jvm.strings(sequence.map(self._jvm.getter(_TREE, "toJSON")))
         return [parse_expression(text) for text in texts]
 
     @_fetching

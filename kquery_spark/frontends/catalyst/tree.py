@@ -126,8 +126,8 @@ def parse_plan(text: str) -> CatalystNode:
 
 
 def parse_expression(text: str) -> CatalystNode:
-    """The expression that ``Expression.toJSON()`` printed, as the only expression of plan node 0."""
-    return _parse(json.loads(text), (0,), 0, is_plan=False)
+    """The expression that ``Expression.toJSON()`` printed; facts the JSON lost cannot be had for it."""
+    return _detached(json.loads(text))
 
 
 def case_parts(node: CatalystNode) -> tuple[list[tuple[CatalystNode, CatalystNode]], CatalystNode | None]:

@@ -69,7 +69,8 @@ class Wanted:
 def _children(node: CatalystNode, everything: bool) -> list[bool]:
     """Whether all columns of each child are read."""
     if node.cls in _NARROW:
-        return [False] * len(node.children)
+        # an Expand's projections may be lost in the JSON
+        return [node.fields.get("projections", ()) is None] * len(node.children)
     if node.cls == "Join":
         kind = node.fields.get("joinType")
         one_sided = isinstance(kind, dict) or kind in _ONE_SIDED

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from tests.frontends.catalyst.engine import assert_same_rows, take
 
@@ -86,6 +86,12 @@ select id, (select max(m) from t) a, (select min(w) from t) b from t where m > (
 select id, (select sum(k) from pt where k > 100) a from t;
 select id, (select k from pt order by id limit 1) a from t;
 select t1.id from t t1 join t t2 on t1.id = t2.id and t1.i < (select max(k) from pt);
+select id from t where i > (select distinct k from pt where k = 3);
+select id, (select k from pt where id = 1001) a from t where i = (select max(k) from pt where id = 3);
+select 1 a, 'x' b;
+select (select max(i) from t) a, (select count(*) from pt) b, 7 c;
+select k, s, sum(n), count(*) c, grouping_id() g from (select i k, s, sum(id) n from t group by i, s
+  union all select k, string(p), max(id) from pt group by k, p) group by rollup(k, s);
 with a as (select i k, sum(m) s from t group by 1) select * from a where s > (select avg(s) from a);
 
 select p, q, sum(k) from pt where q = date'2021-01-01' or q is null group by p, q;
@@ -178,6 +184,29 @@ def test_same_rows(spark: Any, jvm: Jvm, zoo: None, query: str) -> None:
 def test_same_rows_in_the_same_order(spark: Any, jvm: Jvm, zoo: None, query: str) -> None:
     taken = take(spark, jvm, query)
     assert_same_rows(taken.run(taken.whole()), taken.frame.toArrow(), ordered=True)
+
+
+def test_projections_of_expand_that_the_json_loses_are_fetched(spark: Any, jvm: Jvm, zoo: None) -> None:
+    """Spark pushes projections into an Expand over a UNION as Scala vectors, which its JSON leaves out."""
+    taken = take(
+        spark,
+        jvm,
+        """select k, s, sum(x) from (select i k, s, sum(m) as x from t group by i, s
+           union all select k, string(p), null from pt group by k, p) group by rollup(k, s)""",
+    )
+    expands = [node for node in taken.root.walk() if node.cls == "Expand"]
+    assert [node.fields["projections"] for node in expands] == [None]
+    fetched = taken.facts.projections(expands[0])
+    assert [[item.cls for item in row][-1] for row in fetched] == ["Literal"] * 3
+    assert_same_rows(taken.run(taken.whole()), taken.frame.toArrow())
+
+
+def test_two_rows_of_a_scalar_subquery_are_an_error(spark: Any, jvm: Jvm, zoo: None) -> None:
+    taken = take(spark, jvm, "select id from t where i > (select k from pt where id < 3)")
+    with pytest.raises(ExecutionError, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
+        taken.run(taken.whole())
+    with pytest.raises(Exception, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
+        taken.frame.toArrow()
 
 
 def test_a_kept_build_side_is_not_taken_for_one_that_matches_nulls(spark: Any, jvm: Jvm, zoo: None) -> None:

@@ -53,9 +53,7 @@ def same(node: CatalystNode, translate: Translator) -> Expr:
     return translate(node.children[0])
 
 
-@EXPRESSIONS.handles(
-    "ScalarSubquery", family="values", partly="uncorrelated, of a plan that gives one row at most"
-)
+@EXPRESSIONS.handles("ScalarSubquery", family="values", partly="uncorrelated")
 def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
     """The value of a subquery, as a column that a join brings."""
     if node.children:

@@ -6,7 +6,6 @@ PLANS.declines(
     "leaves",
     LocalRelation="rows that are in the query itself are given by Spark",
     Range="a range of numbers is made by Spark",
-    OneRowRelation="a query without a table is answered by Spark",
     InMemoryRelation="cached rows are read by Spark",
     LogicalRDD="the rows of an RDD are given by Spark",
     ExternalRDD="the rows of an RDD are given by Spark",

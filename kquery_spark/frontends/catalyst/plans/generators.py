@@ -24,7 +24,9 @@ def expand(node: CatalystNode, context: Context) -> Scope:
     """Each row several times, with other columns NULL."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
-    projections = tuple(tuple(translate(expr) for expr in exprs) for exprs in node["projections"])
+    found = node.fields["projections"]
+    rows = context.facts.projections(node) if found is None else found
+    projections = tuple(tuple(translate(expr) for expr in exprs) for exprs in rows)
     attributes = node.trees("output")
     names = tuple(context.names.fresh(attribute["name"]) for attribute in attributes)
     ids = (attribute["exprId"] for attribute in attributes)

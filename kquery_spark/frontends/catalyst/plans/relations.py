@@ -20,6 +20,7 @@ from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.csv import CsvSource, csv_options
 from kquery_spark.sources.csv.values import check_type
+from kquery_spark.sources.memory import one_row_source
 from kquery_spark.sources.parquet import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.text import check_codec
@@ -69,6 +70,12 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     if any(named.name != str(named.expr)[1:] for named in renamed):
         plan = Projection(plan, tuple(renamed))
     return Scope(plan, tuple(output))
+
+
+@PLANS.handles("OneRowRelation", family="leaves")
+def one_row(node: CatalystNode, context: Context) -> Scope:
+    """The one row without columns of a query without a table; Spark makes such a query of merged subqueries."""
+    return Scope(Scan("one_row", one_row_source(), ()), ())
 
 
 def _source(relation: FileRelation, settings: SessionSettings) -> Source:

@@ -1,7 +1,6 @@
 """Scalar subqueries: their one row is joined to the rows of the node that asks for the value.
 
-A left join without keys gives NULL for no row. More than one row would have to be an error, so only plans
-that give one row at most, whatever the data, are accepted.
+A left join without keys gives NULL for no row. A plan that may give more than one row is checked when it runs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.scope import Scope, exactly
 from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection
+from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, SingleRow
 
 
 class ScalarSubqueries:
@@ -46,9 +45,9 @@ class ScalarSubqueries:
         for known, plan in self._known:
             if _same(known, node):
                 return plan
-        if not at_most_one_row(node):
-            raise Unsupported("a scalar subquery that may give more than one row stays with Spark")
         plan = self._merged(node) if _is_merged(node) else self._single(node)
+        if not at_most_one_row(node):
+            plan = SingleRow(plan)
         self._known.append((node, plan))
         return plan
 

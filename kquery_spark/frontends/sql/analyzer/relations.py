@@ -18,7 +18,7 @@ from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.subqueries import Subquery
-from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.memory import MemorySource, one_row_source
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
@@ -290,9 +290,7 @@ def memory_scan(name: str, table: pa.Table, identity: str) -> LogicalPlan:
 
 def one_row() -> LogicalPlan:
     """One row without columns."""
-    table = pa.table({"one": pa.array([1], pa.int32())})
-    source = MemorySource(pa.schema([pa.field("one", t.INT, False)]), "one row", table)
-    return Scan("one_row", source, ())
+    return Scan("one_row", one_row_source(), ())
 
 
 def current(plan: LogicalPlan, value: Expr) -> Expr:
