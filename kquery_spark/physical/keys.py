@@ -20,6 +20,7 @@ from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.vector import Int64s, Vector, validity
 
 _RADIX_LIMIT = 2**62
+_HEAD = 4096  # rows looked at first for one of each group
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,14 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         ids, count = dense.values, dense.cardinality
     if num_rows == 0:
         return Groups(ids, 0, np.zeros(0, np.int64))
-    first = np.empty(count, np.int64)
-    first[ids[::-1]] = np.arange(num_rows - 1, -1, -1, dtype=np.int64)
-    return Groups(ids, count, first)
+    return Groups(ids, count, _first_rows(ids, count))
+
+
+def _first_rows(ids: Int64s, count: int) -> Int64s:
+    """The first row of each group; few groups have all been seen after some rows."""
+    for rows in (_HEAD, len(ids)) if _HEAD < len(ids) else (len(ids),):
+        first = np.full(count, -1, np.int64)
+        first[ids[:rows][::-1]] = np.arange(rows - 1, -1, -1, dtype=np.int64)
+        if first.min() >= 0:
+            break
+    return first

@@ -119,7 +119,7 @@ def _rescaled(total: pa.Array, scale: int) -> pa.Array:
 def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
     """Sums of doubles per group; NULLs count as 0."""
     ids, valid = present(data, groups)
-    values = data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False)
+    values = floats(data)
     if valid is not None:
         values = values[valid]
     if groups.count == 1:
@@ -162,6 +162,8 @@ def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
 
 def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
     """The largest or smallest value of each group (NULL where a group has none), in the vector's physical form."""
+    if t.is_fractional(vector.dtype):
+        return _float_extreme(vector, groups, largest)
     ids, valid = present(vector.data, groups)
     ordered = ordered_integers(vector)
     values: pa.Array | None = None
@@ -176,6 +178,30 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
     else:
         (np.maximum if largest else np.minimum).at(best, ids, rows)
     return values_of(vector, best, count_valid(vector.data, groups) == 0, values)
+
+
+def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
+    """Spark's NaN is above infinity: ``maximum`` lets NaN win and ``fmin`` lets it lose; a zero comes out as 0.0."""
+    ids, valid = present(vector.data, groups)
+    values = floats(vector.data)
+    rows = values if valid is None else values[valid]
+    best = np.full(groups.count, -np.inf if largest else np.nan)
+    function = np.maximum if largest else np.fmin
+    with np.errstate(invalid="ignore"):
+        if groups.count > 1:
+            function.at(best, ids, rows)
+        elif len(rows):
+            best[0] = function.reduce(rows)
+    empty = count_valid(vector.data, groups) == 0
+    return pa.array(best + 0.0, mask=empty if empty.any() else None).cast(vector.dtype, safe=False)
+
+
+def floats(data: pa.Array) -> npt.NDArray[np.float64]:
+    """A float or double column as doubles for numpy, NULL slots holding whatever they hold."""
+    data = data.cast(t.DOUBLE)
+    if len(data) == 0:
+        return np.empty(0, np.float64)
+    return np.frombuffer(data.buffers()[1], np.float64, len(data), 8 * data.offset)
 
 
 def values_of(
@@ -212,6 +238,7 @@ __all__ = [
     "count_valid",
     "extreme",
     "float_order",
+    "floats",
     "ordered_integers",
     "sum_decimal",
     "sum_float",
