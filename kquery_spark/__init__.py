@@ -12,6 +12,7 @@ from kquery_spark.errors import FallbackWarning, KQueryError
 
 if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
+    from kquery_spark.frontends.catalyst.importer import support_table
     from kquery_spark.frontends.dataframe import Window, col, lit, when
     from kquery_spark.session.context import ExecutionContext
     from kquery_spark.session.enable import disable, enable
@@ -37,6 +38,7 @@ _LAZY = {
     "sql_plan": "kquery_spark.session.open_plans",
     "when": "kquery_spark.frontends.dataframe",
     "kquery_plan": "kquery_spark.session.transform",
+    "support_table": "kquery_spark.frontends.catalyst.importer",
     "verify": "kquery_spark.verify",
 }
 
@@ -55,6 +57,7 @@ __all__ = [
     "lit",
     "plan",
     "sql_plan",
+    "support_table",
     "verify",
     "when",
 ]

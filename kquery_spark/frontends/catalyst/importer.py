@@ -25,6 +25,7 @@ from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
+from kquery_spark.functions.windows import window_functions
 from kquery_spark.logical import (
     Filter,
     Input,
@@ -126,6 +127,11 @@ def support_table() -> list[Row]:
             Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name) for cls in aggregate.catalyst
         ]
     rows += [Row("aggregate", "aggregates", cls, Level.NONE, reason) for cls, reason in REASONS.items()]
+    rows += [
+        Row("window function", "windows", cls, Level.FULL, window.name)
+        for window in window_functions()
+        for cls in window.catalyst
+    ]
     return sorted(rows, key=lambda row: (row.kind, row.family, row.cls))
 
 

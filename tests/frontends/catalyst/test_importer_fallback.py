@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kquery_spark as kq
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import accelerated_roots, support_table
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.frontends.catalyst.support import Level
+from kquery_spark.frontends.catalyst.support_page import support_page
 from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
 
 
@@ -194,6 +197,12 @@ def test_an_option_that_is_not_known_makes_spark_read_the_files(spark: Any, jvm:
 
 def test_the_support_table_has_a_reason_for_whatever_stays(spark: Any) -> None:
     rows = support_table()
-    assert {"plan", "expression", "aggregate"} == {row.kind for row in rows}
+    assert {"plan", "expression", "aggregate", "window function"} == {row.kind for row in rows}
     assert all(row.note for row in rows if row.level is not Level.FULL)
     assert len({(row.kind, row.cls) for row in rows}) == len(rows)
+
+
+def test_the_page_of_the_support_table_is_up_to_date() -> None:
+    command = "python -m kquery_spark.frontends.catalyst.support_page docs/support.md"
+    page = Path(__file__).parents[3] / "docs" / "support.md"
+    assert page.read_text() == support_page(kq.support_table()), f"write it anew: {command}"
