@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -154,6 +155,11 @@ class Groups:
     count: int
     first_rows: Int64s
 
+    @cached_property
+    def sizes(self) -> Int64s:
+        """Rows of each group."""
+        return np.bincount(self.ids, minlength=self.count)
+
     def representatives(self) -> pa.Array:
         """Row indexes, one per group, to take the key columns by."""
         return pa.array(self.first_rows)
@@ -183,7 +189,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
 
 def _first_rows(ids: Int64s, count: int) -> Int64s:
     """The first row of each group; few groups have all been seen after some rows."""
-    for rows in (_HEAD, len(ids)) if _HEAD < len(ids) else (len(ids),):
+    for rows in (_HEAD, len(ids)) if len(ids) > _HEAD else (len(ids),):
         first = np.full(count, -1, np.int64)
         first[ids[:rows][::-1]] = np.arange(rows - 1, -1, -1, dtype=np.int64)
         if first.min() >= 0:

@@ -23,10 +23,11 @@ from kquery_spark.sources.files import (
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.parquet_footer import plain_integers
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
-from kquery_spark.types.vector import from_arrow
+from kquery_spark.types.vector import from_arrow, widen
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
 _CACHE_LIMIT = 512
@@ -100,18 +101,33 @@ class ParquetSource(Source):
                     arrays.append(pa.nulls(rows, dtype))
                 else:
                     assert table is not None
-                    found = opened.instants(column, table.column(column), dtype)
-                    arrays.append(_convert(found, dtype, file.path, column))
+                    arrays.append(
+                        _convert(opened.typed(column, table.column(column), dtype), dtype, file.path, column)
+                    )
             yield Batch(schema, tuple(arrays), rows)
 
 
-def _convert(column: pa.ChunkedArray, dtype: pa.DataType, path: str, name: str) -> pa.Array:
-    data = column.chunk(0) if column.num_chunks == 1 else _combined(column)
-    if not readable_as(data.type, dtype):
+@dataclass(frozen=True)
+class Typed:
+    """A column as read and the type the file gives it; a decimal may be held as its unscaled integers."""
+
+    dtype: pa.DataType
+    data: pa.ChunkedArray
+
+
+def _convert(column: Typed, dtype: pa.DataType, path: str, name: str) -> pa.Array:
+    if not readable_as(column.dtype, dtype):
         raise SourceError(
-            f"{path}: column {name} is {t.spark_name(data.type)} in the file, "
+            f"{path}: column {name} is {t.spark_name(column.dtype)} in the file, "
             f"the table says {t.spark_name(dtype)}"
         )
+    found = column.data
+    data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
+    if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
+        data = data.cast(t.LONG)
+        if column.dtype.scale == dtype.scale:
+            return data
+        data = widen(data, column.dtype)
     return from_arrow(dtype, data).data
 
 
@@ -193,7 +209,15 @@ class OpenFile:
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._dictionaries = self._low_cardinality()
-        self._local.reader = None if self._dictionaries else reader
+
+    @cached_property
+    def _physical(self) -> Any:
+        """The footer to read by: short decimals are integers in it, as they are for the engine."""
+        if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
+            return self.metadata
+        fs, inner = filesystem(self.file.path)
+        with fs.open_input_file(inner) as file:
+            return plain_integers(file) or self.metadata
 
     def _open(self, metadata: Any) -> pq.ParquetFile:
         path = local_path(self.file.path)
@@ -205,11 +229,15 @@ class OpenFile:
         fs, inner = filesystem(self.file.path)
         return pq.ParquetFile(inner, filesystem=fs, pre_buffer=True, **options)
 
-    def instants(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-        """INT96 times, which Arrow takes for wall-clock times, as the instants they are for Spark."""
-        if column not in self.int96 or not t.is_timestamp(dtype):
-            return data
-        return pa.chunked_array([c.view(dtype) for c in data.chunks], dtype)
+    def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
+        """Data of a column with the type the file gives it.
+
+        Short decimals come as integers and stay so. INT96 times, which Arrow takes for wall-clock times, are instants.
+        """
+        if column in self.int96 and t.is_timestamp(dtype):
+            return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
+        given = self.schema.field(column).type
+        return Typed(given if pa.types.is_decimal(given) else data.type, data)
 
     def leaf(self, column: str) -> int | None:
         """Index of a flat column in the footer."""
@@ -264,9 +292,9 @@ class OpenFile:
         reader = getattr(self._local, "reader", None)
         try:
             if reader is None:
-                reader = self._local.reader = self._open(self.metadata)
+                reader = self._local.reader = self._open(self._physical)
             return reader.read_row_group(group, columns=list(columns), use_threads=False)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise SourceError(f"cannot read row group {group} of {self.file.path}: {error}") from None
 
 

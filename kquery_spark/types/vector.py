@@ -136,7 +136,7 @@ def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
     """Take a column as a file or a user has it into the engine's forms (views and large types become plain)."""
     kind = data.type
     if pa.types.is_decimal(dtype):
-        if not pa.types.is_decimal128(kind):
+        if not pa.types.is_decimal128(kind) or kind.scale != dtype.scale:
             data = data.cast(dtype)
         slim = narrow(data)
         return Vector(dtype, data if slim is None else slim)

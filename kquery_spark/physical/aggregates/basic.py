@@ -33,7 +33,7 @@ class Count(Accumulator):
                 valid = pc.is_valid(arg.physical(context.num_rows))
                 mask = valid if mask is None else pc.and_(mask, valid)
         if mask is None:
-            counts = np.bincount(groups.ids, minlength=groups.count)
+            counts = groups.sizes
         else:
             counts = np.bincount(groups.ids[mask.to_numpy(zero_copy_only=False)], minlength=groups.count)
         return [Vector(t.LONG, pa.array(counts, t.LONG))]
@@ -84,7 +84,7 @@ class Sum(Accumulator):
         lost = states[0].null_count  # a partial sum past 38 digits: the whole sum is
         total = _grouped_sum(states[0], groups)
         if lost:
-            bad = reduce.count_valid(states[0].data, groups) < np.bincount(groups.ids, minlength=groups.count)
+            bad = reduce.count_valid(states[0].data, groups) < groups.sizes
             total = Vector(
                 total.dtype, pc.if_else(pa.array(bad), pa.scalar(None, total.data.type), total.data)
             )

@@ -28,10 +28,10 @@ def present(data: pa.Array, groups: Groups) -> tuple[Int64s, npt.NDArray[np.bool
 
 def count_valid(data: pa.Array, groups: Groups) -> Int64s:
     """Number of values that are not NULL, per group."""
-    ids, _ = present(data, groups)
+    ids, valid = present(data, groups)
     if groups.count == 1:
         return np.array([len(ids)], np.int64)
-    return np.bincount(ids, minlength=groups.count)
+    return groups.sizes if valid is None else np.bincount(ids, minlength=groups.count)
 
 
 def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
