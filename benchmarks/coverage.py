@@ -105,6 +105,7 @@ def page(suite: str, scale: float, lines: Sequence[Line]) -> str:
     packages = [f"{name} {found['packages'][name]}" for name in _PACKAGES if name in found["packages"]]
     whole = sum(line.coverage == 1.0 and not line.reasons for line in lines)
     same = sum(line.equal for line in lines)
+    empty = sum(line.equal and line.verdicts[0].rows == 0 for line in lines)
     head = [
         f"# Queries of {suite} in the engine",
         "",
@@ -117,6 +118,7 @@ def page(suite: str, scale: float, lines: Sequence[Line]) -> str:
         "",
         f"- **{whole} of {len(lines)}** queries run whole in the engine (coverage 1.0: nothing is handed over by Spark).",
         f"- **{same} of {len(lines)}** give Spark's answer, as one task where the data is small and cut into stages.",
+        f"- {empty} of these answers have no rows at this scale, which says less.",
         "",
         "*Coverage* is the share of the nodes of Spark's optimized plan that the engine runs with",
         '`kquery_plan(when="always")`. *Equal* compares columns, types and all rows with Spark\'s (`kq.verify`); '

@@ -61,5 +61,6 @@ def test_errors_and_differences_are_told() -> None:
     assert "--scale 0.1 --out docs/tpcds_coverage.md" in text
     assert "**1 of 2** queries run whole" in text
     assert "**1 of 2** give Spark's answer" in text
+    assert "0 of these answers have no rows" in text
     assert "| 1 | 1.00 | yes | yes | 1,234 | |" in text
     assert "| 2 | 0.50 | yes | **no** | 1 | Sample: random \\| samples; stopped after 1 s |" in text

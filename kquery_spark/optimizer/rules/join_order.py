@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from kquery_spark.expr import Column, Expr, Named, columns_of
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
@@ -27,6 +28,11 @@ class _Edge:
     left: Expr
     right: Expr
     null_safe: bool
+
+    @cached_property
+    def columns(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The columns that each side reads."""
+        return frozenset(columns_of(self.left)), frozenset(columns_of(self.right))
 
 
 class _Reorder:
@@ -75,17 +81,17 @@ class _Reorder:
         groups = list(inputs)
         if len({n for g in groups for n in g.schema.names}) < sum(len(g.schema.names) for g in groups):
             return None  # a projection in between had dropped a column that another input has too
+        # the joined pair leaves and its result enters: only pairs with that are new in a round
+        sizes: dict[tuple[int, int], float | None] = {}
         while len(groups) > 1:
             best: tuple[float, int, int] | None = None
             for i in range(len(groups)):
                 for j in range(i + 1, len(groups)):
-                    keys = _between(groups[i], groups[j], edges)
-                    if not keys:
-                        continue
-                    left, right = self._estimator.estimate(groups[i]), self._estimator.estimate(groups[j])
-                    pairs = [(groups[i], k.left, groups[j], k.right) for k in keys]
-                    rows = self._estimator.matches(left.rows, right.rows, pairs)
-                    if best is None or rows < best[0]:
+                    pair = id(groups[i]), id(groups[j])
+                    if pair not in sizes:
+                        sizes[pair] = self._size(groups[i], groups[j], edges)
+                    rows = sizes[pair]
+                    if rows is not None and (best is None or rows < best[0]):
                         best = (rows, i, j)
             if best is None:
                 return None
@@ -94,6 +100,14 @@ class _Reorder:
             groups = [g for k, g in enumerate(groups) if k not in (i, j)] + [joined]
         rest = [t for t in terms if not _applied(groups[0], t)]
         return groups[0] if not rest else Filter(groups[0], conjunction(rest) or rest[0])
+
+    def _size(self, left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> float | None:
+        """Expected rows of a join; None for inputs that no key connects."""
+        keys = _between(left, right, edges)
+        if not keys:
+            return None
+        rows = self._estimator.estimate(left).rows, self._estimator.estimate(right).rows
+        return self._estimator.matches(*rows, [(left, k.left, right, k.right) for k in keys])
 
     def _joined(
         self, left: LogicalPlan, right: LogicalPlan, edges: list[_Edge], terms: list[Expr]
@@ -117,7 +131,7 @@ def _between(left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> list[
     left_names, right_names = set(left.schema.names), set(right.schema.names)
     keys = []
     for edge in edges:
-        a, b = columns_of(edge.left), columns_of(edge.right)
+        a, b = edge.columns
         if a <= left_names and b <= right_names:
             keys.append(JoinKey(edge.left, edge.right, edge.null_safe))
         elif b <= left_names and a <= right_names:
