@@ -121,6 +121,10 @@ def _timestamp_text(micros: int, tz: str | None) -> str:
         return f"1970-01-01 {micros:+d} us"
 
 
+def _literals(args: Sequence[Expr]) -> list[object]:
+    return [a.value if isinstance(a, Literal) else COLUMN for a in args]
+
+
 @dataclass(frozen=True)
 class Call(Expr):
     """A registered scalar function applied to arguments; build it with ``Call.of``."""
@@ -143,13 +147,18 @@ class Call(Expr):
         """A call whose type the registry derives; PlanError for a wrong arity or type, Unsupported for a declined one."""
         entry = function(name)
         entry.check_arity(len(args))
-        values = [a.value if isinstance(a, Literal) else COLUMN for a in args]
+        values = _literals(args)
         if entry.check_values is not None:
             entry.check_values(values)
         types = [a.dtype for a in args]
         if dtype is None:
             dtype = entry.result(types) if entry.result_of is None else entry.result_of(types, values)
         return cls(entry.name, args, dtype, mode, tz)
+
+    @property
+    def literals(self) -> list[object]:
+        """Each argument's value where it is a literal, else COLUMN."""
+        return _literals(self.args)
 
     @property
     def entry(self) -> Function:

@@ -17,7 +17,7 @@ def _node_raises(expr: Expr) -> bool:
         entry = expr.entry
         if expr.mode not in entry.raises:
             return False
-        return entry.safe_for is None or not entry.safe_for([a.dtype for a in expr.args])
+        return entry.safe_for is None or not entry.safe_for([a.dtype for a in expr.args], expr.literals)
     if isinstance(expr, Cast):
         return casts.can_raise(expr.child.dtype, expr.to, expr.mode)
     return False

@@ -377,15 +377,25 @@ def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.DOUBLE] if types[0] in (t.STRING, t.NULL) else types
 
 
-def _never_overflows(types: Sequence[pa.DataType]) -> bool:
+def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
     """Float arithmetic never raises; decimal arithmetic only where the result type had to be capped."""
     if t.is_decimal(types[0]):
         return all(dtype.precision <= 16 for dtype in types)
     return t.is_fractional(types[0])
 
 
-def _never(types: Sequence[pa.DataType]) -> bool:
+def _never(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
     return not t.is_integral(types[0]) and types[0] != t.DAY_TIME
+
+
+def _by_nonzero(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """Dividing by a number that is not 0: a double's quotient and an integer's remainder are always there."""
+    return isinstance(values[1], int | float) and values[1] != 0 and not any(map(t.is_decimal, types))
+
+
+_SAFE = {"divide": _by_nonzero, "mod": _by_nonzero, "pmod": _by_nonzero} | dict.fromkeys(
+    ("add", "subtract", "multiply"), _never_overflows
+)
 
 
 def _entry(
@@ -399,7 +409,7 @@ def _entry(
         arity=(2, 2),
         nullable="any" if name in ("add", "subtract", "multiply") else "always",
         raises=ANSI_RAISES,
-        safe_for=_never_overflows if name in ("add", "subtract", "multiply") else None,
+        safe_for=_SAFE.get(name),
         encoded=True,
         coerce=coerce,
         symbol=symbol,

@@ -131,7 +131,7 @@ register(
         arity=(2, 2),
         nullable="always",
         raises=frozenset({EvalMode.ANSI}),
-        safe_for=lambda types: types[0] == types[1],
+        safe_for=lambda types, values: types[0] == types[1],
         encoded=True,
     ),
     Function(

@@ -245,6 +245,18 @@ def _check_like(values: Sequence[object]) -> None:
         _refuse_column(values[2], "The escape character of LIKE")
 
 
+def _good_pattern(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """A LIKE pattern that is a literal with its escapes in order."""
+    pattern, escape = values[1], values[2] if len(values) > 2 else "\\"
+    if not isinstance(pattern, str) or not isinstance(escape, str):
+        return pattern is None
+    try:
+        _tokens(pattern, escape)
+    except ExecutionError:
+        return False
+    return True
+
+
 def _check_rlike(values: Sequence[object]) -> None:
     _refuse_column(values[1], "The pattern of RLIKE")
     if isinstance(values[1], str):
@@ -276,11 +288,13 @@ def _check_split(values: Sequence[object]) -> None:
         _split(rows, CallContext(pa.list_(t.STRING), num_rows=1))
 
 
+_LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "check_values": _check_like}
+
 register(
     # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
-    _checked(_like, "like", (2, 3), "Like", raises=ANSI_RAISES, check_values=_check_like),
+    _checked(_like, "like", (2, 3), "Like", **_LIKE),
     # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
-    _checked(_ilike, "ilike", (2, 3), "ILike", raises=ANSI_RAISES, check_values=_check_like),
+    _checked(_ilike, "ilike", (2, 3), "ILike", **_LIKE),
     _checked(_rlike, "rlike", (2, 2), "RLike", check_values=_check_rlike, aliases=("regexp", "regexp_like")),
     _checked(
         _regexp_replace,

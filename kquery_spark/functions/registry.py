@@ -55,7 +55,7 @@ class Function:
     nullable: "any" (NULL in, NULL out, and only then), "always" (may give NULL by itself), "never"; "all" (NULL only
     when all arguments are), "first" (as the first argument), "rest" (as the arguments after the first).
     raises: modes in which a row can raise, so that the call must not see rows a branch or AND excludes.
-    safe_for: argument types for which no row can raise after all.
+    safe_for: argument types and literal values (COLUMN for others) for which no row can raise after all.
     encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.
     check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
     result_of: the result type where it depends on literal arguments too (the scale of ROUND); it replaces ``result``.
@@ -69,7 +69,7 @@ class Function:
     arity: tuple[int, int | None] = (1, 1)
     nullable: str = "any"
     raises: frozenset[EvalMode] = frozenset()
-    safe_for: Callable[[Sequence[pa.DataType]], bool] | None = None
+    safe_for: Callable[[Sequence[pa.DataType], Sequence[object]], bool] | None = None
     encoded: bool = False
     coerce: Coercion | None = None
     aliases: tuple[str, ...] = ()

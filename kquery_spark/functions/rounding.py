@@ -193,7 +193,7 @@ def _coerce_round(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [first, t.INT][: len(types)]
 
 
-def _exact(types: Sequence[pa.DataType]) -> bool:
+def _exact(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
     return t.is_fractional(types[0]) or (t.is_decimal(types[0]) and types[0].precision < 38)
 
 
@@ -222,7 +222,7 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...]) -
         catalyst=(catalyst,),
         nullable="always",
         raises=ANSI_RAISES,
-        safe_for=lambda types: types[0] != t.DOUBLE,
+        safe_for=lambda types, values: types[0] != t.DOUBLE,
         encoded=True,
         coerce=_coerce_whole,
         aliases=aliases,
