@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import KQueryError, PlanError, SourceError, Unsupported
+from kquery_spark.errors import KQueryError, PlanError, SourceError
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.frame import table_query
 from kquery_spark.frontends.sql import parse_query, parse_type
@@ -23,6 +23,7 @@ from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import run_graph
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.csv.source import csv_source
+from kquery_spark.sources.json.source import json_source
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet import parquet_source
 from kquery_spark.stages import build_stages
@@ -89,11 +90,22 @@ class ExecutionContext:
         )
         self.register_source(name, source)
 
-    def register_json(self, name: str, path: Paths, **options: Any) -> None:
-        """JSON files are not read by the engine yet: raises Unsupported."""
-        raise Unsupported(
-            f"{path}: JSON files are not supported yet; read them with Spark or convert them to Parquet."
+    def register_json(
+        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+    ) -> None:
+        """Files with one JSON object a line, with Spark's options.
+
+        schema: Arrow schema or SQL (``"id int, tags array<string>"``); without one it is inferred from all lines as
+        Spark infers it, columns in the order of their names.
+        """
+        source = json_source(
+            _paths(path),
+            self._schema(schema),
+            self._facts.time_zone,
+            case_sensitive=self._facts.case_sensitive,
+            **options,
         )
+        self.register_source(name, source)
 
     def register_orc(self, name: str, path: Paths) -> None:
         """ORC files, directories or globs."""

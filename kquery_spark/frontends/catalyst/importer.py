@@ -45,6 +45,7 @@ _FILE_SETTINGS = (
     "spark.sql.orc.",
     "spark.sql.legacy.parquet.",
     "spark.sql.legacy.csv.",
+    "spark.sql.json.",
     "spark.sql.legacy.json.",
 )
 

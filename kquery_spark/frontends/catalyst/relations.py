@@ -163,7 +163,10 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
 
 
 def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
-    return arrow_schema(json.loads(jvm.text(struct, _STRUCT, "json")), time_zone)
+    text = jvm.text(struct, _STRUCT, "json")
+    if '"EXISTS_DEFAULT"' in text:
+        raise Unsupported("columns with default values, which files may lack, are read by Spark")
+    return arrow_schema(json.loads(text), time_zone)
 
 
 def _files(location: Any, source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:

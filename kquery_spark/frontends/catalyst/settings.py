@@ -32,6 +32,8 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.orc.mergeSchema": "false",
         "spark.sql.legacy.csv.enableDateTimeParsingFallback": "false",
+        "spark.sql.json.enablePartialResults": "true",
+        "spark.sql.json.enableExactStringParsing": "true",
         "spark.sql.legacy.json.enableDateTimeParsingFallback": "false",
         "spark.sql.legacy.json.allowEmptyString.enabled": "false",
     }

@@ -29,10 +29,14 @@ _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 
 @dataclass
 class Wanted:
-    """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read."""
+    """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read.
+
+    ``null_filters``: a filter has a condition that NULL may pass and a value may not.
+    """
 
     ids: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
+    null_filters: bool = False
 
     @classmethod
     def of(cls, root: CatalystNode) -> Wanted:
@@ -60,10 +64,18 @@ class Wanted:
             for part in tree.walk():
                 if part.cls == "AttributeReference":
                     self.ids.add(part["exprId"])
+                elif node.cls == "Filter" and _prefers_null(part):
+                    self.null_filters = True
                 plan = part.fields.get("plan")
                 if isinstance(plan, CatalystNode):
                     plans.append(plan)
         return plans
+
+
+def _prefers_null(part: CatalystNode) -> bool:
+    if part.cls in ("IsNull", "EqualNullSafe"):
+        return True
+    return part.cls == "Not" and any(inner.cls == "IsNotNull" for inner in part.walk())
 
 
 def _children(node: CatalystNode, everything: bool) -> list[bool]:

@@ -94,13 +94,13 @@ def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
     if t.is_fractional(dtype):
         return (
             r"\A-?[0-9]{1,15}(\.[0-9]{0,15})?([eE]-?[0-9])?\z",
-            lambda s: _fractional(s, dtype, options),
+            lambda s: parse_fractional(s, dtype, options),
         )
     if t.is_decimal(dtype):
         whole = dtype.precision - dtype.scale
         digits = rf"[0-9]{{1,{whole}}}" if whole else "0"
         fraction = rf"(\.[0-9]{{1,{dtype.scale}}})?" if dtype.scale else ""
-        return rf"\A-?{digits}{fraction}\z", lambda s: _decimal(s, dtype)
+        return rf"\A-?{digits}{fraction}\z", lambda s: parse_decimal(s, dtype)
     if dtype == t.DATE:
         return r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])\z", lambda s: _date(s, options)
     raise Unsupported(f"CSV columns of type {t.spark_name(dtype)} are not supported.")
@@ -121,7 +121,7 @@ _HEX_FLOAT = re.compile(r"([+-]?)(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 
 
-def _fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
+def parse_fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
     """Java's parseDouble and parseFloat, after the option's own words for NaN and the infinities."""
     words = {options.positive_inf: np.inf, options.negative_inf: -np.inf, options.nan_value: np.nan}
     if text in words:
@@ -152,7 +152,7 @@ def _fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
 
 def parses_as_double(text: str, options: CsvOptions) -> bool:
     """Whether Spark's inference takes the text for a double."""
-    return _fractional(text, t.DOUBLE, options) is not None
+    return parse_fractional(text, t.DOUBLE, options) is not None
 
 
 def _nearest_float(value: decimal.Decimal) -> float:
@@ -172,7 +172,7 @@ def _nearest_float(value: decimal.Decimal) -> float:
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-9]{1,9})?")
 
 
-def _decimal(text: str, dtype: pa.DataType) -> decimal.Decimal | None:
+def parse_decimal(text: str, dtype: pa.DataType) -> decimal.Decimal | None:
     """``new BigDecimal`` without thousands separators, rounded half up; None when it does not fit."""
     body = text.replace(",", "")
     if _NUMBER.fullmatch(body) is None:

@@ -20,6 +20,8 @@ from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.csv import CsvSource, csv_options
 from kquery_spark.sources.csv.values import check_type
+from kquery_spark.sources.json import JsonSource, json_options
+from kquery_spark.sources.json.source import check_columns
 from kquery_spark.sources.memory import one_row_source
 from kquery_spark.sources.parquet import ParquetSource
 from kquery_spark.sources.partitions import plain_value
@@ -54,6 +56,8 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     source = context.sources.get(id(found))
     if source is None:
         source = context.sources[id(found)] = _source(found, context.settings)
+    if isinstance(source, JsonSource) and context.wanted.null_filters:
+        source = replace(source, options=replace(source.options, null_filters=True))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
     for column in (attribute["name"] for attribute in attributes):
         if source.schema.get_field_index(column) < 0:
@@ -128,7 +132,29 @@ def _csv(
     return CsvSource(files, schema, options, tuple(relation.partition_schema.names))
 
 
-_FORMATS = {"parquet": _parquet, "csv": _csv}
+def _json(
+    relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
+) -> Source:
+    _check_settings(
+        settings,
+        "spark.sql.files.",
+        "spark.sql.json.",
+        "spark.sql.legacy.json.",
+        "spark.sql.legacy.timeParserPolicy",
+    )
+    if set(relation.data_schema.names) & set(relation.partition_schema.names):
+        raise Unsupported("JSON files with a column of a partition's name are read by Spark")
+    if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
+        raise Unsupported("which JSON lines are malformed depends on Spark's own choice of columns")
+    given = {name: value for name, value in relation.options.items() if name not in _HARMLESS}
+    options = replace(json_options(given, settings.time_zone), case_sensitive=settings.case_sensitive)
+    check_columns(list(relation.data_schema), settings.corrupt_record_column)
+    for file in files:
+        check_codec(file.path)
+    return JsonSource(files, schema, options, tuple(relation.partition_schema.names))
+
+
+_FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json}
 
 
 def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:

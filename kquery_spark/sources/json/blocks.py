@@ -1,0 +1,332 @@
+"""Blocks of lines into columns: by Arrow where it reads JSON as Spark does, else line by line.
+
+Arrow agrees on a line that is one whole object with values of the right types. Lines that do not look like
+that, and those Arrow stumbles over (found by halving), are **odd** and go through the scanner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.json as pa_json
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.json.options import JsonOptions
+from kquery_spark.sources.json.scanner import Malformed, Node, scan
+from kquery_spark.sources.json.values import Converter, from_texts, is_text
+from kquery_spark.types import names as t
+
+Bools = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+_NEWLINE = 10
+_LONG_LINE = 1000
+_LONGEST_LINE = 20_000_000
+_FEW_LINES = 32
+_WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
+_LONG_NUMBER = re.compile(rb"[0-9.eE+-]{1000}")
+# A column that no line has: Arrow takes an empty schema for none.
+_NOTHING = pa.schema([("\x01", pa.null())])
+
+
+class LineError(Exception):
+    """A line that cannot be read as Spark reads it; ``line`` counts the lines of the block from 0."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class BadRecord(LineError):
+    """A record that the mode FAILFAST refuses."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a block that are not empty."""
+
+    block: bytes
+    starts: Positions
+    ends: Positions
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def text(self, i: int) -> str:
+        """One line."""
+        return self.block[self.starts[i] : self.ends[i]].decode()
+
+    def joined(self, places: Positions) -> bytes:
+        """Some lines, in their order; neighbours are taken as one run, so that the loop is over the gaps."""
+        if not len(places):
+            return b""
+        starts, ends = self.starts[places], self.ends[places]
+        breaks = np.flatnonzero(np.diff(places) != 1) + 1
+        first = np.concatenate([[0], breaks])
+        last = np.concatenate([breaks - 1, [len(places) - 1]])
+        runs = [self.block[starts[a] : ends[b]] for a, b in zip(first, last, strict=True)]
+        return b"\n".join([*runs, b""])
+
+    def number(self, i: int) -> int:
+        """The number of a line in the block, from 0."""
+        return self.block.count(b"\n", 0, int(self.starts[i]))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a block; ``good`` is false for records that are malformed or have a value of another type."""
+
+    columns: tuple[pa.Array, ...]
+    num_rows: int
+    good: Bools
+
+
+def split_lines(block: bytes) -> tuple[Lines, Bools]:
+    """The lines of a block (line ends normalized), and which of them are odd by their looks."""
+    raw = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(raw == _NEWLINE)
+    if len(block) and not block.endswith(b"\n"):
+        ends = np.append(ends, len(raw))
+    starts = np.append(0, ends[:-1] + 1)[: len(ends)]
+    keep = ends > starts
+    starts, ends = starts[keep], ends[keep]
+    if not len(starts):
+        return Lines(block, starts, ends), np.zeros(0, np.bool_)
+    if not block.isascii():
+        try:
+            block.decode()
+        except UnicodeDecodeError as error:
+            raise LineError(block.count(b"\n", 0, error.start), "text that is not UTF-8") from None
+    odd = (raw[starts] != ord("{")) | (raw[ends - 1] != ord("}"))
+    longest = int((ends - starts).max())
+    if longest >= _LONGEST_LINE:
+        raise SourceError("a line of more than 20 MB is not supported")
+    if longest >= _LONG_LINE:
+        opens = np.cumsum((raw == ord("{")) | (raw == ord("[")), dtype=np.int64)
+        odd |= opens[ends - 1] - opens[starts] >= 200
+        if _LONG_NUMBER.search(block) is not None:
+            raise SourceError("a number of more than 1000 characters is not supported")
+    if b"NaN" in block or b"Inf" in block:
+        at = np.array([m.start() for m in _WORDS.finditer(block)], np.int64)
+        odd[np.searchsorted(starts, at, side="right") - 1] = True
+    if b"\0" in block:
+        odd[np.searchsorted(starts, np.flatnonzero(raw == 0), side="right") - 1] = True
+    return Lines(block, starts, ends), odd
+
+
+def parsed(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
+    """Arrow's table of lines that are objects, with inferred types if ``schema`` is None; None if it fails.
+
+    Every line begins with { and ends with }, so that no object goes on in the next line: behind } a value
+    cannot begin. With as many objects as lines there is exactly one in each.
+    """
+    options = (
+        pa_json.ParseOptions()
+        if schema is None
+        else pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    )
+    try:
+        table = pa_json.read_json(
+            pa.BufferReader(text),
+            read_options=pa_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            parse_options=options,
+        )
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows == rows else None
+
+
+def in_bulk(places: Positions, attempt: Callable[[Positions], bool]) -> list[int]:
+    """Offer lines to ``attempt``, halving what it refuses; the lines that are left over."""
+    waiting, left = [places], []
+    while waiting:
+        some = waiting.pop()
+        if not len(some) or attempt(some):
+            continue
+        if len(some) <= _FEW_LINES:
+            left += some.tolist()
+        else:
+            middle = len(some) // 2
+            waiting += [some[middle:], some[:middle]]
+    return left
+
+
+def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
+    """The records of a block with the columns of ``schema``."""
+    lines, odd = split_lines(block)
+    if not len(schema) and options.mode == "PERMISSIVE" and not odd.any():
+        return Rows((), len(lines), np.ones(len(lines), np.bool_))  # malformed lines are rows, too
+    reader = _Reader(lines, schema, options)
+    left = in_bulk(np.flatnonzero(~odd), reader.bulk)
+    strange = np.sort(np.concatenate([np.flatnonzero(odd), np.array(left, np.int64)]))
+    if len(strange) or not reader.parts:
+        reader.one_by_one(strange)
+    return reader.result()
+
+
+@dataclass
+class _Reader:
+    lines: Lines
+    schema: pa.Schema
+    options: JsonOptions
+    parts: list[tuple[Positions, list[pa.Array], Bools]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        fields = [pa.field(f.name, _written(f.type)) for f in self.schema]
+        self.written = pa.schema(fields) if fields else _NOTHING
+
+    def bulk(self, places: Positions) -> bool:
+        """Read lines by Arrow, unless a value is not of its type."""
+        table = parsed(self.lines.joined(places), len(places), self.written)
+        if table is None:
+            return False
+        columns, good = [], np.ones(len(places), np.bool_)
+        for column, dtype in zip(table.columns, self.schema.types, strict=False):
+            array = _whole(column)
+            values = _finished(array, dtype, self.options)
+            if values is None or (t.is_nested(dtype) and values.null_count != array.null_count):
+                return False
+            if values.null_count != array.null_count:
+                good &= np.asarray(values.is_valid()) | np.asarray(array.is_null())
+            columns.append(values)
+        self.parts.append((places, columns, good))
+        return True
+
+    def one_by_one(self, places: Positions) -> None:
+        """Read lines by the scanner."""
+        converter = Converter(self.options)
+        columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}
+        rows: list[list[Any]] = []
+        good: list[bool] = []
+        owners: list[int] = []
+        for place in places.tolist():
+            for values, fine in self._records(place, converter, columns):
+                rows.append(values)
+                good.append(fine)
+                owners.append(place)
+        arrays = [pa.array([row[i] for row in rows], _nullable(f.type)) for i, f in enumerate(self.schema)]
+        self.parts.append((np.array(owners, np.int64), arrays, np.array(good, np.bool_)))
+
+    def _records(
+        self, place: int, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
+    ) -> list[tuple[list[Any], bool]]:
+        try:
+            node = scan(self.lines.text(place))
+            if node is None:
+                return []
+            nodes = [node] if node.kind != "array" else node.value
+            records = [self._record(n, converter, columns) for n in nodes]
+        except Malformed as error:
+            if self.options.mode == "PERMISSIVE":
+                self._check_certain(error.certain, place)
+            return [([None] * len(columns), False)]
+        except SourceError as error:
+            raise LineError(self.lines.number(place), str(error)) from None
+        if node.kind == "array" and not all(fine for _, fine in records):
+            if self.options.mode == "PERMISSIVE":
+                self._check_certain(all(n.kind != "object" for n in nodes), place)
+            return [([None] * len(columns), False)]
+        return records
+
+    def _record(
+        self, node: Node, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
+    ) -> tuple[list[Any], bool]:
+        row: list[Any] = [None] * len(columns)
+        if node.kind != "object":
+            return row, False
+        converter.partial = False
+        converter.row(node, columns, row)
+        return row, not converter.partial
+
+    def _check_certain(self, certain: bool, place: int) -> None:
+        if not certain:
+            raise LineError(
+                self.lines.number(place), "malformed in a way in which Spark may read a part of it"
+            )
+        if self.options.null_filters:
+            raise LineError(
+                self.lines.number(place), "malformed, but Spark filters for NULL before it sees that"
+            )
+
+    def result(self) -> Rows:
+        """All parts in the order of the lines."""
+        parts = self.parts
+        owners = np.concatenate([p[0] for p in parts])
+        good = np.concatenate([p[2] for p in parts])
+        if self.options.mode == "FAILFAST" and not good.all():
+            first = int(owners[~good].min())
+            raise BadRecord(self.lines.number(first), "Malformed records are detected in record parsing.")
+        if len(parts) == 1:
+            return Rows(tuple(parts[0][1]), len(owners), good)
+        order = np.argsort(owners, kind="stable")
+        columns = []
+        for i, column in enumerate(self.schema):
+            dtype = _nullable(column.type)
+            whole = pa.concat_arrays([p[1][i].cast(dtype) for p in parts])
+            columns.append(whole.take(pa.array(order)))
+        return Rows(tuple(columns), len(owners), good[order])
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = lambda d: d) -> pa.DataType:
+    """The type with NULLs allowed everywhere, as Spark reads files, and its leaves replaced."""
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, _nullable(f.type, leaf)) for f in dtype])
+    if pa.types.is_list(dtype):
+        return pa.list_(pa.field(dtype.value_field.name, _nullable(dtype.value_type, leaf)))
+    return leaf(dtype)
+
+
+def _written(dtype: pa.DataType) -> pa.DataType:
+    """What Arrow is asked to read: texts where Spark has its own parsers."""
+    return _nullable(dtype, lambda d: t.STRING if is_text(d) else d)
+
+
+def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
+    """The column's own type; None when a value inside is not of it."""
+    if is_text(dtype):
+        return from_texts(array, dtype, options)
+    if t.is_decimal(dtype):
+        return array if _fits(array) else None
+    if t.is_fractional(dtype):
+        return None if _has_negative_zero(array) else array
+    if pa.types.is_struct(dtype):
+        children = []
+        for i, column in enumerate(dtype):
+            child = array.field(i)
+            values = _finished(child, column.type, options)
+            if values is None or values.null_count != child.null_count:
+                return None
+            children.append(values)
+        fields = [pa.field(f.name, c.type) for f, c in zip(dtype, children, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
+    if pa.types.is_list(dtype):
+        items = _finished(array.values, dtype.value_type, options)
+        if items is None or items.null_count != array.values.null_count:
+            return None
+        kept = pa.list_(pa.field(dtype.value_field.name, items.type))
+        return pa.ListArray.from_arrays(array.offsets, items, type=kept, mask=array.is_null())
+    return array
+
+
+def _has_negative_zero(array: pa.Array) -> bool:
+    """Whether there may be a -0, which is a negative zero to Arrow and an integer to Jackson."""
+    values = array.drop_null().to_numpy(zero_copy_only=False)
+    return bool((np.signbit(values) & (values == 0)).any())
+
+
+def _fits(array: pa.Array) -> bool:
+    """Whether decimals have no more digits than their type: Arrow only sees to those behind the point."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,162 @@
+"""Columns of JSON files by Spark's inference rules, from all values of all files.
+
+Types under way are Arrow's: null for what has had no value yet, structs for objects, lists for arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.json.blocks import LineError, in_bulk, parsed, split_lines
+from kquery_spark.sources.json.options import JsonOptions
+from kquery_spark.sources.json.scanner import Malformed, Node, scan
+from kquery_spark.types import names as t
+
+_EMPTY = pa.struct([])
+
+
+def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
+    """The struct type of the records of a block (line ends normalized)."""
+    lines, odd = split_lines(block)
+    found = [_EMPTY]
+
+    def attempt(places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+        table = parsed(lines.joined(places), len(places), None)
+        dtype = None if table is None else _observed(table.to_struct_array().combine_chunks())
+        if dtype is not None:
+            found.append(dtype)
+        return dtype is not None
+
+    left = in_bulk(np.flatnonzero(~odd), attempt)
+    for place in [*np.flatnonzero(odd).tolist(), *left]:
+        try:
+            node = scan(lines.text(place))
+        except Malformed:
+            if options.mode == "DROPMALFORMED":
+                continue
+            raise LineError(lines.number(place), "malformed, from which no types are inferred") from None
+        if node is None:
+            continue
+        if node.kind != "object":
+            raise LineError(
+                lines.number(place), f"{_article(node.kind)} where types are inferred from objects"
+            )
+        found.append(_node_type(node))
+    result = found[0]
+    for dtype in found[1:]:
+        result = merged(result, dtype)
+    return result
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
+    """The table's columns: in the order of their names, without structs that have no fields."""
+    final = _canonical(dtype)
+    fields = [] if final is None else list(final)
+    names = [f.name if options.case_sensitive else f.name.lower() for f in fields]
+    if len(set(names)) < len(names):
+        raise Unsupported("JSON with names that differ in upper and lower case only is not supported.")
+    return pa.schema(fields)
+
+
+def merged(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """The type that has room for both."""
+    if a == b or b == t.NULL:
+        return a
+    if a == t.NULL:
+        return b
+    if pa.types.is_struct(a) and pa.types.is_struct(b):
+        types = {f.name: f.type for f in a}
+        for field in b:
+            types[field.name] = merged(types[field.name], field.type) if field.name in types else field.type
+        return _struct(types)
+    if pa.types.is_list(a) and pa.types.is_list(b):
+        return pa.list_(merged(a.value_type, b.value_type))
+    if not (t.is_numeric(a) and t.is_numeric(b)):
+        return t.STRING
+    if t.DOUBLE in (a, b):
+        return t.DOUBLE
+    whole = max(_digits(a) - _scale(a), _digits(b) - _scale(b))
+    scale = max(_scale(a), _scale(b))
+    return t.decimal(whole + scale, scale) if whole + scale <= 38 else t.DOUBLE
+
+
+def _digits(dtype: pa.DataType) -> int:
+    return int(dtype.precision) if t.is_decimal(dtype) else 20
+
+
+def _scale(dtype: pa.DataType) -> int:
+    return int(dtype.scale) if t.is_decimal(dtype) else 0
+
+
+def _struct(types: dict[str, pa.DataType]) -> pa.DataType:
+    # Spark compares names as Java does, by UTF-16 units.
+    return pa.struct([(name, types[name]) for name in sorted(types, key=lambda n: n.encode("utf-16-be"))])
+
+
+def _canonical(dtype: pa.DataType) -> pa.DataType | None:
+    if dtype == t.NULL:
+        return t.STRING
+    if pa.types.is_struct(dtype):
+        fields = [(f.name, _canonical(f.type)) for f in dtype if f.name]
+        known = [(name, final) for name, final in fields if final is not None]
+        return pa.struct(known) if known else None
+    if pa.types.is_list(dtype):
+        final = _canonical(dtype.value_type)
+        return None if final is None else pa.list_(final)
+    return dtype
+
+
+def _observed(array: pa.Array) -> pa.DataType | None:
+    """Spark's type for values Arrow has read without a schema; None where it cannot be told from them."""
+    dtype = array.type
+    if dtype in (t.NULL, t.BOOL, t.LONG):
+        return dtype
+    if dtype == t.DOUBLE:
+        limits = pc.min_max(array).as_py()
+        # What is beyond bigint may have been written without a point, and would be a decimal.
+        return t.DOUBLE if max(-limits["min"], limits["max"]) < 2.0**63 else None
+    if dtype == t.STRING:
+        return t.STRING if pc.max(pc.binary_length(array)).as_py() else t.NULL
+    if pa.types.is_temporal(dtype):
+        return t.STRING
+    if pa.types.is_struct(dtype):
+        types: dict[str, pa.DataType] = {}
+        for i, field in enumerate(dtype):
+            found = _observed(array.field(i))
+            if found is None:
+                return None
+            types[field.name] = found
+        return _struct(types)
+    if pa.types.is_list(dtype):
+        inner = _observed(array.flatten())
+        return None if inner is None else pa.list_(inner)
+    return None
+
+
+def _node_type(node: Node) -> pa.DataType:
+    if node.kind == "object":
+        types: dict[str, pa.DataType] = {}
+        for name, child in node.value:
+            dtype = _node_type(child)
+            types[name] = merged(types[name], dtype) if name in types else dtype
+        return _struct(types)
+    if node.kind == "array":
+        inner = t.NULL
+        for item in node.value:
+            inner = merged(inner, _node_type(item))
+        return pa.list_(inner)
+    if node.kind == "string":
+        return t.STRING if node.value else t.NULL
+    if node.kind == "integer":
+        digits = node.value.lstrip("-")
+        if -(2**63) <= int(node.value) < 2**63:
+            return t.LONG
+        return t.decimal(len(digits), 0) if len(digits) <= 38 else t.DOUBLE
+    return {"boolean": t.BOOL, "null": t.NULL}.get(node.kind, t.DOUBLE)

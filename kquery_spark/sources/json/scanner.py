@@ -1,0 +1,173 @@
+"""One JSON text as Jackson reads it for Spark: single quotes and ``NaN`` are allowed, what follows is ignored.
+
+Only odd lines come here, those that Arrow does not read or might read differently. Values keep their text,
+which is Spark's answer where a string is wanted and something else is found.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from kquery_spark.errors import SourceError
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_PLAIN = {'"': re.compile(r'[^"\\\x00-\x1f]*'), "'": re.compile(r"[^'\\\x00-\x1f]*")}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
+_WORD = re.compile(r"(?:true|false|null|NaN|Infinity|[+-](?:INF|Infinity))(?![A-Za-z0-9_$])")
+_WORDS = {"true": True, "false": False, "null": None}
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "/": "/", "\\": "\\", "'": "'"}
+_LONE = re.compile("[\ud800-\udfff]")
+_DEPTH = 400
+
+
+class Node(NamedTuple):
+    """A value: its kind (string, integer, float, word, boolean, null, object, array) and its text.
+
+    ``value``: str of a string, bool, pairs of an object, list of an array; for others the text.
+    """
+
+    kind: str
+    value: Any
+    raw: str
+
+
+class Malformed(Exception):
+    """A text that is no JSON; ``certain``: Jackson cannot find its way back into the line behind the error."""
+
+    def __init__(self, certain: bool) -> None:
+        super().__init__("malformed JSON")
+        self.certain = certain
+
+
+def scan(text: str) -> Node | None:
+    """The first value of a line, or None for a blank one; raises Malformed."""
+    if "\0" in text[:4]:
+        raise SourceError("a line begins with a zero byte, which is not supported")
+    text = text.removeprefix("\ufeff")
+    start = _skip(text, 0)
+    return _value(text, start, 0)[0] if start < len(text) else None
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
+    if at >= len(text):
+        raise Malformed(True)
+    first = text[at]
+    if first in _PLAIN:
+        value, end = _string(text, at, depth)
+        return Node("string", value, text[at:end]), end
+    if first == "{":
+        return _object(text, at, depth + 1)
+    if first == "[":
+        return _array(text, at, depth + 1)
+    number = _NUMBER.match(text, at)
+    if number is not None:
+        return Node("float" if number[1] else "integer", number[0], number[0]), number.end()
+    word = _WORD.match(text, at)
+    if word is None:
+        raise Malformed(depth < 2)
+    if word[0] not in _WORDS:
+        return Node("word", word[0], word[0]), word.end()
+    kind = "null" if word[0] == "null" else "boolean"
+    return Node(kind, _WORDS[word[0]], word[0]), word.end()
+
+
+def _object(text: str, start: int, depth: int) -> tuple[Node, int]:
+    _check_depth(depth)
+    pairs: list[tuple[str, Node]] = []
+    at = _skip(text, start + 1)
+    if text[at : at + 1] == "}":
+        return Node("object", pairs, text[start : at + 1]), at + 1
+    while True:
+        if text[at : at + 1] not in ('"', "'"):
+            raise Malformed(depth < 2 or at >= len(text))
+        name, at = _string(text, at, depth, is_name=True)
+        at = _skip(text, at)
+        if text[at : at + 1] != ":":
+            raise Malformed(depth < 2 or at >= len(text))
+        node, at = _value(text, _skip(text, at + 1), depth)
+        pairs.append((name, node))
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        if mark == "}":
+            return Node("object", pairs, text[start : at + 1]), at + 1
+        if mark != ",":
+            raise Malformed(depth < 2 or not mark)
+        at = _skip(text, at + 1)
+
+
+def _array(text: str, start: int, depth: int) -> tuple[Node, int]:
+    _check_depth(depth)
+    items: list[Node] = []
+    at = _skip(text, start + 1)
+    if text[at : at + 1] == "]":
+        return Node("array", items, text[start : at + 1]), at + 1
+    while True:
+        node, at = _value(text, at, depth)
+        items.append(node)
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        if mark == "]":
+            return Node("array", items, text[start : at + 1]), at + 1
+        if mark != ",":
+            raise Malformed(depth < 2 or not mark)
+        at = _skip(text, at + 1)
+
+
+def _string(text: str, start: int, depth: int, is_name: bool = False) -> tuple[str, int]:
+    quote = text[start]
+    plain = _PLAIN[quote]
+    parts: list[str] = []
+    at = start + 1
+    while True:
+        found = plain.match(text, at)
+        assert found is not None
+        parts.append(found[0])
+        at = found.end()
+        mark = text[at : at + 1]
+        if mark == quote:
+            return _joined(parts), at + 1
+        if mark != "\\":
+            raise _broken(text, at + 1, depth, is_name)
+        code = text[at + 1 : at + 2]
+        if code == "u":
+            digits = text[at + 2 : at + 6]
+            for place in range(4):
+                if digits[place : place + 1] not in _HEX:
+                    raise _broken(text, at + 3 + place, depth, is_name)
+            parts.append(chr(int(digits, 16)))
+            at += 6
+        elif code in _ESCAPES:
+            parts.append(_ESCAPES[code])
+            at += 2
+        else:
+            raise _broken(text, at + 2, depth, is_name)
+
+
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+def _broken(text: str, behind: int, depth: int, is_name: bool) -> Malformed:
+    """Jackson goes on right behind a bad character of a string, where it may see the end of the value."""
+    rest = text[_skip(text, behind) :]
+    return Malformed(not rest or (depth < 2 and (is_name or rest[0] not in ",}")))
+
+
+def _joined(parts: list[str]) -> str:
+    if len(parts) == 1:
+        return parts[0]
+    whole = "".join(parts)
+    if _LONE.search(whole) is None:
+        return whole
+    paired = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _LONE.sub("?", paired)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > _DEPTH:
+        raise SourceError(f"values nested deeper than {_DEPTH} levels are not supported")

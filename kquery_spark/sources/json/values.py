@@ -1,0 +1,168 @@
+"""Values of JSON as Spark converts them: NULL for what is not of the column's type, in a record marked bad."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.csv.values import converted, parse_decimal, parse_fractional
+from kquery_spark.sources.json.options import JsonOptions
+from kquery_spark.sources.json.scanner import Node
+from kquery_spark.types import names as t
+
+_DAYS = re.compile(r"[+-]?[0-9]{1,10}")
+_GREGORIAN = -141427  # 1582-10-15; Spark takes numbers of days before it for Julian ones
+_DOUBLES = {
+    "NaN": np.nan, "+INF": np.inf, "-INF": -np.inf,
+    "Infinity": np.inf, "+Infinity": np.inf, "-Infinity": -np.inf,
+}  # fmt: skip
+
+
+def check_type(name: str, dtype: pa.DataType) -> None:
+    """Raise Unsupported for a column type that the engine does not read from JSON."""
+    if pa.types.is_map(dtype):
+        raise Unsupported(f"The JSON column {name} of type {t.spark_name(dtype)} is not supported.")
+    if pa.types.is_struct(dtype):
+        if not dtype.num_fields:
+            raise Unsupported(f"The JSON column {name} of a struct without fields is not supported.")
+        if len({f.name for f in dtype}) < dtype.num_fields:
+            raise Unsupported(f"The JSON column {name} has a field twice, which is not supported.")
+        for field in dtype:
+            check_type(f"{name}.{field.name}", field.type)
+    elif pa.types.is_list(dtype):
+        check_type(name, dtype.value_type)
+    elif not (dtype in (t.STRING, t.BOOL) or t.is_numeric(dtype) or is_text(dtype)):
+        raise Unsupported(f"The JSON column {name} of type {t.spark_name(dtype)} is not supported.")
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether values of the type are written as strings, which Spark's own parsers read."""
+    return bool(dtype in (t.DATE, t.TIMESTAMP_NTZ) or t.is_timestamp(dtype))
+
+
+def from_texts(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
+    """Dates or times; NULL where the text is NULL or not one."""
+    values = converted(texts, dtype, options.texts)
+    if dtype != t.DATE or options.strict_dates or values.null_count == texts.null_count:
+        return values
+    # What is no date may be a number of days since 1970, as Spark 1.5 wrote them.
+    odd = pc.and_(values.is_null(), texts.is_valid())
+    found = [_days(text) for text in texts.filter(odd).to_pylist()]
+    return pc.replace_with_mask(values, odd, pa.array(found, pa.int32()).cast(t.DATE))
+
+
+def _days(text: str) -> int | None:
+    if _DAYS.fullmatch(text) is None or not -(2**31) <= int(text) < 2**31:
+        return None
+    if int(text) < _GREGORIAN:
+        raise SourceError(f"the date {text!r}, a number of days before 1582, is not supported")
+    return int(text)
+
+
+class BadValue(Exception):
+    """A value that is not of the type of its column."""
+
+
+class Converter:
+    """Turns scanned values into plain ones; ``partial`` is set where a part of a value was not of its type."""
+
+    def __init__(self, options: JsonOptions) -> None:
+        self._options = options
+        self._known: dict[tuple[pa.DataType, str], Any] = {}
+        self.partial = False
+
+    def row(self, node: Node, columns: dict[str, tuple[int, pa.DataType]], row: list[Any]) -> None:
+        """Fill the columns of one record; of equal names the last good value stays."""
+        for name, child in node.value:
+            place = columns.get(name)
+            if place is None:
+                continue
+            try:
+                row[place[0]] = self.value(child, place[1])
+            except BadValue:
+                self.partial = True
+
+    def value(self, node: Node, dtype: pa.DataType) -> Any:
+        """What ``pa.array`` takes for the type: dates as days, times as microseconds; raises BadValue."""
+        kind = node.kind
+        if kind == "null":
+            return None
+        if dtype == t.STRING:
+            return node.value if kind == "string" else node.raw
+        if pa.types.is_struct(dtype):
+            return self._struct(node, dtype)
+        if pa.types.is_list(dtype):
+            if kind != "array":
+                raise BadValue
+            return [self.value(item, dtype.value_type) for item in node.value]
+        if dtype == t.BOOL:
+            if kind != "boolean":
+                raise BadValue
+            return node.value
+        if is_text(dtype):
+            return self._text(node, dtype)
+        return self._number(node, dtype)
+
+    def _struct(self, node: Node, dtype: pa.DataType) -> dict[str, Any]:
+        if node.kind != "object":
+            raise BadValue
+        types = {f.name: f.type for f in dtype}
+        found: dict[str, Any] = {}
+        for name, child in node.value:
+            if name not in types:
+                continue
+            try:
+                found[name] = self.value(child, types[name])
+            except BadValue:
+                self.partial = True
+        return found
+
+    def _number(self, node: Node, dtype: pa.DataType) -> Any:
+        if t.is_integral(dtype):
+            if node.kind != "integer":
+                raise BadValue
+            value = int(node.value)
+            if dtype == t.BYTE and 127 < value < 256:
+                return value - 256  # Jackson lets unsigned bytes pass
+            bits = dtype.bit_width - 1
+            if not -(1 << bits) <= value < 1 << bits:
+                raise BadValue
+            return value
+        if t.is_decimal(dtype):
+            if node.kind not in ("integer", "float", "string") or not node.value:
+                raise BadValue
+            number = parse_decimal(node.value, dtype)
+            if number is None:
+                raise BadValue
+            return number
+        if node.kind in ("integer", "float"):
+            # Only with a point there is a negative zero.
+            text = "0" if node.value == "-0" else node.value
+            return parse_fractional(text, dtype, self._options.texts)
+        if node.kind in ("word", "string") and node.value in _DOUBLES:
+            return _DOUBLES[node.value]
+        raise BadValue
+
+    def _text(self, node: Node, dtype: pa.DataType) -> int:
+        if node.kind == "integer" and t.is_timestamp(dtype):
+            seconds = int(node.value)
+            if not -(2**63) <= seconds < 2**63:
+                raise BadValue
+            # Spark does not notice an overflow here.
+            return (seconds * 1_000_000 + 2**63) % 2**64 - 2**63
+        if node.kind != "string" or not node.value:
+            raise BadValue
+        key = (dtype, node.value)
+        if key not in self._known:
+            storage = pa.int32() if dtype == t.DATE else pa.int64()
+            array = from_texts(pa.array([node.value], t.STRING), dtype, self._options)
+            self._known[key] = array.view(storage)[0].as_py()
+        found: int | None = self._known[key]
+        if found is None:
+            raise BadValue
+        return found

@@ -1,0 +1,241 @@
+"""Files of JSON lines come out as Spark reads them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+
+import pyarrow as pa
+import pytest
+
+from kquery_spark import ExecutionContext
+from kquery_spark.errors import ExecutionError, SourceError, Unsupported
+from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.logical import Scan
+from kquery_spark.sources.json import json_options, json_source
+from kquery_spark.sources.json import source as source_module
+from kquery_spark.stages.serialization import from_bytes, to_bytes
+from tests.sources.compare import assert_same, read_all
+
+
+def schema_of(ddl: str) -> pa.Schema:
+    return pa.schema(list(arrow_type(parse_type(f"struct<{ddl}>"), "UTC")))
+
+
+def compare(spark, path, ddl=None, columns=None, **options):
+    reader = spark.read.options(**options)
+    if ddl is not None:
+        reader = reader.schema(ddl)
+    source = json_source([str(path)], None if ddl is None else schema_of(ddl), **options)
+    assert_same(reader.json(str(path)), source, columns)
+
+
+def written(tmp_path, text: str | bytes, name: str = "f.json"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+GOOD = [f'{{"a":{i},"b":"row {i}"}}' for i in range(70)]
+ODD_LINES = [
+    '{"a":1.10,"b":1.10}', '{"a":1,"b":{"x" : 1.50, "y":"q\\u00e9"}}', '{"a":1,"b":[1, 2]}', '{"a":1,"b":tru}', '{"a":1,"b":"x"',
+    '{"a":1,', '{"a":1,"b":', '{"a":1 "b":"x"}', '{"a":1,"b":"x"} trailing', '{"a":1} {"a":2}', '{"a":1}{"a":2,"b":{}', '[{"a":1},{"a":2}]',
+    "[]", "[1]", "[null]", "null", "5", '"str"', "x", "{", "}", "{}", "   ", '{"a":tru,"b":"x"}', '{"a":[1,2],"b":"x"}', '{"a":nope,"b":"x"}',
+    '{"b":"x","a":01}', '{"b":"x","a":-}', '{"b":"x","a":1.}', '{"b":"x","a":.5}', '{"b":"x","a":+1}', '{"b":"x","a":1e5}',
+    '{"b":"x","a":9223372036854775808}', '{"b":"x","a":"1"}', '{"b":"x","a":""}', '{"b":NaN,"a":2}', '{"b":Inf,"a":2}', '{"b":-Inf,"a":2}',
+    "{'b':'x\"y\\'z',\"a\":2}", '{b:1,"a":2}', '{"b":"raw\ttab","a":2}', '{"a":2,"b":"raw\ttab"}', '{"b":"\\q","a":2}', '{"a":2,"b":"\\q"}',
+    '{"a":2,"b":"\\ud800"}', '{"a":2,"b":"\\ud83d\\ude00"}', '{"a":2,"b":"\\udc00x"}', '{"a":2,"b":"\\/\\b\\f\\n\\r\\t\\\\"}',
+    '{"a":2,"a":"x","b":"y"}', '{"a":2,"a":null,"b":"y"}', '{"a":2,"b":"y",}', '{"a":2,"b":"y"]', '{"c":tru,"a":1,"b":"x"}',
+    '{"a":1,"b":"x","c":tru}', '{"a":1,"b":"x","c":[1,', '{"a":1,"b":[1,', '{"a":1,"b":"x"}}', '{"a":1,"b":"x","c":}', '{"a":1,"b":}',
+    '{"a":,"b":"x"}', '{"a":1,"b":null}', '{"a":1,"b":1E400}', '{"a":1,"b":-0}', '{"a":-0,"b":-0.0}', '{"a":1,"b":"not closed}',
+    '{"b":"not closed,"a":1}', '{"a":1,"b":Infinity}', '{"a":1,"b":INF}', '{"a":1,"b":-INF}', '{"a":1,"b":+INF}', '{"a":1,"b":+Infinity}',
+    '{"a":1,"b":truex}', '{"a":1x,"b":"y"}', '{"a":1/**/,"b":"y"}', '\x0b{"a":1,"b":"y"}', '{"a":1,\x0c"b":"y"}', '{"a":1,"b":nul}',
+    '{"a":1,"b":{"x":1', '{"a":1,"b":{"x":"1', '{"":1,"a":3}', '{"a":1,"b":"x\\u0000y"}', '{"a":1,"b":[1,"x",{"q":null}, true ] , "c":1}',
+    '{"a":1;"b":2}', '{"a"=1}', '{"a"}', '{"a":{"b":"inner"},"b":"x"}', '{"A":1,"B":"x"}', '\ufeff{"a":1}', '{"a":\u00a01}', ' {"a":7}', '{"a":7} ',
+    '{"a":1,"b":"ünïcödé 漢字 Information: NaN"}', '{"a":1,"b":false}', '{"c":[{"a":5}],"a":6}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+def test_odd_lines(spark, tmp_path, mode, end):
+    lines = [*GOOD, *ODD_LINES, "", *GOOD, *ODD_LINES]
+    path = written(tmp_path, end.join(lines) + end)
+    for columns in (None, ["b"], ["a"]):
+        compare(spark, path, "a bigint, b string", columns, mode=mode)
+    source = json_source([str(path)], schema_of("a bigint, b string"), mode=mode)
+    counted = sum(b.num_rows for s in source.splits() for b in source.read(s, []))
+    assert counted == spark.read.schema("a bigint").option("mode", mode).json(str(path)).select().count()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"a":1,"b":{"x":1]}', '{"a":1,"b":"x\\u00"}', '{"b":"\\q,"a":2}', '[{"a":1},5]', '[{"a":"x"},{"a":2}]'],
+)
+def test_lines_of_which_spark_may_read_a_part_are_refused(tmp_path, line):
+    source = json_source([str(written(tmp_path, f'{{"a":1}}\n{line}\n'))], schema_of("a bigint, b string"))
+    with pytest.raises(SourceError, match=r"f\.json, line 2: malformed in a way"):
+        read_all(source)
+
+
+VALUES = [
+    "0", "1", "-1", "-0", "127", "128", "200", "255", "256", "-129", "32767", "32768", "2147483647", "2147483648", "9223372036854775807",
+    "9223372036854775808", "-9223372036854775808", "1.5", "-1.5", "1e3", "1E-3", "1e400", "1e-400", "4.9e-324", "3.4028236e38", "16777217", "0.1",
+    "123456789.123456789", "999.995", "999.994", "-999.995", "12345.67", "1e2", "99999999999999999999", "12345678901234567890123456789.5",
+    "1.00000017881393432617187499", "1.00000017881393432617187500", "1.00000017881393432617187501", "true", "false", "null", "NaN", "Infinity",
+    "-Infinity", "+INF", "[]", "{}", "[1]", '{"x":1}', '""', '"1"', '"1.5"', '"1,5"', '"1e2"', '" 1"', '"NaN"', '"INF"', '"+INF"', '"-INF"', '"Infinity"', '"inf"',
+    '"nan"', '"true"', '"2019-01-31"', '"2019-02-30"', '"2019-1-1"', '"0000-01-01"', '"9999-12-31"', '"10000-01-01"', '"-0001-01-01"', '"20190131"', '"2019"',
+    '"5"', '"-5"', '"17000"', '"+3"', '"2019-05"', '"2019-01-31 23:59:59"', '"2019-01-31T23:59:59"', '"2019-01-31 23:59:59.123456"', '"2019-01-31T23:59:59Z"',
+    '"2019-01-31T23:59:59+01:00"', '"2019-01-31 23:59:60"', '"  2019-01-31 23:59:59  "', '"1969-12-31 23:59:59.5"', '"x"', "1548979199", "-5",
+]  # fmt: skip
+TYPES = (
+    "string", "tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz",
+    "decimal(5,2)", "decimal(20,0)", "decimal(38,10)", "array<int>", "struct<x:int>", "array<date>", "struct<x:timestamp>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_value_in_every_type(spark, tmp_path, kind):
+    lines = [f'{{"id":{i},"v":{v}}}' for i, v in enumerate(VALUES)]
+    path = written(tmp_path, "\n".join([*GOOD, *lines, *GOOD]))
+    compare(spark, path, f"id bigint, v {kind}")
+    compare(spark, path, f"id bigint, v {kind}", mode="DROPMALFORMED")
+    if kind == "date":
+        compare(spark, path, "id bigint, v date", dateFormat="yyyy-MM-dd")
+
+
+NESTED = [
+    '{"s":{"x":1,"y":"a"},"l":[1,2,null],"n":[{"x":1,"d":"2019-01-31"},{"d":"bad","x":2}]}', '{"s":{"x":"bad","y":"kept"},"l":[1,"bad",{"l":5},[3],3]}',
+    '{"s":[1],"l":{"x":1},"n":[{"x":"bad"},5]}', '{"s":null,"l":[],"n":[null,{}]}', '{"s":{"y":{"deep":[1,2]},"x":2,"x":3}}', "{}",
+    '{"l":[1,2],"l":[3],"m":[[1,2],[3,"x"]]}', '{"m":[[1,2],[],null,[null]],"s":{"x":5}}', '{"n":[{"d":"2019-01-31","x":1}],"s":{"z":0}}',
+    '{"t":{"when":["2019-01-31 10:00:00","2020-02-29T00:00:00"]},"p":[1.5,2]}', '{"t":{"when":["nope"]},"p":["3.25",4]}', '{"p":[1.555,12345]}',
+]  # fmt: skip
+NESTED_DDL = (
+    "s struct<x:int,y:string>, l array<int>, n array<struct<x:int,d:date>>, m array<array<int>>, "
+    "t struct<when:array<timestamp>>, p array<decimal(5,2)>"
+)
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_nested_values(spark, tmp_path, mode):
+    usual = json.dumps({"s": {"x": 1}, "l": [1], "n": [{"x": 1, "d": "2019-01-01"}], "m": [[1]], "p": [1.25]})
+    path = written(tmp_path, "\n".join([*[usual] * 60, *NESTED, *[usual] * 60]))
+    compare(spark, path, NESTED_DDL, mode=mode)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "1|2", "1|1.5", "1|9223372036854775808", "9223372036854775808|1.5", "99999999999999999999999999999999999999|1", '1|"x"', '1|""|null',
+        "999999999999999999999999999999999999999", "true|1", "true|null", '""|null', '"2019-01-31"', '"2019-01-31 10:00:00"|"2020-01-31"', "[]|null", "[1,1.5]|[]",
+        '[1,"x"]', '["",null]', "{}|null", '{"b":1,"a":{"z":[{"y":1}]}}|{"a":{"z":[{"x":true}]},"c":""}', '{"a":1}|5', "[1]|5", "[[1],[2.5]]|[[]]",
+        "NaN|1", "Infinity", "1e400|1e18", "9.3e18|1.5", '{"x":{}}|{"y":1}', '[{}]|[{"":1}]', '{"é":1,"Z":2,"a":3,"_":4}', "-0|-0.0", "'x'", "1e5|12e-1",
+    ],
+)  # fmt: skip
+def test_inferred_types(spark, tmp_path, values):
+    lines = [f'{{"z":{i},"v":{v}}}' for i, v in enumerate(values.split("|"))]
+    usual = '{"z":7,"other":"x"}'
+    compare(spark, written(tmp_path, "\n".join([*lines, *[usual] * 40, *lines])))
+
+
+def test_inference_of_files_with_malformed_lines(spark, tmp_path):
+    path = written(tmp_path, '{"a":1}\n{"a":\n{"b":2.5}\n')
+    compare(spark, path, mode="DROPMALFORMED")
+    with pytest.raises(Unsupported, match=r"f\.json, line 2: malformed"):
+        json_source([str(path)])
+    with pytest.raises(Unsupported, match="an array where types are inferred"):
+        json_source([str(written(tmp_path, '[{"a":1}]', "g.json"))])
+    with pytest.raises(Unsupported, match="upper and lower case"):
+        json_source([str(written(tmp_path, '{"a":1,"A":2}', "h.json"))])
+
+
+def test_failfast_names_file_and_line(tmp_path):
+    path = written(tmp_path, '{"a":1,"b":"x"}\n\n{"a":"x","b":"y"}\n')
+    source = json_source([str(path)], schema_of("a int, b string"), mode="FAILFAST")
+    with pytest.raises(ExecutionError, match=r"MALFORMED_RECORD_IN_PARSING.*f\.json, line 3"):
+        read_all(source)
+    assert read_all(source, ["b"]).num_rows == 2
+
+
+def random_value(rng: random.Random, depth: int) -> object:
+    kind = rng.randrange(9 if depth else 6)
+    if kind < 6:
+        return [None, rng.randint(-9, 9), rng.random() * 1e6, rng.choice(["", "a", "é\n\"'", "2019-01-31"]), True, rng.randint(-(2**70), 2**70)][kind]  # fmt: skip
+    if kind == 6:
+        return [random_value(rng, depth - 1) for _ in range(rng.randrange(3))]
+    return {rng.choice("abc"): random_value(rng, depth - 1) for _ in range(rng.randrange(3))}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_documents(spark, tmp_path, seed):
+    rng = random.Random(seed)
+    lines = []
+    for _ in range(400):
+        document = {name: random_value(rng, 3) for name in "abc" if rng.random() < 0.8}
+        lines.append(json.dumps(document, ensure_ascii=rng.random() < 0.5))
+    path = written(tmp_path, "\n".join(lines))
+    compare(spark, path)
+    compare(spark, path, "a struct<a:bigint,b:array<string>>, b double, c array<struct<a:string,c:date>>")
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 1000])
+def test_every_line_is_read_once_wherever_the_splits_are(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(source_module, "_SPLIT_BYTES", size)
+    text = "".join(f'{{"id":{i},"s":"{"x" * (i % 13)}"}}\r\n' for i in range(200)) + '{"id":200}'
+    source = json_source([str(written(tmp_path, text))], schema_of("id int, s string"))
+    assert len(source.splits()) >= len(text) // size
+    assert sorted(read_all(source).column("id").to_pylist()) == list(range(201))
+
+
+def test_compressed_and_partitioned(spark, tmp_path):
+    for year in (2019, 2020):
+        (tmp_path / f"year={year}").mkdir()
+        (tmp_path / f"year={year}" / "f.json.gz").write_bytes(gzip.compress(b'{"b":1,"a":"x"}\n{"a":"y"}\n'))
+    compare(spark, tmp_path)
+    compare(spark, tmp_path, columns=["year", "b"])
+    source = json_source([str(tmp_path)])
+    assert [source.ranges(s, "year").low for s in source.splits()] == [2019, 2020]
+    assert len(source.splits()) == 2
+    with pytest.raises(Unsupported, match="compressed"):
+        json_source([str(written(tmp_path, b"", "f.json.zst"))])
+
+
+def test_bytes_that_are_not_utf8_are_an_error(tmp_path):
+    path = written(tmp_path, b'{"a":"x"}\n{"a":"\xff"}\n')
+    with pytest.raises(SourceError, match=r"f\.json, line 2: text that is not UTF-8"):
+        read_all(json_source([str(path)], schema_of("a string")))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"multiLine": True}, {"encoding": "UTF-8"}, {"dateFormat": "dd.MM.yyyy"}, {"timestampFormat": "yyyy"}, {"lineSep": ";"}, {"nope": 1}],
+    ids=str,
+)  # fmt: skip
+def test_options_that_are_declined(option):
+    with pytest.raises(Unsupported):
+        json_options(option)
+
+
+@pytest.mark.parametrize("ddl", ["m map<string,int>", "b binary", "_corrupt_record string"])
+def test_columns_that_are_declined(tmp_path, ddl):
+    with pytest.raises(Unsupported):
+        json_source([str(written(tmp_path, "{}"))], schema_of(ddl))
+
+
+def test_sources_travel_in_plans(tmp_path):
+    plan = Scan("t", json_source([str(written(tmp_path, '{"a":[1],"b":{"c":"x"}}'))]))
+    assert from_bytes(to_bytes(plan), Scan) == plan
+
+
+def test_a_context_registers_json(tmp_path):
+    path = written(tmp_path, '{"id":1,"tags":["x","y"]}\n{"id":2}\n')
+    ctx = ExecutionContext()
+    ctx.register_json("t", path)
+    ctx.register_json("u", path, schema="id int, tags array<string>")
+    for table in "tu":
+        assert ctx.sql(f"SELECT id, tags[0] AS first FROM {table} ORDER BY id").to_arrow().to_pylist() == [
+            {"id": 1, "first": "x"},
+            {"id": 2, "first": None},
+        ]
