@@ -7,17 +7,20 @@ Spark raises are found beforehand by evaluating Spark's own bound expression on 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import math
 import random
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import py4j.java_gateway
+import py4j.protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -329,11 +332,12 @@ class Oracle:
                 pruned = self.spark.sql(f"select {', '.join(order)} from {view}")
                 picked = pruned._jdf.queryExecution().executedPlan().executeCollect()
             bound = expressions.BindReferences.bindReference(expr.child(), sequence(output), False)
-            for k in range(len(rows[i])):
-                try:
-                    bound.eval(picked[k])
-                except Exception as error:
-                    found[i][k] = error_class(error)
+            with unconverted_errors():
+                for k in range(len(rows[i])):
+                    try:
+                        bound.eval(picked[k])
+                    except Exception as error:
+                        found[i][k] = error_class(error)
         return found
 
     @staticmethod
@@ -345,6 +349,17 @@ class Oracle:
         return can_raise(expr) or (
             case.function in ("mod", "pmod", "div") and t.is_decimal(case.columns[0].dtype)
         )
+
+
+@contextlib.contextmanager
+def unconverted_errors() -> Iterator[None]:
+    """Errors as py4j has them: PySpark asks the JVM some 30 questions of each before it raises its own."""
+    converting = py4j.java_gateway.get_return_value
+    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
+    try:
+        yield
+    finally:
+        py4j.java_gateway.get_return_value = converting
 
 
 def error_class(error: Exception) -> str:
