@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -34,6 +34,15 @@ def parse_engines(text: str) -> tuple[str, ...]:
     if unknown or not names:
         raise click.BadParameter(f"engines are {', '.join(ENGINES)}, not {', '.join(unknown) or 'none'}")
     return names
+
+
+def parse_conf(pairs: Sequence[str]) -> dict[str, str]:
+    """``("key=value", ...)`` as a mapping; one without an equals sign is an error."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.BadParameter(f"a setting is KEY=VALUE, not {pair}")
+    found = (pair.partition("=") for pair in pairs)
+    return {key.strip(): value.strip() for key, _, value in found}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,6 +87,12 @@ def cli() -> None:
     help="auto leaves to Spark what should not win.",
 )
 @click.option(
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting of Spark or of spark.kquery; may be given again.",
+)
+@click.option(
     "--users", default=1, show_default=True, type=click.IntRange(min=1), help="Then also this many at once."
 )
 @click.option("--data", default=".benchdata", show_default=True, type=click.Path(path_type=Path),
@@ -98,6 +113,7 @@ def run(
     shuffle_partitions: int | None,
     driver_memory: str,
     when: str,
+    conf: tuple[str, ...],
     users: int,
     data: Path,
     json_path: Path | None,
@@ -108,7 +124,7 @@ def run(
         picked = chosen.chosen(queries)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-    settings = Settings(cores, shuffle_partitions or cores, driver_memory, when)
+    settings = Settings(cores, shuffle_partitions or cores, driver_memory, when, parse_conf(conf))
     console = Console()
     plan = runner.Plan(chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users)
     found = runner.run(plan, lambda line: console.print(line, markup=False, highlight=False))

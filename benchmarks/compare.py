@@ -7,7 +7,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -63,13 +63,17 @@ def session(
     cores: int | None = None,
     shuffle_partitions: int | None = None,
     driver_memory: str | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session set up alike for both engines: all cores or ``cores``, one shuffle partition a core, AQE on, UTC."""
+    """A session set up alike for both engines: all cores or ``cores``, one shuffle partition a core, AQE on, UTC.
+
+    ``conf``: settings on top, which win.
+    """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     master = f"local[{cores}]" if cores else os.environ.get("MASTER", "local[*]")
-    return (
+    builder = (
         configure(SparkSession.builder)
         .appName(app)
         .master(master)
@@ -81,8 +85,10 @@ def session(
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
+    for key, value in (conf or {}).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def run_spark(spark: SparkSession, sql: str) -> pa.Table:

@@ -57,7 +57,7 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     try:
         if any(name in IN_SESSION for name in plan.engines):
             s = plan.settings
-            spark = session("kquery_spark bench", s.cores, s.shuffle_partitions, s.driver_memory)
+            spark = session("kquery_spark bench", s.cores, s.shuffle_partitions, s.driver_memory, s.conf)
             settings = spark_settings(spark)
             _in_session(plan, spark, tables, answers, found, say)
             throughput = _throughput(plan, spark, found, say)
@@ -79,6 +79,7 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
             "shuffle_partitions": plan.settings.shuffle_partitions,
             "driver_memory": plan.settings.driver_memory,
             "when": plan.settings.when,
+            "conf": dict(plan.settings.conf),
             "users": plan.users,
         },
         environment=machine,

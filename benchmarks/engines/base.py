@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -28,12 +28,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Settings:
-    """What every engine is told alike. ``cores`` bounds threads and tasks."""
+    """What every engine is told alike. ``cores`` bounds threads and tasks; ``conf`` is Spark's and our engine's."""
 
     cores: int
     shuffle_partitions: int
     driver_memory: str
     when: str = "auto"
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 class Engine(Protocol):

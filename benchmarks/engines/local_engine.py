@@ -17,7 +17,7 @@ class Engine:
     name = "local"
 
     def __init__(self, settings: Settings) -> None:
-        self._config = EngineConfig(parallelism=settings.cores)
+        self._config = EngineConfig(parallelism=settings.cores).with_settings(settings.conf)
         self._tables: Sequence[Table] = ()
         self._contexts: dict[tuple[tuple[str, str], ...], kq.ExecutionContext] = {}
 

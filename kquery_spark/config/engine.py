@@ -17,8 +17,9 @@ class EngineConfig:
     parallelism: tasks that run at once (cores). batch_rows: rows a batch is cut to. broadcast_bytes: a build side
     estimated below this is replicated to every task. small_bytes: a query whose scans read less runs as one task.
     split_bytes: scan bytes a task gets. shuffle_partitions: reduce tasks (0: as parallelism and sizes ask).
-    payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills. sort_rows: rows
-    the engine sorts in one task; larger results are sorted by Spark. disabled_rules: optimizer rules switched off.
+    payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills. kept_bytes: build
+    sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows the engine
+    sorts in one task; larger results are sorted by Spark. disabled_rules: optimizer rules switched off.
     """
 
     enabled: bool = True
@@ -30,6 +31,7 @@ class EngineConfig:
     shuffle_partitions: int = 0
     payload_bytes: int = 8 * 1024 * 1024
     memory_bytes: int = 1024 * 1024 * 1024
+    kept_bytes: int = 512 * 1024 * 1024
     sort_rows: int = 2_000_000
     disabled_rules: tuple[str, ...] = ()
 

@@ -11,14 +11,17 @@ from typing import Any
 class WorkerCache:
     """Least recently used values by key; one build per key even when two threads ask at once."""
 
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
+    def __init__(self) -> None:
         self._entries: OrderedDict[object, tuple[Any, int]] = OrderedDict()
         self._locks: dict[object, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: object, build: Callable[[], tuple[Any, int]]) -> Any:
-        """The cached value, or the one ``build`` makes together with its size in bytes."""
+    def get(self, key: object, build: Callable[[], tuple[Any, int]], limit: int) -> Any:
+        """The cached value, or the one ``build`` makes together with its size in bytes.
+
+        ``limit``: bytes to keep at most after that; the newest value stays even when it alone is larger, unless
+        nothing is to be kept at all (0).
+        """
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -32,7 +35,7 @@ class WorkerCache:
             with self._lock:
                 self._entries[key] = (value, size)
                 self._locks.pop(key, None)
-                while len(self._entries) > 1 and sum(s for _, s in self._entries.values()) > self._limit:
+                while len(self._entries) > (limit > 0) and sum(s for _, s in self._entries.values()) > limit:
                     self._entries.popitem(last=False)
             return value
 
@@ -42,7 +45,7 @@ class WorkerCache:
             self._entries.clear()
 
 
-_WORKER = WorkerCache(512 * 1024 * 1024)
+_WORKER = WorkerCache()
 
 
 def worker_cache() -> WorkerCache:

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import plots, report
-from benchmarks.bench import main, parse_engines
+from benchmarks.bench import main, parse_conf, parse_engines
 from benchmarks.results import EngineResult, QueryResult, Results, geometric_mean
 from kquery_spark.cli.failures import Exit, run
 
@@ -107,11 +107,16 @@ def test_engines_by_name():
     assert "duckdb" in parse_engines("all")
 
 
+def test_settings_are_pairs():
+    assert parse_conf(("spark.kquery.keptBytes = 0", "a=b=c")) == {"spark.kquery.keptBytes": "0", "a": "b=c"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["run", "--engines", "quack"], "not quack"),
         (["run", "--queries", "99"], "suite tpch has no query '99'"),
+        (["run", "--conf", "spark.kquery.keptBytes"], "KEY=VALUE, not spark.kquery.keptBytes"),
         (["run", "--suite", "tpcx"], "'tpcx' is not one of"),
         (["compare", "no.json", "no.json"], "does not exist"),
     ],

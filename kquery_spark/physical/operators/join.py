@@ -152,7 +152,8 @@ class JoinExec(PhysicalPlan):
 
         if isinstance(plan, ReplicateExec):
             null_safe = tuple(k.null_safe for k in self.keys)
-            found: tuple[Batch, JoinTable] = task.cache.get((plan.cache_key, tuple(exprs), null_safe), make)
+            key = plan.cache_key, tuple(exprs), null_safe
+            found: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.kept_bytes)
             return found
         return make()[0]
 
