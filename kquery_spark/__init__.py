@@ -13,7 +13,7 @@ from kquery_spark.errors import FallbackWarning, KQueryError
 if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.frontends.catalyst.importer import support_table
-    from kquery_spark.frontends.dataframe import Window, col, lit, when
+    from kquery_spark.frontends.dataframe import Window, col, lit, sql_expr, when
     from kquery_spark.session.context import ExecutionContext
     from kquery_spark.session.enable import disable, enable
     from kquery_spark.session.explain import assert_accelerated, explain
@@ -34,6 +34,7 @@ _LAZY = {
     "enable": "kquery_spark.session.enable",
     "explain": "kquery_spark.session.explain",
     "lit": "kquery_spark.frontends.dataframe",
+    "sql_expr": "kquery_spark.frontends.dataframe",
     "plan": "kquery_spark.session.open_plans",
     "sql_plan": "kquery_spark.session.open_plans",
     "when": "kquery_spark.frontends.dataframe",
@@ -56,6 +57,7 @@ __all__ = [
     "kquery_plan",
     "lit",
     "plan",
+    "sql_expr",
     "sql_plan",
     "support_table",
     "verify",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from kquery_spark.expr.nodes import Expr
+from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_function
 from kquery_spark.functions.registry import EvalMode
 
@@ -43,6 +43,14 @@ class AggregateCall(Expr):
     def entry(self) -> AggregateFunction:
         """The registry entry."""
         return aggregate_function(self.function)
+
+    @property
+    def plain_name(self) -> str | None:
+        """What Spark calls the column of a call whose arguments are columns (``max(salary)``); None for others."""
+        if self.condition is not None or not all(isinstance(a, Column) for a in self.args):
+            return None
+        inner = ", ".join(a.name for a in self.args if isinstance(a, Column)) or "1"
+        return f"{self.function}({'DISTINCT ' if self.distinct else ''}{inner})"
 
     @property
     def dtype(self) -> pa.DataType:

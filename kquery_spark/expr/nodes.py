@@ -35,6 +35,11 @@ class Expr:
         raise NotImplementedError
 
     @property
+    def plain_name(self) -> str | None:
+        """The name of the column that this becomes of its own accord; None where there is no plain one."""
+        return None
+
+    @property
     def children(self) -> tuple[Expr, ...]:
         """Direct sub-expressions."""
         return ()
@@ -63,6 +68,11 @@ class Column(Expr):
     def nullable(self) -> bool:
         """See Expr."""
         return self.null
+
+    @property
+    def plain_name(self) -> str | None:
+        """See Expr."""
+        return self.name
 
     def __str__(self) -> str:
         return f"#{self.name}"
@@ -324,7 +334,7 @@ class Named:
     name: str
 
     def __str__(self) -> str:
-        plain = isinstance(self.expr, Column) and self.expr.name == self.name
+        plain = self.expr.plain_name == self.name
         return str(self.expr) if plain else f"{self.expr} AS {self.name}"
 
     @property

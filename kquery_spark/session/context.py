@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import KQueryError, PlanError, SourceError
+from kquery_spark.errors import KQueryError, PlanError, SourceError, Unsupported
+from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
-from kquery_spark.frontends.dataframe.frame import table_query
+from kquery_spark.frontends.dataframe.builder import table_query
+from kquery_spark.frontends.dataframe.text import nested_text
 from kquery_spark.frontends.sql import parse_query, parse_type
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast.types import StructType
-from kquery_spark.logical import LogicalPlan, Scan, format_plan
+from kquery_spark.functions.casts.table import check_cast
+from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.optimizer import optimize, optimize_steps
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import run_graph
@@ -27,9 +31,13 @@ from kquery_spark.sources.json.source import json_source
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet import parquet_source
 from kquery_spark.stages import build_stages
+from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+#: How names of tables start that no user gave.
+_CACHED = "__cached_"
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -157,9 +165,13 @@ class _Catalog:
         """See Catalog."""
         return self._tables.get(self._facts.fold(name[-1])) if len(name) == 1 else None
 
+    def add(self, name: str, plan: LogicalPlan) -> None:
+        """A table more, or another one of that name."""
+        self._tables[self._facts.fold(name)] = plan
+
     def table_names(self) -> list[str]:
         """See Catalog."""
-        return sorted(self._tables)
+        return sorted(n for n in self._tables if not n.startswith(_CACHED))
 
 
 class _Executor:
@@ -205,6 +217,38 @@ class _Executor:
 
         return plan_frame_on_spark(self._spark, analyzed, self._config)
 
+    def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
+        """See Executor."""
+        plan = Limit(analyzed.plan, count)
+        shown = [plan.column(n) for n in plan.schema.names]
+        texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
+        named = tuple(Named(e, c.name) for e, c in zip(texts, shown, strict=True))
+        table = self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
+        columns = [
+            [
+                "NULL" if v is None else v if isinstance(v, str) else nested_text(v, c.type)
+                for v in c.to_pylist()
+            ]
+            for c in table.columns
+        ]
+        return [list(row) for row in zip(*columns, strict=True)] if columns else [[]] * table.num_rows
+
+    def fold(self, name: str) -> str:
+        """See Executor."""
+        return self._facts.fold(name)
+
+    def keep(self, table: pa.Table) -> str:
+        """See Executor."""
+        name = f"{_CACHED}{uuid.uuid4().hex}"
+        self._catalog.add(name, Scan("cached", memory_source(table, self._facts.time_zone)))
+        return name
+
+    def register(self, name: str, analyzed: Analyzed) -> None:
+        """See Executor."""
+        if tuple(analyzed.plan.schema.names) != analyzed.names:
+            raise PlanError(f"{name} would have two columns of one name: {', '.join(analyzed.names)}")
+        self._catalog.add(name, analyzed.plan)
+
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         """See Executor."""
         steps = optimize_steps(analyzed.plan, self._config.disabled_rules)
@@ -220,6 +264,15 @@ class _Executor:
         return "\n".join(
             [*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)]
         )
+
+
+def _shown_in_python(dtype: pa.DataType) -> bool:
+    """Whether a value's text is made of the value itself: the engine does not cast the type to strings."""
+    try:
+        check_cast(dtype, STRING)
+    except Unsupported:
+        return True
+    return False
 
 
 def _paths(path: Paths) -> list[str]:

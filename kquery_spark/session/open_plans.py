@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kquery_spark.frontends.dataframe.frame import OpenPlan, table_query
+from kquery_spark.frontends.dataframe.builder import table_query
+from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql import parse_query
 
 OPEN_INPUT = "input"

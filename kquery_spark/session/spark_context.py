@@ -15,7 +15,7 @@ from kquery_spark.frontends.catalyst.importer import Importer
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.types import arrow_schema
-from kquery_spark.frontends.dataframe.frame import OpenPlan
+from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, transform_plan
 from kquery_spark.optimizer import optimize

@@ -1,8 +1,19 @@
 """The DataFrame API: PySpark's names over the same syntax trees that SQL text becomes, so both mean the same."""
 
-from kquery_spark.frontends.dataframe.column import Column, Window, WindowBuilder, col, expr, lit, when
-from kquery_spark.frontends.dataframe.frame import DataFrame, Executor, GroupedData, OpenPlan
+from kquery_spark.frontends.dataframe.builder import GroupedData
+from kquery_spark.frontends.dataframe.column import (
+    Column,
+    Window,
+    WindowBuilder,
+    col,
+    expr,
+    lit,
+    sql_expr,
+    when,
+)
+from kquery_spark.frontends.dataframe.frame import DataFrame, Executor
 from kquery_spark.frontends.dataframe.functions import function_names, named_function
+from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 
 __all__ = [
     "Column",
@@ -17,5 +28,6 @@ __all__ = [
     "function_names",
     "lit",
     "named_function",
+    "sql_expr",
     "when",
 ]

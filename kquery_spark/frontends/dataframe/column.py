@@ -63,7 +63,7 @@ class Column:
         return lit(other)._binary("%", self)
 
     def __neg__(self) -> Column:
-        return Column(ast.Unary("-", self.node))
+        return call("negative", self)
 
     def __eq__(self, other: object) -> Column:  # type: ignore[override]
         return self._binary("=", other)
@@ -100,6 +100,18 @@ class Column:
     def __invert__(self) -> Column:
         return Column(ast.Not(self.node))
 
+    def __pow__(self, other: object) -> Column:
+        return call("power", self, other)
+
+    def __rpow__(self, other: object) -> Column:
+        return call("power", other, self)
+
+    def __iter__(self) -> Any:
+        raise PlanError("a Column cannot be iterated over; explode() makes rows of an array")
+
+    def __contains__(self, item: object) -> bool:
+        raise PlanError("a Column has no 'in'; use contains() for strings and isin() for lists of values")
+
     def __getitem__(self, key: object) -> Column:
         return Column(ast.Subscript(self.node, lit(key).node))
 
@@ -108,25 +120,45 @@ class Column:
 
     # --- methods, with PySpark's names ------------------------------------------------------------------
 
-    def alias(self, name: str) -> Column:
-        """The same value under another name."""
-        return Column(ast.Aliased(self.node, name))
+    def alias(self, *names: str) -> Column:
+        """The same value under another name; several names for what gives several columns (``posexplode``)."""
+        if len(names) == 1:
+            return Column(ast.Aliased(self.node, names[0]))
+        if not names:
+            raise PlanError("alias() needs a name")
+        return Column(ast.MultiAliased(self.node, names))
 
     name = alias
 
-    def cast(self, dtype: str) -> Column:
-        """Convert to a type given as SQL writes it (``"decimal(10,2)"``)."""
-        return Column(ast.Cast(self.node, parse_type(dtype)))
+    def cast(self, dtype: Any) -> Column:
+        """Convert to a type given as SQL writes it (``"decimal(10,2)"``) or as one of PySpark's types."""
+        return Column(ast.Cast(self.node, parse_type(_type_text(dtype))))
 
     astype = cast
 
-    def try_cast(self, dtype: str) -> Column:
+    def try_cast(self, dtype: Any) -> Column:
         """Convert, NULL where the value does not fit."""
-        return Column(ast.Cast(self.node, parse_type(dtype), is_try=True))
+        return Column(ast.Cast(self.node, parse_type(_type_text(dtype)), is_try=True))
 
     def eqNullSafe(self, other: object) -> Column:
         """Equality in which NULL equals NULL."""
         return self._binary("<=>", other)
+
+    def bitwiseAND(self, other: object) -> Column:
+        """The bits set in both."""
+        return self._binary("&", other)
+
+    def bitwiseOR(self, other: object) -> Column:
+        """The bits set in either."""
+        return self._binary("|", other)
+
+    def bitwiseXOR(self, other: object) -> Column:
+        """The bits set in one of the two."""
+        return self._binary("^", other)
+
+    def isNaN(self) -> Column:
+        """Whether the value is NaN."""
+        return call("isnan", self)
 
     def isNull(self) -> Column:
         """Whether the value is NULL."""
@@ -175,7 +207,7 @@ class Column:
 
     def getField(self, name: str) -> Column:
         """A field of a struct."""
-        return Column(ast.Field(self.node, name))
+        return self[name]
 
     def getItem(self, key: object) -> Column:
         """An element of an array or a value of a map."""
@@ -305,6 +337,10 @@ def expr(text: str) -> Column:
     return Column(parse_expression(text))
 
 
+#: ``expr`` where that name is taken: ``kquery_spark.expr`` is the folder of expressions.
+sql_expr = expr
+
+
 def lit(value: Any) -> Column:
     """A constant; a Column stays what it is."""
     if isinstance(value, Column):
@@ -341,7 +377,17 @@ def _literal(value: Any) -> ast.Expression:
             return ast.TypedLiteral("date", value.isoformat())
         case dt.timedelta():
             return ast.IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND")
+        case list() | tuple():
+            return ast.Call(("array",), tuple(lit(v).node for v in value))
     raise PlanError(f"a constant cannot be made of {type(value).__name__}")
+
+
+def _type_text(dtype: Any) -> str:
+    """A type in SQL; PySpark's type objects say theirs with ``simpleString``."""
+    text = dtype if isinstance(dtype, str) else getattr(dtype, "simpleString", lambda: None)()
+    if not isinstance(text, str):
+        raise PlanError(f"a type is written as in SQL, not given as {type(dtype).__name__}")
+    return text
 
 
 def _signed(node: ast.Expression, negative: bool) -> ast.Expression:
@@ -361,6 +407,16 @@ def call(name: str, *arguments: object, distinct: bool = False) -> Column:
 def to_column(value: Column | str) -> Column:
     """A column given as such or by name."""
     return value if isinstance(value, Column) else col(value)
+
+
+def to_quoted(name: str) -> Column:
+    """The column of exactly this name, dots and all."""
+    return Column(ast.Name((name,)))
+
+
+def flat(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments given one by one or, as PySpark allows, as one list."""
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else tuple(values)
 
 
 def sort_items(keys: Sequence[Column | SortOrder | str]) -> tuple[ast.SortItem, ...]:

@@ -1,36 +1,24 @@
-"""DataFrame: a query under construction, method by method; nothing runs before an action."""
+"""DataFrame: a query over the tables of a context; nothing runs before an action."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.frontends.dataframe.column import Column, SortOrder, expr, lit, sort_items, to_column
+from kquery_spark.frontends.dataframe import nulls
+from kquery_spark.frontends.dataframe.builder import Builder, path_of, table_query
+from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted
+from kquery_spark.frontends.dataframe.text import schema_tree, table_text, vertical_text
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
 from kquery_spark.logical import LogicalPlan, format_plan
-
-_HOW = {
-    "inner": "INNER",
-    "cross": "CROSS",
-    "left": "LEFT",
-    "leftouter": "LEFT",
-    "right": "RIGHT",
-    "rightouter": "RIGHT",
-    "full": "FULL",
-    "outer": "FULL",
-    "fullouter": "FULL",
-    "semi": "LEFT SEMI",
-    "leftsemi": "LEFT SEMI",
-    "anti": "LEFT ANTI",
-    "leftanti": "LEFT ANTI",
-}
+from kquery_spark.types.names import is_numeric, spark_name
 
 
 class Executor(Protocol):
@@ -48,211 +36,21 @@ class Executor(Protocol):
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         """Plans and stages as text."""
 
+    def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
+        """The first rows, every value as Spark shows it."""
 
-def table_query(name: str) -> q.Query:
-    """``SELECT * FROM name``."""
-    return _select((ast.Star(),), rel.Table((name,)))
+    def fold(self, name: str) -> str:
+        """A column's name in the form in which names are compared."""
 
+    def keep(self, table: pa.Table) -> str:
+        """Hold rows in memory; gives the name of the table they are."""
 
-def _select(items: tuple[ast.Expression, ...], relation: rel.Relation, **clauses: Any) -> q.Query:
-    return q.Query(q.Select(items, relation, **clauses))
-
-
-F = TypeVar("F", bound="_Builder")
-
-
-@dataclass(frozen=True)
-class _Builder:
-    """The transformations, over a syntax tree; subclasses say what becomes of the new tree."""
-
-    query: q.Query
-
-    def _with(self, query: q.Query) -> Self:
-        raise NotImplementedError
-
-    # --- rows -----------------------------------------------------------------------------------------
-
-    def filter(self, condition: Column | str) -> Self:
-        """Rows for which the condition (a Column or SQL text) is true."""
-        node = (expr(condition) if isinstance(condition, str) else condition).node
-        core = self._core()
-        where = node if core.where is None else ast.And((core.where, node))
-        return self._with(q.Query(replace(core, where=where)))
-
-    where = filter
-
-    def limit(self, count: int) -> Self:
-        """At most ``count`` rows."""
-        base = self.query if self.query.limit is None else self._nested()
-        return self._with(replace(base, limit=lit(count).node))
-
-    def offset(self, count: int) -> Self:
-        """Without the first ``count`` rows."""
-        fresh = self.query.limit is None and self.query.offset is None
-        return self._with(replace(self.query if fresh else self._nested(), offset=lit(count).node))
-
-    def sort(self, *keys: Column | SortOrder | str, ascending: bool | Sequence[bool] = True) -> Self:
-        """Rows in order; NULLs first ascending, last descending, unless a key says otherwise."""
-        items = sort_items(keys)
-        flags = [ascending] * len(items) if isinstance(ascending, bool) else list(ascending)
-        if len(flags) != len(items):
-            raise PlanError(f"ascending has {len(flags)} values for {len(items)} sort keys")
-        items = tuple(
-            i if up else replace(i, ascending=False, nulls_first=False)
-            for i, up in zip(items, flags, strict=True)
-        )
-        plain = self.query.limit is None and self.query.offset is None
-        return self._with(replace(self.query if plain else self._nested(), order_by=items))
-
-    orderBy = sort
-
-    def distinct(self) -> Self:
-        """Each different row once."""
-        return self._with(_select((ast.Star(),), self._relation(), distinct=True))
-
-    # --- columns --------------------------------------------------------------------------------------
-
-    def select(self, *columns: Column | str) -> Self:
-        """Just these columns."""
-        core = self._core()
-        return self._with(q.Query(replace(core, items=tuple(to_column(c).node for c in columns))))
-
-    def selectExpr(self, *texts: str) -> Self:
-        """Columns written in SQL."""
-        return self.select(*(expr(text) for text in texts))
-
-    def drop(self, *names: str) -> Self:
-        """Without some columns."""
-        star = ast.Star(excluded=tuple((n,) for n in names))
-        return self._with(q.Query(replace(self._core(), items=(star,))))
-
-    # --- groups ---------------------------------------------------------------------------------------
-
-    def aggregate(self, keys: Sequence[Column | str], aggregates: Sequence[Column]) -> Self:
-        """One row per group: the keys, then the aggregates; no keys is one group of all rows."""
-        nodes = tuple(to_column(k).node for k in keys)
-        bare = tuple(n.expression if isinstance(n, ast.Aliased) else n for n in nodes)
-        items = (*nodes, *(a.node for a in aggregates))
-        group = q.GroupBy(bare) if bare else None
-        if not items:
-            raise PlanError("an aggregation needs a key or an aggregate")
-        return self._with(q.Query(replace(self._core(), items=items, group_by=group)))
-
-    def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
-        """Groups of equal keys, to be aggregated with ``agg``."""
-        return GroupedData(self, keys)
-
-    def agg(self, *aggregates: Column) -> Self:
-        """One row about all rows."""
-        return self.aggregate([], aggregates)
-
-    def count_rows(self) -> Self:
-        """One row with the number of rows."""
-        return self.agg(Column(ast.Call(("count",), (ast.Star(),))).alias("count"))
-
-    # --- with others ------------------------------------------------------------------------------------
-
-    def alias(self, name: str) -> Self:
-        """The same rows, whose columns may be called ``name.column``."""
-        return self._with(_select((ast.Star(),), rel.Derived(self.query, rel.TableAlias(name))))
-
-    def join(self, other: Self, on: Column | str | Sequence[str] | None = None, how: str = "inner") -> Self:
-        """Pairs of rows: ``on`` a condition, or names of columns both sides have (which then come once)."""
-        kind = _HOW.get(how.lower().replace("_", ""))
-        if kind is None:
-            raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
-        condition: ast.Expression | None = None
-        using: tuple[str, ...] = ()
-        if isinstance(on, Column):
-            condition = on.node
-        elif on is not None:
-            using = (on,) if isinstance(on, str) else tuple(on)
-        joined = rel.Join(self._relation(), other._relation(), kind, condition, using)
-        return self._with(_select((ast.Star(),), joined))
-
-    def crossJoin(self, other: Self) -> Self:
-        """Every row with every row."""
-        return self.join(other, how="cross")
-
-    def union(self, other: Self) -> Self:
-        """All rows of both, columns by position."""
-        return self._set("UNION", other, True)
-
-    unionAll = union
-
-    def intersect(self, other: Self) -> Self:
-        """Rows in both, each once."""
-        return self._set("INTERSECT", other, False)
-
-    def intersectAll(self, other: Self) -> Self:
-        """Rows in both, as often as in both."""
-        return self._set("INTERSECT", other, True)
-
-    def subtract(self, other: Self) -> Self:
-        """Rows not in the other, each once."""
-        return self._set("EXCEPT", other, False)
-
-    def exceptAll(self, other: Self) -> Self:
-        """Rows more often here than in the other."""
-        return self._set("EXCEPT", other, True)
-
-    def _set(self, op: str, other: Self, keep_all: bool) -> Self:
-        return self._with(q.Query(q.SetOperation(op, self._body(), other._body(), keep_all)))
-
-    # --- syntax -----------------------------------------------------------------------------------------
-
-    def _core(self) -> q.Select:
-        """A SELECT of all columns to hang a clause on: the query's own while it has nothing that comes later."""
-        body = self.query.body
-        only_body = self.query == q.Query(body)
-        if only_body and isinstance(body, q.Select) and body == replace(body, **_BARE):
-            return body
-        return q.Select((ast.Star(),), rel.Derived(self.query))
-
-    def _relation(self) -> rel.Relation:
-        """The query as it stands in FROM; ``SELECT * FROM x`` is just x, which keeps x's qualifiers."""
-        core = self._core()
-        if core.where is None and core.relation is not None:
-            return core.relation
-        return rel.Derived(self.query)
-
-    def _body(self) -> q.QueryBody:
-        return self.query.body if self.query == q.Query(self.query.body) else self.query
-
-    def _nested(self) -> q.Query:
-        return _select((ast.Star(),), rel.Derived(self.query))
-
-
-_BARE: dict[str, Any] = {
-    "items": (ast.Star(),),
-    "lateral_views": (),
-    "group_by": None,
-    "having": None,
-    "qualify": None,
-    "windows": (),
-    "distinct": False,
-    "hints": (),
-}
+    def register(self, name: str, analyzed: Analyzed) -> None:
+        """Make a query a table."""
 
 
 @dataclass(frozen=True)
-class GroupedData(Generic[F]):
-    """What ``groupBy`` gives."""
-
-    frame: F
-    keys: tuple[Column | str, ...]
-
-    def agg(self, *aggregates: Column) -> F:
-        """The keys, then the aggregates."""
-        return self.frame.aggregate(self.keys, aggregates)
-
-    def count(self) -> F:
-        """The keys and the number of rows, called ``count``."""
-        return self.agg(Column(ast.Call(("count",), (ast.Star(),))).alias("count"))
-
-
-@dataclass(frozen=True)
-class DataFrame(_Builder):
+class DataFrame(Builder):
     """A query over the tables of an ``ExecutionContext``; wrong names and types are errors at once."""
 
     executor: Executor = field(repr=False, compare=False)
@@ -266,7 +64,7 @@ class DataFrame(_Builder):
     @property
     def analyzed(self) -> Analyzed:
         """The resolved query."""
-        found: Analyzed = self._analyzed  # type: ignore[attr-defined]
+        found: Analyzed = self.__dict__["_analyzed"]
         return found
 
     @property
@@ -285,26 +83,147 @@ class DataFrame(_Builder):
         fields = [f.with_name(n) for f, n in zip(self.plan.schema, self.analyzed.names, strict=True)]
         return pa.schema(fields)
 
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        """Names and types, the types as SQL writes them."""
+        return [(f.name, spark_name(f.type)) for f in self.schema]
+
+    def printSchema(self) -> None:
+        """Print the columns as a tree."""
+        print(schema_tree(self.schema))
+
     def __getitem__(self, name: str) -> Column:
-        if name not in self.columns:
+        if self.executor.fold(name) not in map(self.executor.fold, self.columns):
             raise PlanError(f"no column {name}; the columns are {', '.join(self.columns)}")
-        return to_column(name)
+        return to_quoted(name)
+
+    def __getattr__(self, name: str) -> Column:
+        if name.startswith("_") or name not in self.columns:
+            raise AttributeError(f"a DataFrame has no attribute and this one no column {name!r}")
+        return to_quoted(name)
 
     def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
-        if name in self.columns:
-            return self.select(*(column.alias(name) if n == name else n for n in self.columns))
-        return self.select("*", column.alias(name))
+        return self.withColumns({name: column})
+
+    def withColumns(self, columns: Mapping[str, Column]) -> Self:
+        """With columns added, or replaced in their places; each is computed from this DataFrame's columns."""
+        same = self.executor.fold
+        given = {same(n): c.alias(n) for n, c in columns.items()}
+        kept = [given.pop(same(n), to_quoted(n)) for n in self.columns]
+        return self.select(*kept, *given.values())
 
     def withColumnRenamed(self, old: str, new: str) -> Self:
         """With a column under another name; unknown names change nothing, as in PySpark."""
-        if old not in self.columns:
-            return self
-        return self.select(*(to_column(n).alias(new) if n == old else n for n in self.columns))
+        return self.withColumnsRenamed({old: new})
 
-    def unionByName(self, other: Self) -> Self:
-        """All rows of both, columns by name."""
-        return self.union(other.select(*self.columns))
+    def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
+        """With columns under other names; unknown ones change nothing, as in PySpark."""
+        same = self.executor.fold
+        new = {same(n): to for n, to in names.items()}
+        if not any(same(n) in new for n in self.columns):
+            return self
+        return self.select(*(to_quoted(n).alias(new.get(same(n), n)) for n in self.columns))
+
+    def toDF(self, *names: str) -> Self:
+        """The same columns under new names."""
+        if len(names) != len(self.columns):
+            raise PlanError(f"toDF() has {len(names)} name(s) for {len(self.columns)} column(s)")
+        if len(set(self.columns)) < len(self.columns):
+            columns = rel.TableAlias("renamed", names)
+            return self._with(q.Query(q.Select((ast.Star(),), rel.Derived(self.query, columns))))
+        return self.select(*(to_quoted(o).alias(n) for o, n in zip(self.columns, names, strict=True)))
+
+    def drop(self, *columns: Column | str) -> Self:
+        """Without some columns; unknown names change nothing, as in PySpark."""
+        same = self.executor.fold
+        known = {same(n) for n in self.columns}
+        paths = tuple(
+            (c,) if isinstance(c, str) else path_of(c)
+            for c in columns
+            if not isinstance(c, str) or same(c) in known
+        )
+        return self._without(paths) if paths else self
+
+    def dropDuplicates(self, subset: Sequence[str] | None = None) -> Self:
+        """Each different row once; with ``subset`` one row for each different value of these columns."""
+        if subset is None:
+            return self.distinct()
+        same = self.executor.fold
+        keys = {same(n) for n in subset}
+        unknown = keys - {same(n) for n in self.columns}
+        if unknown:
+            raise PlanError(f"no column {min(unknown)}; the columns are {', '.join(self.columns)}")
+        items = [
+            to_quoted(n) if same(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
+        ]
+        group = q.GroupBy(tuple(to_quoted(n).node for n in subset))
+        return self._with(q.Query(replace(self._core(), items=tuple(c.node for c in items), group_by=group)))
+
+    drop_duplicates = dropDuplicates
+
+    @property
+    def na(self) -> NullFunctions:
+        """``na.fill``, ``na.drop`` and ``na.replace``."""
+        return NullFunctions(self)
+
+    def fillna(
+        self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
+    ) -> Self:
+        """NULL and NaN replaced in the columns of the value's kind; a dict has a value for each column."""
+        return self.select(*nulls.filled(self.schema, value, _names(subset)))
+
+    def dropna(
+        self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
+    ) -> Self:
+        """Without rows that have a NULL or NaN, only such (``all``), or fewer than ``thresh`` other values."""
+        condition = nulls.complete_rows(self.schema, how, thresh, _names(subset))
+        return self if condition is None else self.filter(condition)
+
+    def replace(self, to_replace: Any, value: Any = None, subset: str | Sequence[str] | None = None) -> Self:
+        """Values replaced by others: one by one, a list by one or by a list, or a dict of both."""
+        if isinstance(to_replace, Mapping):
+            changes = dict(to_replace)
+        else:
+            old = list(to_replace) if isinstance(to_replace, list | tuple) else [to_replace]
+            new = list(value) if isinstance(value, list | tuple) else [value] * len(old)
+            if len(old) != len(new):
+                raise PlanError(f"replace() has {len(new)} new value(s) for {len(old)} old")
+            changes = dict(zip(old, new, strict=True))
+        return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
+
+    def _numeric_columns(self) -> list[str]:
+        return [f.name for f in self.schema if is_numeric(f.type)]
+
+    def cache(self) -> Self:
+        """Run now and keep the rows in memory; what is made of the result reads them instead of running again."""
+        table = Analyzed(self.plan, tuple(self.plan.schema.names))
+        name = self.executor.keep(self.executor.to_arrow(table))
+        kept = self._with(table_query(name))
+        return kept if kept.columns == self.columns else kept.toDF(*self.columns)
+
+    persist = cache
+
+    def createOrReplaceTempView(self, name: str) -> None:
+        """Let SQL of the same context read this query as a table."""
+        self.executor.register(name, self.analyzed)
+
+    def unionByName(self, other: Self, allowMissingColumns: bool = False) -> Self:
+        """All rows of both, columns by name; a column that one side lacks is an error, or NULL there if allowed."""
+        if not allowMissingColumns:
+            if len(self.columns) != len(other.columns):
+                raise PlanError(
+                    f"unionByName() needs the same columns: {', '.join(self.columns)} and {', '.join(other.columns)}"
+                )
+            return self.union(other.select(*map(to_quoted, self.columns)))
+        same = self.executor.fold
+        mine, theirs = ({same(n) for n in side.columns} for side in (self, other))
+        names = [*self.columns, *(n for n in other.columns if same(n) not in mine)]
+
+        def side(frame: Self, known: set[str]) -> Self:
+            return frame.select(*(to_quoted(n) if same(n) in known else lit(None).alias(n) for n in names))
+
+        return side(self, mine).union(side(other, theirs))
 
     def to_arrow(self) -> pa.Table:
         """Run and give an Arrow table."""
@@ -326,16 +245,43 @@ class DataFrame(_Builder):
         """The number of rows."""
         return int(self.count_rows().to_arrow().column(0)[0].as_py())
 
-    def show(self, n: int = 20) -> None:
-        """Print the first ``n`` rows as a table."""
-        from rich.console import Console
-        from rich.table import Table
+    def isEmpty(self) -> bool:
+        """Whether there is no row."""
+        return not self.take(1)
 
-        rows = self.limit(n).to_arrow()
-        grid = Table(*rows.schema.names)
-        for row in zip(*(c.to_pylist() for c in rows.columns), strict=True):
-            grid.add_row(*("NULL" if v is None else str(v) for v in row))
-        Console().print(grid)
+    def take(self, num: int) -> list[dict[str, Any]]:
+        """The first rows."""
+        return self.limit(num).collect()
+
+    def head(self, n: int | None = None) -> Any:
+        """The first ``n`` rows; without ``n`` the first row, or None."""
+        if n is not None:
+            return self.take(n)
+        rows = self.take(1)
+        return rows[0] if rows else None
+
+    def first(self) -> dict[str, Any] | None:
+        """The first row, or None."""
+        found: dict[str, Any] | None = self.head()
+        return found
+
+    def tail(self, num: int) -> list[dict[str, Any]]:
+        """The last rows."""
+        table = self.to_arrow()
+        return list(table.slice(max(0, table.num_rows - num)).to_pylist())
+
+    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
+        """Print the first ``n`` rows as PySpark does; texts longer than ``truncate`` (True: 20) are cut."""
+        print(self.show_text(n, truncate, vertical))
+
+    def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+        """What ``show`` prints."""
+        width = 20 * truncate if isinstance(truncate, bool) else truncate
+        rows = self.executor.to_text(self.analyzed, n + 1)
+        text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)
+        if len(rows) > n:
+            text += f"only showing top {n} row{'' if n == 1 else 's'}"
+        return text
 
     def explain(self, trace: bool = False) -> str:
         """Logical plan, optimized plan and stages; ``trace`` adds what each rule did."""
@@ -350,17 +296,29 @@ class DataFrame(_Builder):
 
 
 @dataclass(frozen=True)
-class OpenPlan(_Builder):
-    """A plan with an open input, called ``input`` in SQL; calling it with a Spark DataFrame gives the result's.
+class NullFunctions:
+    """What ``na`` gives: the same methods under PySpark's other names."""
 
-    So ``df.transform(plan)`` works. ``run`` is the session's way to do that.
-    """
+    frame: DataFrame
 
-    run: Callable[[OpenPlan, Any], Any] = field(repr=False, compare=False)
+    def fill(
+        self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
+    ) -> DataFrame:
+        """See DataFrame.fillna."""
+        return self.frame.fillna(value, subset)
 
-    def _with(self, query: q.Query) -> Self:
-        return replace(self, query=query)
+    def drop(
+        self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
+    ) -> DataFrame:
+        """See DataFrame.dropna."""
+        return self.frame.dropna(how, thresh, subset)
 
-    def __call__(self, frame: Any) -> Any:
-        """Apply to a Spark DataFrame, lazily."""
-        return self.run(self, frame)
+    def replace(
+        self, to_replace: Any, value: Any = None, subset: str | Sequence[str] | None = None
+    ) -> DataFrame:
+        """See DataFrame.replace."""
+        return self.frame.replace(to_replace, value, subset)
+
+
+def _names(subset: str | Sequence[str] | None) -> list[str] | None:
+    return None if subset is None else [subset] if isinstance(subset, str) else list(subset)

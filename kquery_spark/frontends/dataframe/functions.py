@@ -4,35 +4,104 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kquery_spark.frontends.dataframe.column import Column, lit, to_column
+from kquery_spark.errors import PlanError
+from kquery_spark.frontends.dataframe.column import Column, SortOrder, flat, lit, to_column
+from kquery_spark.frontends.sql.analyzer.calls import special_forms
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import aggregate_functions, has_aggregate
 from kquery_spark.functions.registry import functions, has_function
+from kquery_spark.functions.windows import window_function, window_functions
+
+# Which strings are columns' names and not constants, as in PySpark: all but the leading ``n``, or the places listed.
+# A function that is not here takes a column first.
+_ALL = {
+    **dict.fromkeys(
+        ["array", "coalesce", "concat", "greatest", "hash", "least", "named_struct", "struct"], 0
+    ),
+    **dict.fromkeys(["xxhash64", "grouping_id", "count_distinct", "countDistinct"], 0),
+    "concat_ws": 1,
+}
+_PLACES = {
+    **dict.fromkeys(
+        ["add_months", "atan2", "contains", "corr", "covar_pop", "covar_samp", "date_add"], (0, 1)
+    ),
+    **dict.fromkeys(["date_diff", "date_sub", "datediff", "endswith", "equal_null", "find_in_set"], (0, 1)),
+    **dict.fromkeys(
+        ["hypot", "ifnull", "ilike", "left", "levenshtein", "like", "log", "ltrim", "max_by"], (0, 1)
+    ),
+    **dict.fromkeys(["min_by", "months_between", "nanvl", "nullif", "nvl", "pmod", "power", "pow"], (0, 1)),
+    **dict.fromkeys(["repeat", "right", "rlike", "regexp", "regexp_like", "rtrim", "btrim"], (0, 1)),
+    **dict.fromkeys(["startswith", "trim", "try_add", "try_divide", "try_mod", "try_multiply"], (0, 1)),
+    **dict.fromkeys(["try_subtract", "try_element_at", "dateadd", "try_to_timestamp"], (0, 1)),
+    **dict.fromkeys(["make_date", "nvl2", "position", "replace", "substring", "substr"], (0, 1, 2)),
+    **dict.fromkeys(["date_part", "datepart", "date_trunc", "extract"], (1,)),
+    "locate": (1,),
+    "split": (0, 2),
+}
+_SPELLED = {"countDistinct": "count", "count_distinct": "count", "sumDistinct": "sum", "sum_distinct": "sum"}
+# PySpark gives the text first and the characters second, SQL's plain call the other way round.
+_TRIMS = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
+_ORDERS = {
+    "asc": Column.asc,
+    "desc": Column.desc,
+    "asc_nulls_first": Column.asc_nulls_first,
+    "asc_nulls_last": Column.asc_nulls_last,
+    "desc_nulls_first": Column.desc_nulls_first,
+    "desc_nulls_last": Column.desc_nulls_last,
+}
 
 
-def named_function(name: str) -> Callable[..., Column] | None:
+def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     """A Python function that builds calls of the SQL function ``name``; None when there is no such function.
 
-    As in PySpark the first argument may be a column's name; the others are columns or constants.
+    As in PySpark, some arguments may be columns' names (the first, and all of ``coalesce``, ``concat`` and their
+    like); other strings and values are constants.
     """
     spelled = name.rstrip("_")
-    if not has_function(spelled) and not has_aggregate(spelled):
+    if spelled == "column":
+        return to_column
+    if spelled in _ORDERS:
+        return _order(spelled)
+    function = _SPELLED.get(spelled, spelled)
+    known = has_function(function) or has_aggregate(function) or window_function(function) is not None
+    if not known and function not in special_forms():
         return None
+    always_distinct = spelled in _SPELLED
 
     def build(*arguments: object, distinct: bool = False) -> Column:
-        nodes: list[ast.Expression] = []
-        for place, argument in enumerate(arguments):
-            by_name = place == 0 and isinstance(argument, str)
-            nodes.append(to_column(argument).node if by_name else lit(argument).node)  # type: ignore[arg-type]
+        if spelled in _ALL:
+            arguments = (*arguments[: _ALL[spelled]], *flat(arguments[_ALL[spelled] :]))
+        nodes = [_node(spelled, place, argument) for place, argument in enumerate(arguments)]
         if spelled == "count" and not nodes:
             nodes = [ast.Star()]
-        return Column(ast.Call((spelled,), tuple(nodes), distinct=distinct))
+        if function in _TRIMS and len(nodes) == 2:
+            return Column(ast.Trim(_TRIMS[function], nodes[1], nodes[0]))
+        return Column(ast.Call((function,), tuple(nodes), distinct=distinct or always_distinct))
 
     build.__name__ = name
-    build.__doc__ = f"SQL's ``{spelled}``; the first argument may be a column's name."
+    build.__doc__ = f"SQL's ``{function}``; which strings are columns' names is as in PySpark."
+    return build
+
+
+def _node(function: str, place: int, argument: object) -> ast.Expression:
+    if isinstance(argument, SortOrder):
+        raise PlanError(f"{function}() takes no sort order")
+    by_name = place >= _ALL[function] if function in _ALL else place in _PLACES.get(function, (0,))
+    if isinstance(argument, str) and by_name:
+        return to_column(argument).node
+    return lit(argument).node
+
+
+def _order(name: str) -> Callable[..., SortOrder]:
+    def build(column: Column | str) -> SortOrder:
+        return _ORDERS[name](to_column(column))
+
+    build.__name__ = name
+    build.__doc__ = f"A sort key: ``col(...).{name}()``."
     return build
 
 
 def function_names() -> list[str]:
     """Every function there is."""
-    return sorted({*functions(), *aggregate_functions()})
+    windows = {w.name for w in window_functions()}
+    return sorted({*functions(), *aggregate_functions(), *windows, *special_forms()})

@@ -174,7 +174,7 @@ Projection: #id
 Join: left
   Scan: t; projection=[id]
   Projection: #max(k) AS max(k)_2, #min(k) AS min(k)_2
-    Aggregate: groupExpr=[], aggregateExpr=[MAX(#k) AS max(k), MIN(#k) AS min(k)]
+    Aggregate: groupExpr=[], aggregateExpr=[MAX(#k), MIN(#k)]
       Scan: pt; projection=[k]
 """,
     ),

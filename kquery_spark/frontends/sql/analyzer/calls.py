@@ -125,7 +125,7 @@ def is_aggregate(node: ast.Expression) -> bool:
 
 def bare_call(analyzer: ExpressionAnalyzer, name: str) -> Expr | None:
     """``current_date`` and its like without parentheses."""
-    if name.lower() in ("current_date", "current_timestamp", "localtimestamp", "current_timezone"):
+    if name.lower() in _NOW:
         return _now(analyzer, name.lower())
     return None
 
@@ -157,10 +157,7 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     form = _FORMS.get(name)
     if form is not None:
         return form(analyzer, node)
-    if (
-        name in ("current_date", "current_timestamp", "localtimestamp", "current_timezone")
-        and not node.arguments
-    ):
+    if name in _NOW and not node.arguments:
         return _now(analyzer, name)
     if name in _CASTS and len(node.arguments) == 1:
         parameters = (10, 0) if name == "decimal" else ()
@@ -373,6 +370,15 @@ _FORMS: dict[str, Callable[[ExpressionAnalyzer, ast.Call], Expr]] = {
     "posexplode": _generator,
     "posexplode_outer": _generator,
 }
+
+
+_NOW = frozenset({"current_date", "current_timestamp", "localtimestamp", "current_timezone"})
+
+
+def special_forms() -> frozenset[str]:
+    """Functions that are in no registry: the analyzer makes them of others."""
+    inline = {"inline", "inline_outer", "grouping", "grouping_id"}
+    return frozenset({*_FORMS, *_TRY, *_SYNONYMS, *_NOW, *inline})
 
 
 def _now(analyzer: ExpressionAnalyzer, name: str) -> Expr:

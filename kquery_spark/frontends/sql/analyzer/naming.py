@@ -113,7 +113,7 @@ def column_name(node: ast.Expression, context: Context) -> str:
         case ast.Name():
             shown = context.shown(node)
             return shown if shown.endswith("()") else node.parts[-1]
-        case ast.Field():
+        case ast.Field() if _is_path(node.base):
             return node.name
         case ast.Cast(operand=ast.Name() as inner):
             # A cast of a column keeps the column's name; a struct's field is no column.
@@ -121,6 +121,11 @@ def column_name(node: ast.Expression, context: Context) -> str:
             if "." not in shown and "(" not in shown:
                 return inner.parts[-1]
     return _Writer(context).text(node)
+
+
+def _is_path(node: ast.Expression) -> bool:
+    """Whether fields of this are one dotted name: ``(a).b.c``."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Field) and _is_path(node.base))
 
 
 class _Writer:
@@ -201,12 +206,22 @@ class _Writer:
             case ast.Field():
                 return f"{self.text(node.base)}.{node.name}"
             case ast.Subscript():
-                return f"{self.text(node.base)}[{self.text(node.index)}]"
+                base, index = self.text(node.base), self.text(node.index)
+                return f"{base}.{index}" if self._picks_field(node) else f"{base}[{index}]"
             case ast.Row():
                 return f"struct({self._list(node.items)})"
             case ast.Call():
                 return self._call(node)
         return to_sql(node)
+
+    def _picks_field(self, node: ast.Subscript) -> bool:
+        """Whether a subscript names a field of a struct, or of every struct in an array."""
+        if not isinstance(node.index, ast.StringLiteral):
+            return False
+        dtype = self._context.dtype_of(node.base) or t.NULL
+        if pa.types.is_list(dtype) and not pa.types.is_map(dtype):
+            dtype = dtype.value_type
+        return bool(pa.types.is_struct(dtype))
 
     def _list(self, nodes: tuple[ast.Expression, ...]) -> str:
         return ", ".join(self.text(n) for n in nodes)

@@ -208,6 +208,10 @@ class QueryAnalyzer:
         values = [c.value for c in visible]
         if [v.name if isinstance(v, Column) else None for v in values] == plan.schema.names == wanted:
             return Analyzed(plan, names)
+        if isinstance(plan, Aggregate) and values == [plan.column(n) for n in plan.schema.names]:
+            named = [Named(n.expr, w) for n, w in zip((*plan.keys, *plan.aggregates), wanted, strict=True)]
+            count = len(plan.keys)
+            return Analyzed(Aggregate(plan.child, tuple(named[:count]), tuple(named[count:])), names)
         if isinstance(plan, Projection) and all(isinstance(v, Column) for v in values):
             by_name = {e.name: e.expr for e in plan.exprs}
             exprs = tuple(

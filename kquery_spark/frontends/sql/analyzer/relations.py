@@ -174,7 +174,9 @@ class RelationAnalyzer:
             terms.append(convert.call("eq", sides[0].value, sides[1].value))
         joined = self.on(left, right, kind, conjunction(terms))
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            return joined
+            keys = tuple(a for a, _ in pairs)
+            others = tuple(c for c in left.scope.columns if c not in keys)
+            return Relation(joined.plan, refreshed(Scope((*keys, *others), self._facts), joined.plan))
         plan = joined.plan
         first: list[ScopeColumn] = []
         for a, b in pairs:

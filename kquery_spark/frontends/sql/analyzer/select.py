@@ -335,7 +335,7 @@ class SelectAnalyzer:
             extra = Named(key.expr, self._names.fresh("sort_key"))
             hidden.append(extra)
             sort_keys.append(replace(key, expr=extra.column))
-        if not self._node.distinct:
+        if not self._node.distinct and not _is_output(outputs, hidden, plan):
             result = Projection(plan, (*outputs, *hidden))
         if sort_keys:
             result = Sort(result, tuple(sort_keys))
@@ -364,6 +364,13 @@ def _replaced(expr: Expr, values: Mapping[Expr, Expr]) -> Expr:
     if not expr.children:
         return expr
     return expr.with_children([_replaced(c, values) for c in expr.children])
+
+
+def _is_output(outputs: Sequence[Named], hidden: Sequence[Named], plan: LogicalPlan) -> bool:
+    """Whether the select list is just what GROUP BY gives, so that nothing remains to be projected."""
+    if hidden or not isinstance(plan, Aggregate):
+        return False
+    return [n.name for n in outputs] == plan.schema.names and all(n.expr == n.column for n in outputs)
 
 
 def _distinct(plan: LogicalPlan) -> LogicalPlan:

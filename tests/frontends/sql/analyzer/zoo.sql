@@ -239,3 +239,6 @@ select coalesce('a', 1);
 select case when true then 'a' else 1 end;
 select id in (1, 'x') from t;
 select if(true, 'a', 1), nvl(1, 'b');
+select * from (select name, id from t) a left semi join u using (id);
+select * from (select name, id from t) a left anti join u using (id);
+select st['y'], (st).x, array(st)[0].y, struct(st).col1.x from n;

@@ -1,0 +1,314 @@
+"""The transformations that DataFrame and OpenPlan share: a query under construction, method by method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar
+
+from kquery_spark.errors import PlanError
+from kquery_spark.frontends.dataframe.column import (
+    Column,
+    SortOrder,
+    call,
+    expr,
+    flat,
+    lit,
+    sort_items,
+    to_column,
+)
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast import relations as rel
+
+_HOW = {
+    "inner": "INNER",
+    "cross": "CROSS",
+    "left": "LEFT",
+    "leftouter": "LEFT",
+    "right": "RIGHT",
+    "rightouter": "RIGHT",
+    "full": "FULL",
+    "outer": "FULL",
+    "fullouter": "FULL",
+    "semi": "LEFT SEMI",
+    "leftsemi": "LEFT SEMI",
+    "anti": "LEFT ANTI",
+    "leftanti": "LEFT ANTI",
+}
+
+
+def table_query(name: str) -> q.Query:
+    """``SELECT * FROM name``."""
+    return _select((ast.Star(),), rel.Table((name,)))
+
+
+def _select(items: tuple[ast.Expression, ...], relation: rel.Relation, **clauses: Any) -> q.Query:
+    return q.Query(q.Select(items, relation, **clauses))
+
+
+F = TypeVar("F", bound="Builder")
+
+
+@dataclass(frozen=True)
+class Builder:
+    """The transformations, over a syntax tree; subclasses say what becomes of the new tree."""
+
+    query: q.Query
+
+    def _with(self, query: q.Query) -> Self:
+        raise NotImplementedError
+
+    # --- rows -----------------------------------------------------------------------------------------
+
+    def filter(self, condition: Column | str) -> Self:
+        """Rows for which the condition (a Column or SQL text) is true."""
+        node = (expr(condition) if isinstance(condition, str) else condition).node
+        core = self._core()
+        where = node if core.where is None else ast.And((core.where, node))
+        return self._with(q.Query(replace(core, where=where)))
+
+    where = filter
+
+    def limit(self, count: int) -> Self:
+        """At most ``count`` rows."""
+        base = self.query if self.query.limit is None else self._nested()
+        return self._with(replace(base, limit=lit(count).node))
+
+    def offset(self, count: int) -> Self:
+        """Without the first ``count`` rows."""
+        fresh = self.query.limit is None and self.query.offset is None
+        return self._with(replace(self.query if fresh else self._nested(), offset=lit(count).node))
+
+    def sort(self, *keys: Column | SortOrder | str, ascending: bool | Sequence[bool] = True) -> Self:
+        """Rows in order; NULLs first ascending, last descending, unless a key says otherwise."""
+        items = sort_items(flat(keys))
+        flags = [ascending] * len(items) if isinstance(ascending, bool) else list(ascending)
+        if len(flags) != len(items):
+            raise PlanError(f"ascending has {len(flags)} values for {len(items)} sort keys")
+        items = tuple(
+            i if up else replace(i, ascending=False, nulls_first=False)
+            for i, up in zip(items, flags, strict=True)
+        )
+        plain = self.query.limit is None and self.query.offset is None
+        return self._with(replace(self.query if plain else self._nested(), order_by=items))
+
+    orderBy = sort
+
+    def transform(self, function: Callable[..., Self], *args: Any, **kwargs: Any) -> Self:
+        """``function(self, ...)``, for chains."""
+        return function(self, *args, **kwargs)
+
+    def distinct(self) -> Self:
+        """Each different row once."""
+        return self._with(_select((ast.Star(),), self._relation(), distinct=True))
+
+    # --- columns --------------------------------------------------------------------------------------
+
+    def select(self, *columns: Column | str) -> Self:
+        """Just these columns."""
+        items = tuple(to_column(c).node for c in flat(columns)) or (ast.Star(),)
+        return self._with(q.Query(replace(self._core(), items=items)))
+
+    def selectExpr(self, *texts: str) -> Self:
+        """Columns written in SQL."""
+        return self.select(*(expr(text) for text in texts))
+
+    def drop(self, *columns: Column | str) -> Self:
+        """Without some columns."""
+        return self._without(tuple((c,) if isinstance(c, str) else path_of(c) for c in columns))
+
+    def _without(self, paths: tuple[tuple[str, ...], ...]) -> Self:
+        star = ast.Star(excluded=paths)
+        return self._with(q.Query(replace(self._core(), items=(star,))))
+
+    # --- groups ---------------------------------------------------------------------------------------
+
+    def aggregate(self, keys: Sequence[Column | str], aggregates: Sequence[Column]) -> Self:
+        """One row per group: the keys, then the aggregates; no keys is one group of all rows."""
+        return self._grouped(keys, aggregates, "GROUP BY")
+
+    def _grouped(self, keys: Sequence[Column | str], aggregates: Sequence[Column], kind: str) -> Self:
+        nodes = tuple(to_column(k).node for k in keys)
+        bare = tuple(n.expression if isinstance(n, ast.Aliased) else n for n in nodes)
+        items = (*nodes, *(a.node for a in aggregates))
+        if not items:
+            raise PlanError("an aggregation needs a key or an aggregate")
+        elements: tuple[q.GroupingElement, ...] = bare
+        if kind != "GROUP BY":
+            sets = tuple((n,) for n in bare)
+            elements = (q.Rollup(sets) if kind == "ROLLUP" else q.Cube(sets),)
+        group = q.GroupBy(elements) if bare else None
+        return self._with(q.Query(replace(self._core(), items=items, group_by=group)))
+
+    def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
+        """Groups of equal keys, to be aggregated with ``agg``."""
+        return GroupedData(self, flat(keys))
+
+    groupby = groupBy
+
+    def rollup(self, *keys: Column | str) -> GroupedData[Self]:
+        """Groups by all the keys, by all but the last, and so on to one of all rows."""
+        return GroupedData(self, flat(keys), "ROLLUP")
+
+    def cube(self, *keys: Column | str) -> GroupedData[Self]:
+        """Groups by every choice of the keys."""
+        return GroupedData(self, flat(keys), "CUBE")
+
+    def agg(self, *aggregates: Column | Mapping[str, str]) -> Self:
+        """One row about all rows; a dict as ``{"salary": "max"}``."""
+        return self.aggregate([], aggregate_columns(aggregates))
+
+    def count_rows(self) -> Self:
+        """One row with the number of rows."""
+        return self.agg(Column(ast.Call(("count",), (ast.Star(),))).alias("count"))
+
+    # --- with others ------------------------------------------------------------------------------------
+
+    def alias(self, name: str) -> Self:
+        """The same rows, whose columns may be called ``name.column``."""
+        return self._with(_select((ast.Star(),), rel.Derived(self.query, rel.TableAlias(name))))
+
+    def join(self, other: Self, on: Column | str | Sequence[Any] | None = None, how: str = "inner") -> Self:
+        """Pairs of rows: ``on`` conditions, or names of columns both sides have (which then come once)."""
+        kind = _HOW.get(how.lower().replace("_", ""))
+        if kind is None:
+            raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
+        condition: ast.Expression | None = None
+        using: tuple[str, ...] = ()
+        given = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
+        conditions = [c.node for c in given if isinstance(c, Column)]
+        if conditions and len(conditions) < len(given):
+            raise PlanError("a join takes conditions or names of columns, not both")
+        if conditions:
+            condition = conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions))
+        else:
+            using = tuple(given)
+        joined = rel.Join(self._relation(), other._relation(), kind, condition, using)
+        return self._with(_select((ast.Star(),), joined))
+
+    def crossJoin(self, other: Self) -> Self:
+        """Every row with every row."""
+        return self.join(other, how="cross")
+
+    def union(self, other: Self) -> Self:
+        """All rows of both, columns by position."""
+        return self._set("UNION", other, True)
+
+    unionAll = union
+
+    def intersect(self, other: Self) -> Self:
+        """Rows in both, each once."""
+        return self._set("INTERSECT", other, False)
+
+    def intersectAll(self, other: Self) -> Self:
+        """Rows in both, as often as in both."""
+        return self._set("INTERSECT", other, True)
+
+    def subtract(self, other: Self) -> Self:
+        """Rows not in the other, each once."""
+        return self._set("EXCEPT", other, False)
+
+    def exceptAll(self, other: Self) -> Self:
+        """Rows more often here than in the other."""
+        return self._set("EXCEPT", other, True)
+
+    def _set(self, op: str, other: Self, keep_all: bool) -> Self:
+        return self._with(q.Query(q.SetOperation(op, self._body(), other._body(), keep_all)))
+
+    def _numeric_columns(self) -> list[str]:
+        raise PlanError("name the columns: those of an open input are not known yet")
+
+    # --- syntax -----------------------------------------------------------------------------------------
+
+    def _core(self) -> q.Select:
+        """A SELECT of all columns to hang a clause on: the query's own while it has nothing that comes later."""
+        body = self.query.body
+        only_body = self.query == q.Query(body)
+        if only_body and isinstance(body, q.Select) and body == replace(body, **_BARE):
+            return body
+        return q.Select((ast.Star(),), rel.Derived(self.query))
+
+    def _relation(self) -> rel.Relation:
+        """The query as it stands in FROM; ``SELECT * FROM x`` is just x, which keeps x's qualifiers."""
+        core = self._core()
+        if core.where is None and core.relation is not None:
+            return core.relation
+        return rel.Derived(self.query)
+
+    def _body(self) -> q.QueryBody:
+        return self.query.body if self.query == q.Query(self.query.body) else self.query
+
+    def _nested(self) -> q.Query:
+        return _select((ast.Star(),), rel.Derived(self.query))
+
+
+_BARE: dict[str, Any] = {
+    "items": (ast.Star(),),
+    "lateral_views": (),
+    "group_by": None,
+    "having": None,
+    "qualify": None,
+    "windows": (),
+    "distinct": False,
+    "hints": (),
+}
+
+
+@dataclass(frozen=True)
+class GroupedData(Generic[F]):
+    """What ``groupBy``, ``rollup`` and ``cube`` give."""
+
+    frame: F
+    keys: tuple[Column | str, ...]
+    kind: str = "GROUP BY"
+
+    def agg(self, *aggregates: Column | Mapping[str, str]) -> F:
+        """The keys, then the aggregates; a dict as ``{"salary": "max"}``."""
+        return self.frame._grouped(self.keys, aggregate_columns(aggregates), self.kind)
+
+    def count(self) -> F:
+        """The keys and the number of rows, called ``count``."""
+        return self.agg(Column(ast.Call(("count",), (ast.Star(),))).alias("count"))
+
+    def max(self, *columns: str) -> F:
+        """The largest value of each column; without names, of all numeric ones."""
+        return self._each("max", columns)
+
+    def min(self, *columns: str) -> F:
+        """The smallest value of each column; without names, of all numeric ones."""
+        return self._each("min", columns)
+
+    def sum(self, *columns: str) -> F:
+        """The sum of each column; without names, of all numeric ones."""
+        return self._each("sum", columns)
+
+    def avg(self, *columns: str) -> F:
+        """The mean of each column; without names, of all numeric ones."""
+        return self._each("avg", columns)
+
+    mean = avg
+
+    def _each(self, function: str, columns: tuple[str, ...]) -> F:
+        names = columns or tuple(n for n in self.frame._numeric_columns() if n not in self.keys)
+        return self.agg(*(call(function, to_column(n)) for n in names))
+
+
+def aggregate_columns(given: Sequence[Column | Mapping[str, str]]) -> list[Column]:
+    """Aggregates given as columns, or as one dict of a column's name and a function's."""
+    found = []
+    for one in given:
+        if isinstance(one, Column):
+            found.append(one)
+        elif isinstance(one, Mapping):
+            found += [call(f, Column(ast.Star()) if n == "*" else to_column(n)) for n, f in one.items()]
+        else:
+            raise PlanError(f"agg() takes columns or a dict of names and functions, not {type(one).__name__}")
+    return found
+
+
+def path_of(column: Column) -> tuple[str, ...]:
+    """The parts of the name that a column is."""
+    if not isinstance(column.node, ast.Name):
+        raise PlanError(f"this is no column to drop: {column}")
+    return column.node.parts

@@ -1,0 +1,116 @@
+"""Filling, dropping and replacing NULLs and values, as ``fillna``, ``dropna`` and ``replace`` of PySpark do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted, when
+from kquery_spark.types import names as t
+
+Value = bool | int | float | str
+
+
+def filled(
+    schema: pa.Schema, value: Value | Mapping[str, Value], subset: Sequence[str] | None
+) -> list[Column]:
+    """Every column, NULLs (and a fraction's NaN) replaced by the value where it is of the column's kind."""
+    if isinstance(value, Mapping):
+        given = dict(value)
+    else:
+        given = dict.fromkeys(schema.names if subset is None else subset, value)
+    _check(schema, given)
+    return [_filled(f, given[f.name]) if f.name in given else to_quoted(f.name) for f in schema]
+
+
+def _filled(field: pa.Field, value: Value) -> Column:
+    column = to_quoted(field.name)
+    kind = _kind(value)
+    if not _takes(field.type, kind):
+        return column
+    if t.is_fractional(field.type):
+        column = call("nanvl", column, None)
+    filler = lit(value)
+    if kind == "number":
+        filler = filler.cast(t.spark_name(field.type))
+    return call("coalesce", column, filler).alias(field.name)
+
+
+def complete_rows(
+    schema: pa.Schema, how: str, thresh: int | None, subset: Sequence[str] | None
+) -> Column | None:
+    """The condition for rows with enough values that are neither NULL nor NaN; None when all rows have."""
+    if how not in ("any", "all"):
+        raise PlanError(f"how must be 'any' or 'all', not {how!r}")
+    names = schema.names if subset is None else list(subset)
+    _check(schema, names)
+    needed = thresh if thresh is not None else len(names) if how == "any" else 1
+    if needed <= 0 or not names:
+        return None
+    present = [_present(schema.field(n)) for n in names]
+    if needed == len(names):
+        condition = present[0]
+        for one in present[1:]:
+            condition = condition & one
+        return condition
+    total = lit(0)
+    for one in present:
+        total = total + when(one, 1).otherwise(0)
+    return total >= needed
+
+
+def _present(field: pa.Field) -> Column:
+    column = to_quoted(field.name)
+    return column.isNotNull() & ~column.isNaN() if t.is_fractional(field.type) else column.isNotNull()
+
+
+def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str] | None) -> list[Column]:
+    """Every column, values that are a key of ``changes`` and of the column's kind replaced."""
+    names = schema.names if subset is None else list(subset)
+    _check(schema, names)
+    kinds = {_kind(k) for k in changes if k is not None}
+    kinds |= {_kind(v) for v in changes.values() if v is not None}
+    if len(kinds) > 1:
+        raise PlanError("replace() takes values of one kind: numbers, strings or booleans")
+    kind = next(iter(kinds), "")
+    columns = []
+    for field in schema:
+        column = to_quoted(field.name)
+        if field.name in names and _takes(field.type, kind):
+            # Spark compares numbers as doubles and gives the column's type back
+            case = None
+            for old, new in changes.items():
+                same = column.cast("double") == lit(float(old)) if kind == "number" else column == old
+                then = lit(new).cast(t.spark_name(field.type))
+                case = when(same, then) if case is None else case.when(same, then)
+            column = column if case is None else case.otherwise(column).alias(field.name)
+        columns.append(column)
+    return columns
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float | Decimal):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    raise PlanError(f"a value is a number, a string or a boolean, not {type(value).__name__}")
+
+
+def _takes(dtype: pa.DataType, kind: str) -> bool:
+    return (
+        (kind == "number" and t.is_numeric(dtype))
+        or (kind == "string" and t.is_string(dtype))
+        or (kind == "boolean" and dtype == t.BOOL)
+    )
+
+
+def _check(schema: pa.Schema, names: Sequence[str] | Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in schema.names:
+            raise PlanError(f"no column {name}; the columns are {', '.join(schema.names)}")

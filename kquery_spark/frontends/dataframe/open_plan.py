@@ -1,0 +1,27 @@
+"""OpenPlan: transformations whose input is still to come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from kquery_spark.frontends.dataframe.builder import Builder
+from kquery_spark.frontends.sql.ast import queries as q
+
+
+@dataclass(frozen=True)
+class OpenPlan(Builder):
+    """A plan with an open input, called ``input`` in SQL; calling it with a Spark DataFrame gives the result's.
+
+    So ``df.transform(plan)`` works. ``run`` is the session's way to do that.
+    """
+
+    run: Callable[[OpenPlan, Any], Any] = field(repr=False, compare=False)
+
+    def _with(self, query: q.Query) -> Self:
+        return replace(self, query=query)
+
+    def __call__(self, frame: Any) -> Any:
+        """Apply to a Spark DataFrame, lazily."""
+        return self.run(self, frame)
