@@ -9,7 +9,7 @@ from enum import StrEnum
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr.nodes import Expr, Literal
+from kquery_spark.expr.nodes import Case, Expr, Literal
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.functions.windows import WindowFunction, window_function
@@ -84,10 +84,21 @@ class WindowCall(Expr):
         ignore_nulls: bool = False,
         mode: EvalMode = EvalMode.ANSI,
         dtype: pa.DataType | None = None,
+        condition: Expr | None = None,
     ) -> WindowCall:
-        """A call whose type the registry derives; PlanError for a wrong arity or argument type."""
+        """A call whose type the registry derives; PlanError for a wrong arity or argument type.
+
+        condition: FILTER (WHERE condition) of an aggregate. All aggregates over windows ignore rows whose arguments
+        are NULL, so the others' arguments become NULL.
+        """
         entry = window_function(name) or aggregate_function(name)
         entry.check_arity(len(args))
+        if condition is not None:
+            if isinstance(entry, WindowFunction):
+                raise PlanError(f"{name} is no aggregate function, so it takes no FILTER")
+            values = args or (Literal(1, pa.int32()),)
+            values = values[:1] if entry.name == "percentile" else values  # its share is a constant
+            args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])
         if not isinstance(entry, WindowFunction) and entry.always_distinct:
             raise PlanError(f"{entry.name} cannot be used over a window")
         derived = entry.result([a.dtype for a in args]) if dtype is None else dtype

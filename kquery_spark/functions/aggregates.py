@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
 from kquery_spark.functions.registry import accept, cast_to, fixed, same
 from kquery_spark.types import decimals
@@ -75,6 +75,14 @@ def _set(types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.list_(types[0])
 
 
+def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
+    if t.is_fractional(types[0]):
+        raise Unsupported(
+            f"mode of {t.spark_name(types[0])} is not supported: Spark counts -0.0 and 0.0 apart."
+        )
+    return _ordered(types)
+
+
 _DOUBLES = cast_to(t.DOUBLE)
 _BOOLEAN = accept(t.BOOL, t.BOOL)
 
@@ -115,6 +123,8 @@ register_aggregate(
         "collect_set", _set, "collect_set", ("CollectSet",), nullable=False, duplicate_free=True
     ),
     AggregateFunction("percentile", _double, "percentile", ("Percentile",), arity=(2, 2), coerce=_DOUBLES),
+    # Of equally frequent values Spark takes any, by the order of its hash map: no Catalyst class. Ours is the lowest.
+    AggregateFunction("mode", _mode, "mode"),
     AggregateFunction("median", _double, "median", ("Median",), coerce=_DOUBLES),
     _statistic("stddev_samp", "StddevSamp", aliases=("stddev", "std")),
     _statistic("stddev_pop", "StddevPop"),

@@ -1,4 +1,4 @@
-"""Aggregates whose state is a list of values per group: collect_list, collect_set, percentile and median."""
+"""Aggregates whose state is a list of values per group: collect_list, collect_set, percentile, median and mode."""
 
 from __future__ import annotations
 
@@ -122,7 +122,29 @@ class Percentile(Accumulator):
         return pa.array(np.where(exact, below, between), mask=sizes == 0)
 
 
+class Mode(Collect):
+    """The most frequent value that is not NULL; of equally frequent ones the lowest, as Spark's ``mode(x, true)``."""
+
+    def __init__(self) -> None:
+        super().__init__(distinct=False)
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        values, ids = spread(states[0].data)
+        count = len(states[0].data)
+        codes = pack([Codes(ids, max(count, 1)), encode(Vector(context.dtype, values))], len(ids))
+        _, first, often = np.unique(codes.values, return_index=True, return_counts=True)
+        columns = [pa.array(ids[first]), pa.array(often), values.take(pa.array(first))]
+        seen = pa.table(columns, names=["group", "often", "value"])
+        order = seen.sort_by([("group", "ascending"), ("often", "descending"), ("value", "ascending")])
+        groups, best = np.unique(order["group"].to_numpy(), return_index=True)
+        place = np.full(count, -1, np.int64)
+        place[groups] = best
+        return order["value"].combine_chunks().take(pa.array(place, mask=place < 0))
+
+
 register_accumulator("collect_list", Collect(distinct=False))
 register_accumulator("collect_set", Collect(distinct=True))
 register_accumulator("percentile", Percentile())
+register_accumulator("mode", Mode())
 register_accumulator("median", Percentile(0.5))

@@ -41,6 +41,7 @@ _FIXED: dict[str, dict[str, bool]] = {
 REASONS = {
     "HyperLogLogPlusPlus": "the estimate of approx_count_distinct is Spark's own",
     "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
+    "Mode": "of equally frequent values mode takes one by the order of Spark's own hash map",
     "CountMinSketchAgg": "sketches are Spark's own",
     "BloomFilterAggregate": "Bloom filters are Spark's own",
     "PythonUDAF": "a Python aggregate function runs in Spark",

@@ -128,16 +128,20 @@ def _shift(function: CatalystNode, name: str, translate: Translator) -> WindowCa
 def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> WindowCall:
     """An aggregate over a frame; FIRST and LAST are the values at its ends."""
     function = node.child("aggregateFunction")
-    if node["isDistinct"] or aggregate_filter(node) is not None:
-        raise Unsupported("DISTINCT or FILTER in a window stays with Spark")
+    if node["isDistinct"]:
+        raise Unsupported("DISTINCT in a window stays with Spark")
+    only = aggregate_filter(node)
     pick = _PICKS.get(function.cls)
     if pick is not None:
+        if only is not None:
+            raise Unsupported(f"{pick} with FILTER over a window stays with Spark")
         ignore = bool(function["ignoreNulls"])
         return WindowCall.of(pick, translate(function.child("child")), frame=frame, ignore_nulls=ignore)
     if function.cls in ORDERED:
         raise Unsupported(f"{function.cls} over a window stays with Spark")
     found = aggregated(function, translate)
-    return WindowCall.of(found.entry.name, *found.args, frame=frame, mode=found.mode)
+    condition = None if only is None else translate(only)
+    return WindowCall.of(found.entry.name, *found.args, frame=frame, mode=found.mode, condition=condition)
 
 
 def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> Frame:

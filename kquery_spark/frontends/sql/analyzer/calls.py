@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
@@ -181,7 +182,23 @@ def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call) -> list[Expr]:
     return [analyzer.expr(a) for a in node.arguments]
 
 
+def _percentiles(analyzer: ExpressionAnalyzer, node: ast.Call, shares: ast.Call) -> Expr:
+    """``percentile(x, array(p, q))``: an array of one percentile each; NULL where there is no value."""
+    if not shares.arguments:
+        raise Unsupported("percentile with an empty array is not supported.")
+    each = [
+        _aggregate(analyzer, "percentile", replace(node, arguments=(node.arguments[0], share)))
+        for share in shares.arguments
+    ]
+    none = analyzer.call("isnull", each[0])
+    return analyzer.case([none], [Literal(None, t.NULL)], analyzer.call("array", *each))
+
+
 def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
+    if name == "percentile" and len(node.arguments) == 2:
+        shares = node.arguments[1]
+        if isinstance(shares, ast.Call) and shares.name[0].lower() == "array":
+            return _percentiles(analyzer, node, shares)
     if not analyzer.aggregates:
         analyzer.fail(
             f"[INVALID_WHERE_CONDITION] the aggregate function {name} is not allowed in {analyzer.place}"
@@ -237,9 +254,35 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         name = f"{name}_ignore_nulls"
     elif node.nulls is not None and name not in ("first", "last", "any_value"):
         raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
+    if name == "mode" and len(args) == 2:
+        # without the flag any of the most frequent values will do, with it the lowest: ours is always the lowest
+        flag = args.pop()
+        if not (isinstance(flag, Literal) and isinstance(flag.value, bool)):
+            analyzer.fail(
+                "[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] mode's second argument is TRUE or FALSE", node
+            )
     entry = aggregate_function(name)
     entry.check_arity(len(args))
-    return name, analyzer.convert.arguments(entry.coerce, args)
+    args = list(analyzer.convert.arguments(entry.coerce, args))
+    if name == "percentile":
+        args[1] = _share(analyzer, args[1], node)
+    return name, args
+
+
+def _share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant share of a percentile."""
+    from kquery_spark.frontends.sql.analyzer.expressions import constant_of
+
+    share = constant_of(expr)
+    if share is None:
+        analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] percentile takes a constant share", node)
+    if share.value is None:
+        analyzer.fail("[DATATYPE_MISMATCH.UNEXPECTED_NULL] the share of a percentile must not be NULL", node)
+    if not 0 <= share.value <= 1:
+        analyzer.fail(
+            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the share of a percentile is in [0.0, 1.0]", node
+        )
+    return share
 
 
 # --- special forms ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.literals import BadLiteral, literal
 from kquery_spark.frontends.sql.analyzer.scope import Found, Names, Scope
-from kquery_spark.frontends.sql.analyzer.temporal import temporal_arithmetic
+from kquery_spark.frontends.sql.analyzer.temporal import months_of, temporal_arithmetic
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
@@ -185,7 +185,7 @@ class ExpressionAnalyzer:
 
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         """The type of an expression; None for one that has none by itself."""
-        if isinstance(node, ast.IntervalLiteral):
+        if isinstance(node, ast.IntervalLiteral) or months_of(self, node) is not None:
             return None
         return self.expr(node).dtype
 

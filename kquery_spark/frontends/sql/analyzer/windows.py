@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _RANKING = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "ntile", "cume_dist"})
 _OFFSETS = frozenset({"lag", "lead"})
+# Over a window these are the values at the frame's ends.
+_PICKS = {"first": "first_value", "any_value": "first_value", "last": "last_value"}
 _ZERO = Literal(0, t.INT)
 
 
@@ -73,22 +75,34 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if node.distinct:
         analyzer.fail("[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT has no meaning over a window", node)
     if node.filter is not None:
-        raise Unsupported("FILTER over a window is not supported.")
+        _check_filter(analyzer, name, node)
     spec = _spec(analyzer, node)
     analyzer.windows = False
     try:
         partition = tuple(analyzer.expr(p) for p in spec.partition_by)
         order = tuple(SortKey(analyzer.expr(s.expression), s.ascending, s.nulls_first) for s in spec.order_by)
+        condition = None if node.filter is None else analyzer.condition(node.filter, "FILTER")
         name, args, ignore = _arguments(analyzer, name, node)
     finally:
         analyzer.windows = True
     if window_function(name) is None and not has_aggregate(name):
         analyzer.fail(f"[UNSUPPORTED_EXPR_FOR_WINDOW] {name} is no window function", node)
     frame = _frame(analyzer, name, spec, order)
-    call = WindowCall.of(name, *args, frame=frame, ignore_nulls=ignore, mode=analyzer.facts.mode)
+    call = WindowCall.of(
+        name, *args, frame=frame, ignore_nulls=ignore, mode=analyzer.facts.mode, condition=condition
+    )
     if (name in _RANKING or name in _OFFSETS) and not order:
         analyzer.fail(f"[WINDOW_FUNCTION_FRAME_NOT_ORDERED] {name} needs an ORDER BY in its window", node)
     return WindowMark(call, partition, order)
+
+
+def _check_filter(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> None:
+    if name in _PICKS or name in _PICKS.values():
+        raise Unsupported(f"FILTER of {name} over a window is not supported.")
+    if window_function(name) is not None:
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} does not support FILTER", node
+        )
 
 
 def _spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec:
@@ -104,7 +118,7 @@ def _spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec:
 def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr], bool]:
     from kquery_spark.frontends.sql.analyzer.calls import aggregate_arguments
 
-    name = {"first": "first_value", "any_value": "first_value", "last": "last_value"}.get(name, name)
+    name = _PICKS.get(name, name)
     if window_function(name) is None:
         name, args = aggregate_arguments(analyzer, name, node)
         return name, args, False
