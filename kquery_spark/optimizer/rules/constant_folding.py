@@ -24,6 +24,8 @@ def _fold(expr: Expr) -> Expr:
         return _connective(expr)
     if not isinstance(expr, Call | Cast | Case | InList) or not is_constant(expr):
         return expr
+    if t.is_nested(expr.dtype):
+        return expr  # literals hold plain values, which can be compared and shipped
     try:
         return evaluate_constant(expr)
     except KQueryError:

@@ -1,5 +1,15 @@
 """All parity cases, one module per domain."""
 
-from tests.functions.cases import casts, conditional, dates, numbers, others, strings
+from tests.functions.cases import arrays, casts, conditional, dates, moments, numbers, others, strings, texts
 
-ALL = [*casts.CASES, *conditional.CASES, *strings.CASES, *numbers.CASES, *dates.CASES, *others.CASES]
+ALL = [
+    *casts.CASES,
+    *conditional.CASES,
+    *strings.CASES,
+    *texts.CASES,
+    *numbers.CASES,
+    *dates.CASES,
+    *moments.CASES,
+    *arrays.CASES,
+    *others.CASES,
+]

@@ -7,6 +7,7 @@ from kquery_spark.frontends.catalyst.expressions import (
     decimals,
     declined,
     predicates,
+    special,
     values,
 )
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
@@ -20,5 +21,6 @@ __all__ = [
     "decimals",
     "declined",
     "predicates",
+    "special",
     "values",
 ]

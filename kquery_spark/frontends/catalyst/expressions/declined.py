@@ -12,7 +12,6 @@ EXPRESSIONS.declines(
     HiveSimpleUDF="a Hive UDF runs in Spark",
     HiveGenericUDF="a Hive UDF runs in Spark",
     Invoke="a function that Spark calls as a Java method runs in Spark",
-    StaticInvoke="a function that Spark calls as a Java method runs in Spark",
 )
 EXPRESSIONS.declines(
     "not repeatable",

@@ -16,10 +16,20 @@ FIXED: Mapping[str, Mapping[str, Any]] = {
     "SubtractDates": {"legacyInterval": False},
     "SubtractTimestamps": {"legacyInterval": False},
     "Unhex": {"failOnError": False},
+    "UnBase64": {"failOnError": False},
 }
 
 # Parameters that decide nothing: the type of an empty array is that of an array without elements anyway.
-IGNORED: Mapping[str, frozenset[str]] = {"CreateArray": frozenset({"useStringTypeWhenEmpty"})}
+# What a parser suggests is part of a message only; dataType is the type of the result, which handlers see to.
+IGNORED: Mapping[str, frozenset[str]] = {
+    "CreateArray": frozenset({"useStringTypeWhenEmpty"}),
+    "GetTimestamp": frozenset({"suggestedFuncOnFail", "dataType"}),
+    "UnixTimestamp": frozenset({"suggestedFuncOnFail"}),
+    "ToUnixTimestamp": frozenset({"suggestedFuncOnFail"}),
+    "MakeTimestamp": frozenset({"dataType"}),
+    "TimestampAdd": frozenset({"unit"}),
+    "TimestampDiff": frozenset({"unit"}),
+}
 
 # Where failOnError = false gives NULL instead of Java's wrapped-around number.
 NULL_IF_NOT_FAILING = frozenset({"GetArrayItem", "ElementAt"})

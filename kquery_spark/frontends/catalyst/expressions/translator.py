@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -108,6 +108,8 @@ class Translator:
         for name, value in node.fields.items():
             if name in known or name in _MODE_FIELDS or name in _FLAG_FIELDS or name == _ZONE_FIELD:
                 continue
+            if _repeats(value, node.children[len(indexes) :]):
+                value = len(indexes)
             indexes.extend(value if type(value) is list else (value,))
         # Equal children have the index of the first of them; a number that is no index makes too many.
         if len(indexes) != len(node.children) or any(
@@ -146,6 +148,13 @@ class Translator:
         if found is None:
             found = _TYPES[key] = arrow_type(spark, self.time_zone)
         return found
+
+
+def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
+    """Whether a field is the tree of the next child, as the JSON prints an argument that may be left out."""
+    if type(value) is not list or not value or type(value[0]) is not dict or not rest:
+        return False
+    return bool(value[0].get("class") == rest[0].qualified)
 
 
 _TYPES: dict[tuple[str, str], pa.DataType] = {}

@@ -29,10 +29,21 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
     return column
 
 
-@EXPRESSIONS.handles("Literal", family="values", partly="constants of nested types stay with Spark")
-def constant(node: CatalystNode, translate: Translator) -> Literal:
-    """A constant."""
-    return as_literal(literal(node, translate.facts, translate.time_zone))
+@EXPRESSIONS.handles(
+    "Literal", family="values", partly="arrays of plain values; maps and structs stay with Spark"
+)
+def constant(node: CatalystNode, translate: Translator) -> Expr:
+    """A constant; an array is made anew of its elements."""
+    scalar = literal(node, translate.facts, translate.time_zone)
+    dtype = scalar.type
+    if (
+        pa.types.is_list(dtype)
+        and not t.is_nested(dtype.value_type)
+        and scalar.is_valid
+        and len(scalar.values)
+    ):
+        return Call.of("array", *map(as_literal, scalar.values))
+    return as_literal(scalar)
 
 
 def as_literal(scalar: pa.Scalar) -> Literal:

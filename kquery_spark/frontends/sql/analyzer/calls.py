@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import AggregateCall, Cast, Expr, Literal
+from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
 from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -93,6 +93,7 @@ _INTERNAL = frozenset(
         "any_value_ignore_nulls",
         "last_ignore_nulls",
         "null_if_negative",
+        "parse_timestamp",
     ]
 )
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
@@ -311,11 +312,8 @@ def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 def _parsed(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
     def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) != 1:
-            name = f"to_{kind}"
-            if has_function(name):
-                return analyzer.call(name, *_arguments(analyzer, node))
-            raise Unsupported(f"{name} with a format is not supported.")
+        if len(node.arguments) == 2:
+            return _by_pattern(analyzer, node, kind)
         operand = analyzer.expr(node.arguments[0])
         target = t.DATE if kind == "date" else t.timestamp(analyzer.facts.time_zone)
         if (
@@ -327,6 +325,37 @@ def _parsed(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
         return analyzer.convert.cast(operand, target, implicit=False)
 
     return form
+
+
+def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, kind: str) -> Expr:
+    """``to_date`` and ``to_timestamp`` of a text by a pattern; of what is no text the pattern decides nothing."""
+    operand, pattern = _arguments(analyzer, node)
+    zoned = t.timestamp(analyzer.facts.time_zone)
+    target = t.DATE if kind == "date" else zoned
+    if operand.dtype not in (t.STRING, t.NULL):
+        return analyzer.convert.cast(operand, target, implicit=False)
+    gentle = node.name[0].lower().startswith("try_")
+    mode = EvalMode.LEGACY if gentle else analyzer.facts.mode
+    text = analyzer.convert.cast(operand, t.STRING, implicit=False)
+    zone = analyzer.facts.time_zone
+    moment = Call.of("parse_timestamp", text, pattern, mode=mode, tz=zone, dtype=zoned)
+    return moment if target == zoned else analyzer.convert.cast(moment, target, implicit=False)
+
+
+def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """``timestampadd(MONTH, 1, ts)``: the unit is a constant to the engine."""
+    unit = node.arguments[0] if node.arguments else None
+    if not isinstance(unit, ast.DateTimeUnit):
+        raise PlanError(f"[WRONG_NUM_ARGS] {node.name[0]} takes a unit and two arguments")
+    rest = [analyzer.expr(a) for a in node.arguments[1:]]
+    return analyzer.call(node.name[0].lower(), Literal(unit.unit, t.STRING), *rest)
+
+
+def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    if len(node.arguments) != 3:
+        raise PlanError(f"[WRONG_NUM_ARGS] nvl2 takes 3 arguments, not {len(node.arguments)}")
+    tested, present, absent = _arguments(analyzer, node)
+    return analyzer.case([analyzer.call("isnotnull", tested)], [present], absent)
 
 
 def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
@@ -407,6 +436,9 @@ _FORMS: dict[str, Callable[[ExpressionAnalyzer, ast.Call], Expr]] = {
     "try_to_date": _try_cast_form("date"),
     "try_to_timestamp": _try_cast_form("timestamp"),
     "struct": _struct,
+    "nvl2": _nvl2,
+    "timestampadd": _by_unit,
+    "timestampdiff": _by_unit,
     "nullifzero": _nullifzero,
     "explode": _generator,
     "explode_outer": _generator,

@@ -61,7 +61,12 @@ class Conversions:
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
             )
         cast_args = self.arguments(entry.coerce, args, entry.name in _DECIMAL_OPERATORS)
-        return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
+        zone = self.facts.time_zone
+        made = Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone)
+        if t.is_timestamp(made.dtype) and made.dtype.tz != zone:
+            # entries that make timestamps do not know the session's zone
+            return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone, dtype=t.timestamp(zone))
+        return made
 
     def arguments(self, coerce: Coercion | None, args: Sequence[Expr], operator: bool = False) -> list[Expr]:
         """The arguments cast to the types a rule asks for."""

@@ -1,0 +1,64 @@
+"""Functions whose Catalyst classes carry more than their arguments."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.functions.registry import for_catalyst, function
+from kquery_spark.types import names as t
+
+_BASE64 = "org.apache.spark.sql.catalyst.expressions.Base64"
+
+
+@EXPRESSIONS.handles(
+    "GetTimestamp", "MakeTimestamp", family="functions", partly="timestamp and timestamp_ntz"
+)
+def typed(node: CatalystNode, translate: Translator) -> Expr:
+    """A timestamp of the kind the node says, of a text by a pattern or of its fields."""
+    entry = for_catalyst(node.cls)
+    assert entry is not None
+    dtype = translate.type(node["dataType"])
+    if node.cls == "GetTimestamp" and not t.is_timestamp(dtype):
+        raise Unsupported("a text as timestamp_ntz by a pattern stays with Spark")
+    args = [translate(child) for child in node.children]
+    translate.check_fields(node, *check_parameters(node))
+    mode = translate.mode(node, entry, args)
+    return Call.of(entry.name, *args, mode=mode, tz=translate.zone(node), dtype=dtype)
+
+
+@EXPRESSIONS.handles(
+    "TimestampAdd", "TimestampDiff", family="functions", partly="units from microseconds to years"
+)
+def by_unit(node: CatalystNode, translate: Translator) -> Expr:
+    """Counting timestamps by a unit, which the engine takes as the first argument."""
+    name = node.cls.lower()
+    args = [translate(child) for child in node.children]
+    translate.check_fields(node, *check_parameters(node))
+    return Call.of(name, Literal(str(node["unit"]), t.STRING), *args, tz=translate.zone(node))
+
+
+@EXPRESSIONS.handles("ElementAt", family="functions", partly="arrays, maps and the parts of SPLIT_PART")
+def element_at(node: CatalystNode, translate: Translator) -> Expr:
+    """An element, or a part of a text cut by SPLIT_PART, which is empty where there is no such part."""
+    instead = node.fields.get("defaultValueOutOfBound")
+    if not instead:
+        entry = function("element_at")
+        return translate.call(entry, node)
+    array, number = node.children[:2]
+    # The JSON repeats the tree of the default, which is no child.
+    empty = type(instead) is list and len(instead) == 1 and instead[0].get("value") == ""
+    if array.cls != "StringSplitSQL" or not empty or node["failOnError"]:
+        raise Unsupported("an element with a value for what is out of bounds stays with Spark")
+    translate.check_fields(array)
+    return Call.of("split_part", *[translate(child) for child in (*array.children, number)])
+
+
+@EXPRESSIONS.handles("StaticInvoke", family="functions", partly="base64; other Java methods run in Spark")
+def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
+    """Functions that Spark replaces by a call of a Java method."""
+    if node.fields.get("staticObject") != _BASE64 or node.fields.get("functionName") != "encode":
+        raise Unsupported("a function that Spark calls as a Java method runs in Spark")
+    return Call.of("base64", *[translate(child) for child in node.children])

@@ -1,0 +1,232 @@
+"""Texts as timestamps by a pattern of numeric fields and plain separators, as Java's strict formatter reads them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions import civil, zones
+from kquery_spark.functions.casts.temporal import packed
+from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, register
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+_SECOND = 1_000_000
+# Fields with their widths; the ones of 0 take one digit or two.
+_WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "M": 0, "d": 0, "H": 0, "m": 0, "s": 0}
+_PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
+_DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}
+_FRACTION = 9
+
+
+@functools.lru_cache(256)
+def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
+    """(field, "") or ("", literal text) one after the other; Unsupported for anything else."""
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(pattern):
+        match = _PIECE.match(pattern, at)
+        known = match is not None and (not match[2] or match[0] in _WIDTHS or set(match[0]) == {"S"})
+        if match is None or not known or not match[0].isascii() or len(match[0]) > _FRACTION:
+            raise Unsupported(f"The date format {pattern!r} is not supported.")
+        found.append((match[0] if match[2] else "", match[1] or match[3] or ""))
+        at = match.end()
+    fields = [field[0] for field, _ in found if field]
+    if len(set(fields)) < len(fields) or "y" not in fields:
+        raise Unsupported(f"The date format {pattern!r} is not supported.")
+    for (before, _), (after, _) in itertools.pairwise(found):
+        # Neighbours share their digits by rules of their own.
+        if (
+            before
+            and after
+            and (before[0] == "S" or after[0] in "yS" or not _WIDTHS[before] or not _WIDTHS[after])
+        ):
+            raise Unsupported(f"The date format {pattern!r} is not supported.")
+    return tuple(found)
+
+
+@functools.lru_cache(256)
+def _expression(pattern: str) -> re.Pattern[str]:
+    """What the formatter takes, but years of other than four digits; literal letters are of any case."""
+    parts = []
+    for field, literal in _pieces(pattern):
+        if not field:
+            parts.append(re.escape(literal))
+        elif field[0] == "S":
+            parts.append(f"(?P<S>[0-9]{{1,{len(field)}}})")
+        else:
+            width = _WIDTHS[field]
+            parts.append(f"(?P<{field[0]}>[0-9]{f'{{{width}}}' if width else '{1,19}'})")
+    return re.compile("".join(parts), re.IGNORECASE | re.ASCII)
+
+
+@functools.lru_cache(256)
+def _odd_year(pattern: str) -> re.Pattern[str]:
+    """Texts whose year has a sign, which the formatter may take."""
+    before = "".join("[0-9]+" if f else re.escape(x) for f, x in _until_year(pattern))
+    return re.compile(before + r"[+-][0-9]{4}", re.IGNORECASE | re.ASCII)
+
+
+def _until_year(pattern: str) -> Sequence[tuple[str, str]]:
+    pieces = _pieces(pattern)
+    return pieces[: [field for field, _ in pieces].index("yyyy")]
+
+
+def _moment(text: str, pattern: str) -> int | None:
+    """Wall-clock microseconds of a text, or None."""
+    match = _expression(pattern).fullmatch(text)
+    if match is None:
+        if _odd_year(pattern).match(text) is not None:
+            raise Unsupported(f"The year in {text!r} is not supported with a date format.")
+        return None
+    groups = {**_DEFAULTS, **match.groupdict()}
+    fraction = int(str(groups.pop("S")).ljust(6, "0")[:6])
+    year, month, day, hour, minute, second = (int(groups[k]) for k in "yMdHms")
+    if year == 0:
+        raise Unsupported(f"The year in {text!r} is not supported with a date format.")
+    if hour > 23 or minute > 59 or second > 59 or month > 12 or day > 31:
+        return None
+    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
+        return None
+    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
+    return days * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND + fraction
+
+
+def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
+    """Wall-clock microseconds and the mask of NULLs; what is malformed raises in ANSI mode."""
+
+    def one(text: str) -> int | None:
+        found = _moment(text, pattern)
+        if found is None and context.mode is EvalMode.ANSI:
+            raise ExecutionError("CANNOT_PARSE_TIMESTAMP", f"Text '{text}' could not be parsed.")
+        return found
+
+    quick = _quick(texts, pattern)
+    if quick is not None:
+        return quick
+    inner = CallContext(t.LONG, context.mode, context.tz, len(texts))
+    return zones.ints(per_distinct(one, [Vector(t.STRING, texts)], inner))
+
+
+def _quick(texts: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
+    """All rows at once, where each has the pattern's width, digits and literals and no doubtful day or time."""
+    width = sum(_WIDTHS.get(f, 0) + len(x) for f, x in _pieces(pattern))
+    if any(f and not _WIDTHS.get(f) for f, _ in _pieces(pattern)) or not len(texts):
+        return None
+    sizes = pc.min_max(pc.binary_length(texts)).as_py()
+    if sizes["min"] != width or sizes["max"] != width:
+        return None
+    mask = None
+    if texts.null_count:
+        mask = np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
+        texts = texts.drop_null()
+    bounds = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset)
+    raw = np.frombuffer(texts.buffers()[2], np.uint8)[bounds[0] : bounds[-1]].reshape(len(texts), width)
+    values = {k: np.full(len(texts), v) for k, v in _DEFAULTS.items()}
+    at = 0
+    for field, literal in _pieces(pattern):
+        size = _WIDTHS[field] if field else len(literal)
+        cells = raw[:, at : at + size]
+        if field:
+            digits = cells.astype(np.int64) - ord("0")
+            if ((digits < 0) | (digits > 9)).any():
+                return None
+            values[field[0]] = digits @ (10 ** np.arange(size - 1, -1, -1))
+        elif not (cells == np.frombuffer(literal.encode(), np.uint8)).all():
+            return None
+        at += size
+    y, month, day, hour, minute, second = (values[k] for k in "yMdHms")
+    good = (
+        (y > 0) & (hour < 24) & (minute < 60) & (second < 60) & civil.is_valid(np.maximum(y, 1), month, day)
+    )
+    if not good.all():
+        return None
+    found = civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND
+    if mask is None:
+        return found, None
+    spread = np.zeros(len(mask), np.int64)
+    spread[~mask] = found
+    return spread, mask
+
+
+def _pattern(args: Sequence[Vector]) -> str | None:
+    found: str | None = args[1].data.as_py() if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
+    return found
+
+
+def _get_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
+    pattern = _pattern(args)
+    if pattern is None:
+        return pa.nulls(context.num_rows, context.dtype)
+    wall, mask = _wall(args[0].array(context.num_rows), pattern, context)
+    return packed(zones.to_instants(wall, context.tz), context.dtype, mask)
+
+
+def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
+    """Seconds since 1970 of a text by its pattern, or of a date or timestamp, whatever the pattern."""
+    pattern = _pattern(args)
+    n = context.num_rows
+    if pattern is None and args[0].dtype == t.STRING:
+        return pa.nulls(n, t.LONG)
+    if args[0].dtype == t.STRING:
+        assert pattern is not None
+        wall, mask = _wall(args[0].array(n), pattern, context)
+        instants = zones.to_instants(wall, context.tz)
+    else:
+        values, mask = zones.ints(args[0].array(n))
+        instants = zones.to_instants(values * civil.DAY, context.tz) if args[0].dtype == t.DATE else values
+    # Spark divides as Java does, toward zero.
+    return pa.array(np.sign(instants) * (np.abs(instants) // _SECOND), mask=mask)
+
+
+def _check(values: Sequence[object]) -> None:
+    if len(values) < 2:
+        return
+    if values[1] is COLUMN:
+        raise Unsupported("The date format must be a literal.")
+    if isinstance(values[1], str):
+        _pieces(values[1])
+
+
+def _readable(dtype: pa.DataType) -> bool:
+    return bool(dtype in (t.STRING, t.DATE) or t.is_timestamp(dtype))
+
+
+def _coerce_readable(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [types[0] if _readable(types[0]) else t.STRING, *[t.STRING] * (len(types) - 1)]
+
+
+_ANSI = frozenset({EvalMode.ANSI})
+
+register(
+    # GetTimestamp(text, format) under to_timestamp, to_date and their try_ forms; failOnError is the mode
+    Function(
+        "parse_timestamp",
+        _get_timestamp,
+        accept(t.timestamp("UTC"), t.STRING),
+        catalyst=("GetTimestamp",),
+        arity=(2, 2),
+        raises=_ANSI,
+        check_values=_check,
+    ),
+    Function(
+        "unix_timestamp",
+        _unix_timestamp,
+        accept(t.LONG, _readable, t.STRING),
+        catalyst=("UnixTimestamp", "ToUnixTimestamp"),
+        arity=(1, 2),
+        raises=_ANSI,
+        check_values=_check,
+        coerce=_coerce_readable,
+        aliases=("to_unix_timestamp",),
+    ),
+)

@@ -1,0 +1,73 @@
+"""Functions of whole arrays."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.functions import civil
+from kquery_spark.types import names as t
+from tests.functions import values as v
+from tests.functions.cases.strings import c
+from tests.functions.parity import Arg, Case, Lit, integer, text
+
+LONGS = Arg(
+    pa.list_(t.LONG),
+    (
+        [],
+        [1],
+        [3, 1, 2, 3, 1],
+        [None],
+        [5, None, 5, None],
+        [None, 2],
+        [2, 1],
+        list(range(9, 0, -1)),
+        [2**63 - 1, -(2**63)],
+    ),
+)
+OTHERS = Arg(pa.list_(t.LONG), ([], [3, 4, 3], [None, 4], [5], [1, 2, None]))
+TEXTS = Arg(
+    pa.list_(t.STRING), ([], ["b", "a", "b"], ["a", None, "é", ""], [None, None], ["z", "Z", "ä", "a", "ab"])
+)
+DOUBLES = Arg(
+    pa.list_(t.DOUBLE),
+    (
+        [],
+        [0.0, -0.0],
+        [-0.0, 0.0],
+        [1.5, None, float("nan"), -2.0, float("inf"), float("-inf")],
+        [float("nan")],
+        [None],
+    ),
+)
+DATES = Arg(pa.list_(t.DATE), ([], [3, 1, None, 2], [5, 5, -100000]))
+DECIMALS = Arg(
+    pa.list_(t.decimal(5, 2)), ([], [v.Decimal("1.50"), v.Decimal("-3.25"), None, v.Decimal("1.50")])
+)
+BOOLS = Arg(pa.list_(t.BOOL), ([], [True, False, None, True], [False]))
+NESTED = Arg(pa.list_(pa.list_(t.LONG)), ([], [[1, 2], [], [3]], [[1], None], [[None], [4, None]], [[]]))
+NESTED_TEXTS = Arg(pa.list_(pa.list_(t.STRING)), ([["a", None], ["b"]], [[]], [None]))
+MAPS = Arg(pa.map_(t.STRING, t.INT), ([], [("a", 1)], [("a", None), ("b", 2)], [("é", 5), ("", 0)]))
+PLACES = Arg(t.INT, (1, 2, -1, -2, -9, 5, 0, 2**31 - 1))
+LENGTHS = Arg(t.INT, (0, 1, 2, 100, -1, 2**31 - 1))
+WHOLE = (LONGS, TEXTS, DATES, DECIMALS, BOOLS)
+DESCENDING = Lit(False, t.BOOL, "false")
+ASCENDING = Lit(True, t.BOOL, "true")
+DAY = civil.DAY
+BOUNDS = Arg(t.INT, (0, 1, 5, -3))
+STEPS = Arg(t.INT, (1, -1, 2, 3, -2, 0))
+DAYS = Arg(t.DATE, (0, 10, -5, 18262))
+CASES: list[Case] = [
+    *(c("sort_array", a) for a in (*WHOLE, DOUBLES)), *(c("sort_array", a, DESCENDING) for a in (*WHOLE, DOUBLES)), c("sort_array", LONGS, ASCENDING),
+    *(c(name, a) for name in ("array_max", "array_min") for a in (*WHOLE, DOUBLES)),
+    *(c("array_distinct", a) for a in WHOLE), *(c(name, LONGS, OTHERS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")),
+    *(c(name, TEXTS, TEXTS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")), c("array_union", BOOLS, BOOLS),
+    c("array_position", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_position", TEXTS, v.WORDS), c("array_position", TEXTS, text("a")),
+    c("array_remove", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_remove", TEXTS, text("a")), c("array_remove", DATES, Arg(t.DATE, (5, 1))),
+    c("slice", LONGS, PLACES, LENGTHS), c("slice", TEXTS, integer(2), integer(2)), c("slice", NESTED, integer(-2), integer(1)),
+    c("flatten", NESTED), c("flatten", NESTED_TEXTS),
+    c("array_join", TEXTS, text(",")), c("array_join", TEXTS, v.WORDS), c("array_join", TEXTS, text("-"), text("NULL")), c("array_join", TEXTS, text(""), v.WORDS),
+    c("array_repeat", v.STRINGS, Arg(t.INT, (0, 1, 3, -2))), c("array_repeat", v.INTS, integer(2)), c("array_repeat", LONGS, integer(2)), c("map_entries", MAPS),
+    c("sequence", BOUNDS, BOUNDS), c("sequence", BOUNDS, BOUNDS, STEPS), c("sequence", Arg(t.LONG, (0, 7)), Arg(t.LONG, (3, -2))), c("sequence", Arg(t.SHORT, (0, 7)), Arg(t.SHORT, (3, -2))),
+    c("sequence", DAYS, DAYS), c("sequence", DAYS, DAYS, Lit(7 * DAY, t.DAY_TIME, "interval 7 days"), sql="sequence({0}, {1}, {2})"),
+    c("sequence", DAYS, Arg(t.DATE, (-100,)), Lit(-30 * DAY, t.DAY_TIME, "interval -30 days")),
+]  # fmt: skip

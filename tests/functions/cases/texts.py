@@ -1,0 +1,39 @@
+"""Encodings, numbers as text, parts of texts."""
+
+from __future__ import annotations
+
+from kquery_spark.types import names as t
+from tests.functions import values as v
+from tests.functions.cases.strings import c
+from tests.functions.parity import Arg, Case, integer, text
+
+LONG_BINARIES = Arg(t.BINARY, tuple(bytes(range(n)) for n in (0, 1, 2, 3, 56, 57, 58, 114, 115, 200)))
+CODED = Arg(
+    t.STRING,
+    (
+        "", "YQ==", "YWI=", "YWJj", "YW\r\nJj", "Y Q = =", "YQ", "YWI", "a", "YQ=", "YQ==x", "YQ==\n", "=", "====", "YWJj=", "Y*W-J_j", "+/+/", "é", "YR==",
+        "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo=", "YQ=x=", "YQ==YQ==",
+    ),
+)  # fmt: skip
+NAMES = Arg(
+    t.STRING,
+    ("", "Miller", "miller", "Ashcraft", "Ashcroft", "Tymczak", "Pfister", "Honeyman", "a", "Éa", "1a", " x", "O'Hara", "bbb", "Whittle", "Jackson", "aé-bw"),
+)  # fmt: skip
+ROUNDED = Arg(
+    t.DOUBLE,
+    (
+        0.0, -0.0, 0.5, 1.5, 2.5, -2.5, 0.125, 0.375, 2.675, 1.005, -0.001, 0.1, 1234567.891, -1234567.895, 999999.9999, 1e-7, 123456789012.5, 0.045, 8.345,
+        1e14, float("nan"), float("inf"), float("-inf"), 3.0, 4.35, 1.0e-10,
+    ),
+)  # fmt: skip
+DIGITS = Arg(t.INT, (0, 1, 2, 3, 6, -1))
+PLACES = Arg(t.INT, (1, 2, 3, -1, -2, -9, 9, 2**31 - 1, -(2**31), 0))
+PARTS = Arg(t.STRING, ("a,b,c", "", ",", "abc", ",a,,b,", "é,ü"))
+CASES: list[Case] = [
+    c("base64", LONG_BINARIES), c("base64", v.BINARIES), c("unbase64", CODED), c("soundex", NAMES), c("bin", v.LONGS),
+    c("format_number", ROUNDED, DIGITS), c("format_number", v.LONGS, DIGITS), c("format_number", v.INTS, integer(2)), c("format_number", v.DEC, DIGITS),
+    c("format_number", v.DEC12, integer(1)), c("format_number", Arg(t.FLOAT, (0.0, -0.0, 1.5, 0.125, 1.25e6, 3.25)), DIGITS), c("format_number", v.SHORTS, integer(0)),
+    c("overlay", v.STRINGS, v.WORDS, PLACES), c("overlay", v.STRINGS, v.WORDS, v.SMALL, v.SMALL), c("overlay", v.STRINGS, text("_"), integer(2), sql="overlay({0} placing {1} from {2})"),
+    c("elt", v.SMALL, v.STRINGS, v.WORDS), c("elt", v.SMALL, v.STRINGS, v.WORDS, ansi=False), c("elt", v.SMALL, v.BINARIES, v.BINARIES, ansi=False), c("elt", integer(2), text("x"), v.WORDS),
+    c("split_part", PARTS, text(","), Arg(t.INT, (1, 2, 3, -1, -2, -5, 9, 0))), c("split_part", PARTS, Arg(t.STRING, (",", "", "b", "ü")), integer(1)),
+]  # fmt: skip
