@@ -52,7 +52,12 @@ class Bridge:
         return base.with_settings(given) if given else base
 
     def frame(self, plan: Any) -> DataFrame:
-        """A DataFrame of a Catalyst plan."""
+        """A DataFrame of an optimized Catalyst plan or of one made of parts of it.
+
+        It is marked as analyzed: the optimizer leaves behind what the analyzer would not let through (a
+        row_number whose constant order is gone, say), and to analyze it again takes time.
+        """
+        plan.setAnalyzed()
         dataset = self.gateway.jvm.org.apache.spark.sql.classic.Dataset
         return DataFrame(dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from kquery_spark.logical import Filter, Input, Projection, Scan, Union, walk_plan
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.session.planning import Part, PlannedQuery
+from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.ranges import RangeSource
 
 # Seconds, as measured on two cores with Spark 4.3 and warm workers; only their proportions matter.
 _ROW_COST = 1.5e-7  # Spark takes one result row from Arrow, or hands one over
+_COUNTED_COST = 1.0e-8  # a number of a range, which Spark's generated code makes on the fly
 _BYTE_GAIN = 2.0e-9  # a decoded byte that the engine reads instead of Spark
 _STAGE_COST = 0.03  # a Python stage beyond one of Spark's own
 _PLANNING_COST = 0.05
@@ -30,16 +33,22 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
     """Weigh what native scans and fewer stages save against Python stages and rows that change sides."""
     nodes = list(walk_plan(part.optimized))
     steps = sum(1 for n in nodes if not isinstance(n, _PASS_ROWS_ON))
-    estimator = Estimator()
-    handed = sum(estimator.estimate(n).rows for n in nodes if isinstance(n, Input))
-    rows, scanned, stages = part.estimate.rows, part.estimate.scanned, len(part.graph.stages)
+    handed = sum(planned.rows_of(handover.node) for handover in part.imported.inputs)
+    made = [n for n in nodes if isinstance(n, Scan) and isinstance(n.source, RangeSource | MemorySource)]
+    counted = sum(Estimator().estimate(n).rows for n in made)
+    rows, stages = part.estimate.rows, len(part.graph.stages)
+    # nothing is decoded where rows are in the plan or counted
+    scanned = part.estimate.scanned - sum(Estimator().estimate(n).scanned for n in made)
     numbers = f"about {scanned / 1e6:,.1f} MB to decode, about {rows:,.0f} result rows, {stages} stage(s)"
     if handed:
         numbers += f", about {handed:,.0f} rows handed over"
     if not steps:
         sentence = "A plain scan gives every row back to Spark, which reads files itself"
         return Decision(False, f"{sentence} ({numbers}).")
-    cost = (rows + handed) * _ROW_COST + stages * _STAGE_COST + _PLANNING_COST
+    if made and len(made) == sum(1 for n in nodes if isinstance(n, Scan | Input)):
+        sentence = "Nothing is read, and Spark's generated code counts numbers as fast"
+        return Decision(False, f"{sentence} ({numbers}).")
+    cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST + stages * _STAGE_COST + _PLANNING_COST
     gain = scanned * _BYTE_GAIN + steps * _STEP_GAIN
     if gain < cost:
         return Decision(False, f"Too little work for the engine to win: {numbers}.")

@@ -24,9 +24,12 @@ from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
 from kquery_spark.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.session.failures import SPARK_ERRORS
 from kquery_spark.stages import StageGraph, build_stages
 
 Position = tuple[int, ...]
+_UNKNOWN_ROWS = 1_000_000.0
+_ABSURD = 1e15  # Spark says eight exabytes of what it knows nothing about
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,19 @@ class PlannedQuery:
         """Why a node of the plan stays with Spark, where it is itself the cause."""
         return next((reason for cause, reason in self.declined if cause is node), None)
 
+    def rows_of(self, node: CatalystNode) -> float:
+        """About how many rows Spark expects of a subtree, by its own statistics."""
+        try:
+            assert self.facts is not None
+            found = self.facts.jvm_object(node)
+            statistics = found.stats()
+            if statistics.rowCount().isDefined():
+                return float(str(statistics.rowCount().get()))
+            size = float(str(statistics.sizeInBytes()))
+            return _UNKNOWN_ROWS if size > _ABSURD else size / (8.0 + 12.0 * found.output().length())
+        except Exception:  # whatever Spark or py4j has against it: an estimate is not worth a failure
+            return _UNKNOWN_ROWS
+
     @property
     def whole(self) -> bool:
         """Whether the engine runs the query from its files to its result."""
@@ -91,7 +107,11 @@ def plan_frame(frame: DataFrame) -> PlannedQuery:
     config = link.config()
     if frame.isStreaming:
         return _nothing(frame, link, config, "Streaming queries are left to Spark.")
-    plan = frame._jdf.queryExecution().optimizedPlan()
+    try:
+        plan = frame._jdf.queryExecution().optimizedPlan()
+    except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
+        first = str(error).strip().partition("\n")[0]
+        return _nothing(frame, link, config, f"Spark cannot plan this query itself: {first}")
     settings = session_settings(link.conf, link.jvm)
     facts = FactFetcher(link.jvm, plan)
     try:

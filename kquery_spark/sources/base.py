@@ -89,6 +89,10 @@ class Source(ABC):
         """Estimated uncompressed bytes of some columns of the whole source."""
         return sum(s.nbytes for s in self.splits())
 
+    def check_files(self, columns: Sequence[str]) -> None:
+        """Raise Unsupported or SourceError where reading these columns is sure to fail; data is not read."""
+        return None
+
     def row_count(self) -> int | None:
         """Exact number of rows when it is known without reading data."""
         return None

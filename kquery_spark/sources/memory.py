@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,14 @@ def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
     schema = pa.schema([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)
+
+
+def local_source(table: pa.Table) -> MemorySource:
+    """Describe a small table with Spark's types; tables with the same rows make equal sources."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return MemorySource(table.schema, hashlib.sha256(sink.getvalue()).hexdigest(), table)
 
 
 def one_row_source() -> MemorySource:

@@ -55,11 +55,27 @@ class OrcSource(Source):
         return self.table_schema
 
     @cached_property
+    def _opened(self) -> list[tuple[tuple[int, int, int], pa.Schema]]:
+        """Rows, stripes and bytes of each file, and its columns."""
+        nothing = (0, 0, 0), pa.schema([])
+        return [_described(_open(f)) if f.size else nothing for f in self.files]
+
+    @property
     def _footers(self) -> list[tuple[int, int, int]]:
-        """Rows, stripes and bytes of each file."""
-        opened = [_open(f) for f in self.files if f.size]
-        found = iter((int(o.nrows), int(o.nstripes), int(o.content_length)) for o in opened)
-        return [next(found) if f.size else (0, 0, 0) for f in self.files]
+        return [numbers for numbers, _ in self._opened]
+
+    def check_files(self, columns: Sequence[str]) -> None:
+        """See Source; looks at footers."""
+        fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
+        for file, (_, schema) in zip(self.files, self._opened, strict=True):
+            names = set(schema.names)
+            if names and all(name.startswith("_col") for name in names):
+                raise Unsupported("ORC files without column names are not supported.")
+            for column in fields:
+                if column.name not in names:
+                    differs_in_case(column.name, names, file.path)
+                elif not _readable_as(schema.field(column.name), column.type):
+                    raise Unsupported(_mismatch(f"{column.name} of {file.path}", schema, column))
 
     def splits(self) -> list[Split]:
         """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
@@ -122,8 +138,7 @@ class OrcSource(Source):
             return data
         if data.type != dtype:
             raise SourceError(
-                f"column {what} is {t.spark_name(data.type)} in the file, "
-                f"the table says {t.spark_name(dtype)}"
+                f"column {what} is {t.spark_name(data.type)} in the file, the table says {t.spark_name(dtype)}"
             )
         return from_arrow(dtype, data).data
 
@@ -141,6 +156,29 @@ class OrcSource(Source):
             return micros.view(dtype)
         values, mask = zones.ints(micros)
         return pa.array(zones.to_instants(values, self.zone), mask=mask).view(dtype)
+
+
+def _described(opened: Any) -> tuple[tuple[int, int, int], pa.Schema]:
+    return (int(opened.nrows), int(opened.nstripes), int(opened.content_length)), opened.schema
+
+
+def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
+    """Whether ``OrcSource`` converts a file's column to the type of the table's; see ``_convert``."""
+    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    if t.is_timestamp(dtype):
+        return bool(pa.types.is_timestamp(field.type) and field.type.tz is None)
+    if dtype == t.TIMESTAMP_NTZ:
+        return bool(declared == "timestamp_ntz" and pa.types.is_int64(field.type))
+    if declared in ("timestamp_ntz", "variant") or declared.startswith(
+        ("interval", "char", "varchar", "time(")
+    ):
+        return False
+    return bool(field.type == dtype)
+
+
+def _mismatch(what: str, schema: pa.Schema, column: pa.Field) -> str:
+    found = t.spark_name(schema.field(column.name).type)
+    return f"The column {what} is {found} in the file, the table says {t.spark_name(column.type)}."
 
 
 def _narrowest(schema: pa.Schema) -> str:

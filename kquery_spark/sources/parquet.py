@@ -71,6 +71,20 @@ class ParquetSource(Source):
         """See Source."""
         return sum(open_file(file).column_bytes(c) for file in self.files for c in columns)
 
+    def check_files(self, columns: Sequence[str]) -> None:
+        """See Source; looks at footers."""
+        fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
+        for file in self.files:
+            opened = open_file(file)
+            for field in fields:
+                if field.name not in opened.names:
+                    differs_in_case(field.name, opened.names, file.path)
+                    continue
+                given = opened.schema.field(field.name).type
+                instant = field.name in opened.int96 and t.is_timestamp(field.type)
+                if not instant and not readable_as(given, field.type):
+                    raise SourceError(_mismatch(file.path, field.name, given, field.type))
+
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
         file = self.files[split.file]
@@ -117,10 +131,7 @@ class Typed:
 
 def _convert(column: Typed, dtype: pa.DataType, path: str, name: str) -> pa.Array:
     if not readable_as(column.dtype, dtype):
-        raise SourceError(
-            f"{path}: column {name} is {t.spark_name(column.dtype)} in the file, "
-            f"the table says {t.spark_name(dtype)}"
-        )
+        raise SourceError(_mismatch(path, name, column.dtype, dtype))
     found = column.data
     data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
@@ -129,6 +140,10 @@ def _convert(column: Typed, dtype: pa.DataType, path: str, name: str) -> pa.Arra
             return data
         data = widen(data, column.dtype)
     return from_arrow(dtype, data).data
+
+
+def _mismatch(path: str, name: str, found: pa.DataType, dtype: pa.DataType) -> str:
+    return f"{path}: column {name} is {t.spark_name(found)} in the file, the table says {t.spark_name(dtype)}"
 
 
 def _combined(column: pa.ChunkedArray) -> pa.Array:

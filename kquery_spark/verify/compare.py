@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kquery_spark.types import names as t
 
@@ -121,7 +120,7 @@ def _plain(table: pa.Table) -> list[np.ndarray]:
 
 def _values(data: pa.Array) -> Iterable[Any]:
     if pa.types.is_timestamp(data.type) or pa.types.is_duration(data.type):
-        return pc.cast(data, t.LONG).to_pylist() if data.type.tz is None else data.view(t.LONG).to_pylist()  # type: ignore[no-any-return]
+        return data.view(t.LONG).to_pylist()  # type: ignore[no-any-return]
     return data.to_pylist()  # type: ignore[no-any-return]
 
 

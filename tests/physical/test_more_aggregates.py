@@ -299,5 +299,5 @@ def test_sums_of_the_widest_decimals_overflow_to_sparks_error() -> None:
 
     child = scan(pa.table({"w": pa.array([Decimal("9" * 38)] * 3, pa.decimal128(38, 0))}), rows_each=1)
     for config in CONFIGS:
-        with pytest.raises(ExecutionError, match=r"NUMERIC_VALUE_OUT_OF_RANGE|ARITHMETIC_OVERFLOW"):
+        with pytest.raises(ExecutionError, match="ARITHMETIC_OVERFLOW"):
             run(aggregate(child, [], AggregateCall.of("sum", c(child, "w"))), config)

@@ -138,7 +138,9 @@ def test_fallback_error_names_the_node_and_the_reason(spark, tables):
     with pytest.raises(Unsupported, match=r"Sample.*random samples"):
         frame.transform(kquery_plan, fallback="error")
     with pytest.raises(Unsupported):
-        spark.range(10).transform(kquery_plan, fallback="error").transform(kquery_plan, fallback="error")
+        spark.range(10).sample(0.5).transform(kquery_plan, fallback="error").transform(
+            kquery_plan, fallback="error"
+        )
 
 
 @pytest.mark.parametrize(

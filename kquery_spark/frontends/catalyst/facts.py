@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import pyarrow as pa
 
 from kquery_spark.errors import KQueryError, Unsupported
+from kquery_spark.frontends.catalyst.case_json import without_case
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.frontends.catalyst.tree import CatalystNode, parse_expression, parse_plan
 from kquery_spark.frontends.catalyst.values import from_text
@@ -63,6 +64,9 @@ class Facts(Protocol):
 
     def strings(self, node: CatalystNode, field: str) -> list[str]:
         """A field that is a ``Seq[String]``, which the JSON prints joined and cut."""
+
+    def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
+        """A field that is a ``Seq`` of internal values of this type, None for NULL."""
 
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         """The attributes a plan node puts out, for nodes whose constructor does not say."""
@@ -126,7 +130,8 @@ class FactFetcher:
     def parse(self) -> CatalystNode:
         """The plan as a tree."""
         if self._tree is None:
-            self._tree = parse_plan(self._jvm.text(self._plan, _TREE, "toJSON"))
+            shown = without_case(self._jvm, self._plan)
+            self._tree = parse_plan(self._jvm.text(shown, _TREE, "toJSON"))
         return self._tree
 
     @_fetching
@@ -185,6 +190,16 @@ class FactFetcher:
     def strings(self, node: CatalystNode, field: str) -> list[str]:
         """See :class:`Facts`."""
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
+
+    @_fetching
+    def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
+        """See :class:`Facts`."""
+        values = getattr(self.jvm_object(node), field)()
+        texts = self._jvm.strings(values)
+        has_null = bool(values.contains(None))
+        if has_null and texts.count("null") > 1:
+            raise Unsupported(f"the {field} of {node.cls} have both NULL and the word for it")
+        return [None if has_null and text == "null" else from_text(text, arrow) for text in texts]
 
     @_fetching
     def output(self, node: CatalystNode) -> list[CatalystNode]:

@@ -19,7 +19,7 @@ from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.scope import exactly
-from kquery_spark.frontends.catalyst.settings import SessionSettings
+from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, SessionSettings
 from kquery_spark.frontends.catalyst.support import Level, Row
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.wanted import Wanted
@@ -42,7 +42,7 @@ from kquery_spark.sources.base import Source
 _FILE_SETTINGS = (
     "spark.sql.parquet.",
     "spark.sql.files.",
-    "spark.sql.orc.",
+    *ORC_SETTINGS,
     "spark.sql.legacy.parquet.",
     "spark.sql.legacy.csv.",
     "spark.sql.json.",
@@ -128,6 +128,9 @@ def support_table() -> list[Row]:
             Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name) for cls in aggregate.catalyst
         ]
     rows += [Row("aggregate", "aggregates", cls, Level.NONE, reason) for cls, reason in REASONS.items()]
+    rows += [
+        Row("aggregate", "aggregates", "PivotFirst", Level.PARTIAL, "values that are not floating-point")
+    ]
     rows += [
         Row("window function", "windows", cls, Level.FULL, window.name)
         for window in window_functions()

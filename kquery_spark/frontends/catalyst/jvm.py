@@ -10,6 +10,7 @@ slices.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -127,6 +128,59 @@ class Jvm:
         if found is None:
             handle = self.bind(self.handle(cls, method, "scala.Function1"), 1, function)
             found = self._functions[key] = self.function(handle)
+        return found
+
+    def static(self, cls: str, method: str) -> Any:
+        """What a static method without parameters gives, once for all times."""
+        key = ("static", cls, method)
+        found = self._functions.get(key)
+        if found is None:
+            found = self._functions[key] = self.static_call(cls, method)
+        return found
+
+    def static_call(self, cls: str, method: str) -> Any:
+        """What a static method without parameters gives now."""
+        owner = self._functions.get(("owner", cls))
+        if owner is None:
+            owner = self._gateway.jvm
+            for part in cls.split("."):
+                owner = getattr(owner, part)
+            self._functions["owner", cls] = owner
+        return getattr(owner, method)()
+
+    def is_local(self) -> bool:
+        """Whether Spark's tasks run in this very JVM."""
+        found: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
+        return found
+
+    def replacer(self, cls: str, owner: str, method: str, made: str, seed: int) -> Any:
+        """``{ case x: cls => new made(x.method, seed); case x => x }`` as a ``scala.PartialFunction``."""
+        key = ("replacer", cls, owner, method, made, seed)
+        found = self._functions.get(key)
+        if found is None:
+            handle = self.handle(owner, method)
+            parameters = self._gateway.new_array(self._class, 2)
+            parameters[0], parameters[1] = handle.type().returnType(), self._java.lang.Long.TYPE
+            make = self._lookup.unreflectConstructor(self.cls(made).getConstructor(parameters))
+            anything = self._handles.identity(self.cls("java.lang.Object"))
+            handle = self.then(handle, self.bind(make, 1, seed)).asType(anything.type())
+            test = self.bind(
+                self.handle("java.lang.Class", "isInstance", "java.lang.Object"), 0, self.cls(cls)
+            )
+            guarded = self._handles.guardWithTest(test, handle, anything)
+            companion = getattr(getattr(self._gateway.jvm.scala, "PartialFunction$"), "MODULE$")
+            found = self._functions[key] = companion.fromFunction(self.function(guarded))
+        return found
+
+    def data_type(self, spark: Any) -> Any:
+        """The DataType of a ``DataType.jsonValue``."""
+        text = json.dumps(spark)
+        key = ("type", text)
+        found = self._functions.get(key)
+        if found is None:
+            found = self._functions[key] = self._gateway.jvm.org.apache.spark.sql.types.DataType.fromJson(
+                text
+            )
         return found
 
     def row_value(self, position: int, data_type: Any) -> Any:

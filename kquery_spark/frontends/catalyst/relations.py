@@ -14,7 +14,9 @@ from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_schema
-from kquery_spark.frontends.catalyst.values import from_text, scalar
+from kquery_spark.frontends.catalyst.values import array_of_texts, from_text, scalar
+from kquery_spark.sources.orc import check_orc_type
+from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _DIRECTORY = f"{_SOURCES}PartitionDirectory"
@@ -26,6 +28,8 @@ _FORMATS = {
     f"{_SOURCES}csv.CSVFileFormat": "csv",
     f"{_SOURCES}json.JsonFileFormat": "json",
 }
+# Formats that find a column by its name, so that others in the file do not matter.
+_BY_NAME = frozenset({"parquet", "orc"})
 _NAME = "java.lang.Class getName"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
@@ -45,7 +49,9 @@ class FileRelation:
     """A HadoopFsRelation: all its non-empty files, before partition pruning.
 
     Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
-    node may have columns of neither schema (``_metadata``), which come from the file itself.
+    node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
+    of columns that the engine has no type for why not; ``data_schema`` is without them. ``jvm_zone`` is the
+    time zone of Spark's JVM, which ORC files are read by.
     """
 
     format: str
@@ -54,17 +60,34 @@ class FileRelation:
     data_schema: pa.Schema
     partition_schema: pa.Schema
     options: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    jvm_zone: str = "UTC"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LocalRows:
-    """A LocalRelation: rows that are in the plan itself.
-
-    ``jvm_plan`` is the node; Spark turns it into Arrow without a job (``Dataset.ofRows(...).toArrow()``).
-    """
+    """A LocalRelation: rows that are in the plan itself."""
 
     count: int
-    jvm_plan: Any
+    rows: Any
+    jvm: Jvm = field(repr=False)
+
+    def column(self, position: int, spark: Any, dtype: pa.DataType, nullable: bool) -> pa.Array:
+        """One column of the rows, ``spark`` being its type as Spark prints it; Unsupported for nested ones."""
+        if self.count and (pa.types.is_nested(dtype) or pa.types.is_binary(dtype)):
+            raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
+        if not self.count or pa.types.is_null(dtype):
+            return pa.nulls(self.count, dtype)
+        rows = self.rows.toIndexedSeq()
+        texts = self.jvm.strings(rows.map(self.jvm.row_value(position, self.jvm.data_type(spark))))
+        # only a string may read "null" without being NULL
+        if nullable and pa.types.is_string(dtype) and "null" in texts:
+            nulls = self.jvm.strings(rows.map(self.jvm.row_is_null(position)))
+            return array_of_texts(
+                [None if n == "true" else v for n, v in zip(nulls, texts, strict=True)], dtype
+            )
+        is_text = pa.types.is_string(dtype)
+        return array_of_texts([None if v == "null" and not is_text else v for v in texts], dtype)
 
 
 @dataclass(frozen=True)
@@ -112,8 +135,8 @@ class RelationReader:
         if node.cls == "Range":
             return RangeRelation(node["start"], node["end"], node["step"])
         if node.cls == "LocalRelation":
-            plan = self._facts.jvm_object(node)
-            return LocalRows(plan.data().length(), plan)
+            rows = self._facts.jvm_object(node).data()
+            return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
             return self._logical(self._facts.jvm_object(node).relation())
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
@@ -142,7 +165,11 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
         files = _files(source.location(), source, described.partition_schema, jvm)
     except Unsupported as error:
         return OtherRelation(described.format, error.reason)
-    return replace(described, files=files)
+    if described.format != "orc":
+        return replace(described, files=files)
+    return replace(
+        described, files=files, jvm_zone=jvm.static_call("java.util.TimeZone", "getDefault").getID()
+    )
 
 
 def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
@@ -153,13 +180,47 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         short = format_class.rsplit(".", 1)[-1]
         return OtherRelation(short, f"files of {short} are read by Spark")
     try:
-        data_schema = _schema(source.dataSchema(), jvm, time_zone)
+        data_schema, unread = _schema_and_unread(source.dataSchema(), jvm, time_zone)
+        if unread and name not in _BY_NAME:
+            return OtherRelation(name, next(iter(unread.values())))
+        if name == "orc":
+            data_schema, unread = _readable_from_orc(data_schema, unread, jvm)
         partition_schema = _schema(source.partitionSchema(), jvm, time_zone)
     except Unsupported as error:
         return OtherRelation(name, error.reason)
     options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
     roots = tuple(jvm.strings(source.location().rootPaths()))
-    return FileRelation(name, roots, (), data_schema, partition_schema, options)
+    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread)
+
+
+def _schema_and_unread(struct: Any, jvm: Jvm, time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
+    """The columns that the engine has a type for, and why it has none for the others."""
+    fields: list[pa.Field] = []
+    unread: dict[str, str] = {}
+    for column in json.loads(jvm.text(struct, _STRUCT, "json"))["fields"]:
+        try:
+            fields += arrow_schema({"fields": [column]}, time_zone)
+        except Unsupported as error:
+            unread[column["name"]] = error.reason
+    return pa.schema(fields), unread
+
+
+def _readable_from_orc(
+    schema: pa.Schema, unread: dict[str, str], jvm: Jvm
+) -> tuple[pa.Schema, dict[str, str]]:
+    """The columns that ORC files can be read into exactly, and why the others cannot."""
+    fields, found = [], dict(unread)
+    for column in schema:
+        try:
+            if column.metadata:
+                raise Unsupported(f"{column.name} is of a char or varchar type, which ORC files may pad")
+            if pa.types.is_timestamp(column.type) and column.type.tz is not None and not jvm.is_local():
+                raise Unsupported("timestamps of ORC files depend on the time zone of each executor's JVM")
+            check_orc_type(column.name, column.type)
+            fields.append(column)
+        except Unsupported as error:
+            found[column.name] = error.reason
+    return pa.schema(fields), found
 
 
 def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:

@@ -31,6 +31,8 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.orc.mergeSchema": "false",
+        "orc.force.positional.evolution": "false",
+        "spark.hadoop.orc.force.positional.evolution": "false",
         "spark.sql.legacy.csv.enableDateTimeParsingFallback": "false",
         "spark.sql.json.enablePartialResults": "true",
         "spark.sql.json.enableExactStringParsing": "true",
@@ -38,9 +40,13 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.legacy.json.allowEmptyString.enabled": "false",
     }
 )
+# Prefixes of the settings that say how ORC files are read.
+ORC_SETTINGS = ("spark.sql.orc.", "orc.", "spark.hadoop.orc.")
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
 _UNSET_BY_DEFAULT = frozenset(
     {
+        "orc.force.positional.evolution",
+        "spark.hadoop.orc.force.positional.evolution",
         "spark.sql.legacy.csv.enableDateTimeParsingFallback",
         "spark.sql.legacy.json.enableDateTimeParsingFallback",
     }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.case_json import original_class
 
 _SPARK = "org.apache.spark.sql."
 _PLAN_PACKAGES = ("org.apache.spark.sql.catalyst.plans.logical.", "org.apache.spark.sql.execution.")
@@ -133,9 +134,8 @@ def parse_expression(text: str) -> CatalystNode:
 def case_parts(node: CatalystNode) -> tuple[list[tuple[CatalystNode, CatalystNode]], CatalystNode | None]:
     """The (condition, value) pairs of a CaseWhen and its ELSE.
 
-    They are taken from the children, where each has its own place: the JSON also repeats them in
-    ``branches``, but there two that print alike, such as ``try_add(a, 1)`` and ``a + 1``, cannot be told
-    apart.
+    They are taken from the children, where each has its own place: in ``branches`` two that print alike, such
+    as ``try_add(a, 1)`` and ``a + 1``, could not be told apart.
     """
     paired = len(node.children) // 2 * 2
     pairs = [(node.children[i], node.children[i + 1]) for i in range(0, paired, 2)]
@@ -160,7 +160,7 @@ def _parse(raw: list[dict[str, Any]], prefix: tuple[int, ...], base: int, *, is_
         count = item["num-children"]
         children = tuple(stack.pop() for _ in range(count))
         fields = _plan_fields(item, path) if is_plan else _expression_fields(item, path)
-        qualified = item["class"]
+        qualified = original_class(item)
         stack.append(CatalystNode(_simple(qualified), qualified, fields, children, path))
     if len(stack) != 1:
         raise Unsupported("Spark's plan is not a single tree")
@@ -207,7 +207,8 @@ def _detached(raw: list[dict[str, Any]]) -> CatalystNode:
     for item in reversed(raw):
         children = tuple(stack.pop() for _ in range(item["num-children"]))
         fields = {k: _simplify(v) for k, v in item.items() if k != "class" and k != "num-children"}
-        stack.append(CatalystNode(_simple(item["class"]), item["class"], fields, children, None))
+        qualified = original_class(item)
+        stack.append(CatalystNode(_simple(qualified), qualified, fields, children, None))
     return stack[0]
 
 

@@ -32,6 +32,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
+_VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -125,6 +126,8 @@ def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
     # A schema printed by itself, unlike an expression, keeps a column's collation in the metadata only.
     if "__COLLATIONS" in metadata:
         raise Unsupported(f"column {field['name']} has a collation, which the engine does not compare by")
+    if _VARIANT in metadata:
+        raise Unsupported(f"column {field['name']} is a variant that Spark takes apart while it reads")
     kept = {_RAW_TYPE: metadata[_RAW_TYPE]} if _RAW_TYPE in metadata else None
     return pa.field(field["name"], arrow_type(field["type"], time_zone), field["nullable"], metadata=kept)
 

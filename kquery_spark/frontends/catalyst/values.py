@@ -32,6 +32,17 @@ def from_text(text: str, arrow: pa.DataType) -> Any:
     raise Unsupported(f"a value of type {arrow} cannot be read from text")
 
 
+def array_of_texts(texts: list[str | None], arrow: pa.DataType) -> pa.Array:
+    """A column of internal values from what their ``toString`` prints, None for NULL; not of a nested type."""
+    if pa.types.is_date32(arrow) or pa.types.is_temporal(arrow) or pa.types.is_integer(arrow):
+        whole = pa.array(texts, pa.string()).cast(pa.int64())
+        return (whole.cast(pa.int32()) if pa.types.is_date32(arrow) else whole).cast(arrow)
+    values = [None if text is None else from_text(text, arrow) for text in texts]
+    if pa.types.is_float32(arrow):
+        values = [None if value is None else _float32(value) for value in values]
+    return pa.array(values, arrow)
+
+
 def scalar(value: Any, arrow: pa.DataType) -> pa.Scalar:
     """An Arrow scalar of an internal value: days or microseconds since 1970 for what is temporal.
 

@@ -106,7 +106,7 @@ class Sum(Accumulator):
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
             and context.mode is EvalMode.ANSI
         ):
-            raise dk.out_of_range(context)
+            raise overflow(context.dtype)
         data = pc.if_else(empty, pa.scalar(None, total.data.type), total.data)
         if total.is_narrow:
             return dk.check_range(data, context)
@@ -146,7 +146,7 @@ class Average(Sum):
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
             and context.mode is EvalMode.ANSI
         ):
-            raise dk.out_of_range(context)
+            raise overflow(context.dtype)
         return dk.divide(total, divisor, context)
 
 

@@ -192,7 +192,10 @@ class Program:
         if pa.types.is_temporal(kind):
             values = pa.array([s.value for s in scalars], storage(kind)).cast(kind)
         else:
-            values = pa.array([s.as_py() for s in scalars], kind)
+            plain = [s.as_py() for s in scalars]
+            if pa.types.is_floating(kind) and 0.0 in plain:
+                plain += [0.0, -0.0]  # equal in SQL, two values to Arrow's hash table
+            values = pa.array(plain, kind)
 
         def run(batch: Batch, memo: Memo) -> Vector:
             vector = child(batch, memo)

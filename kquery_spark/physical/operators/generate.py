@@ -62,7 +62,7 @@ class GenerateExec(PhysicalPlan):
         if self.generator is Generator.STACK:
             return self._stacked(args, n)
         data = args[0].data
-        lengths, values = _entries(data)
+        lengths, values = _entries(data, self.generator is Generator.INLINE)
         owners = np.repeat(np.arange(n, dtype=np.int64), lengths)
         position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
@@ -103,8 +103,8 @@ class GenerateExec(PhysicalPlan):
         return f"GenerateExec:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{made}]"
 
 
-def _entries(data: pa.Array) -> tuple[Int64s, list[pa.Array]]:
-    """Entries per row (none for NULL), and their values: elements, keys and items, or a struct's fields."""
+def _entries(data: pa.Array, inline: bool) -> tuple[Int64s, list[pa.Array]]:
+    """Entries per row (none for NULL), and their values: elements (inline: their fields), or keys and items."""
     if pa.types.is_map(data.type):
         offsets = data.offsets.to_numpy().astype(np.int64)  # into keys and items, which a slice has whole
         lengths = np.diff(offsets)
@@ -115,6 +115,6 @@ def _entries(data: pa.Array) -> tuple[Int64s, list[pa.Array]]:
         return lengths, [data.keys.take(index), data.items.take(index)]
     lengths = pc.list_value_length(data).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     values = data.flatten()
-    if pa.types.is_struct(values.type):
+    if inline:
         return lengths, list(values.flatten())
     return lengths, [values]

@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.errors import ExecutionError
 from kquery_spark.expr import WindowCall
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.aggregate_registry import aggregate_function
+from kquery_spark.functions.decimal_kernels import out_of_range
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
 from kquery_spark.physical.aggregates.basic import sum_state
@@ -28,7 +30,7 @@ def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments
     """The aggregate of the partition, on each of its rows."""
     accumulate, context = _accumulator(call), _context(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
-    done = accumulate.finish(states, _context(call, segments.count))
+    done = _finish(accumulate, states, _context(call, segments.count))
     return Vector(call.dtype, done.take(pa.array(segments.ids)))
 
 
@@ -45,7 +47,16 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
         states = [_extremes(Vector(args[0].dtype, args[0].physical(n)), low, high, name == "max")]
     if states is None:
         return _by_merging(call, accumulate, args, low, high)
-    return Vector(call.dtype, accumulate.finish(states, _context(call, n)))
+    return Vector(call.dtype, _finish(accumulate, states, _context(call, n)))
+
+
+def _finish(accumulate: Accumulator, states: Sequence[Vector], context: CallContext) -> Data:
+    try:
+        return accumulate.finish(states, context)
+    except ExecutionError as error:
+        if error.error_class == "ARITHMETIC_OVERFLOW" and t.is_decimal(context.dtype):
+            raise out_of_range(context) from None  # as Spark's windows, unlike its aggregates, call it
+        raise
 
 
 def _accumulator(call: WindowCall) -> Accumulator:
@@ -121,7 +132,7 @@ def _by_merging(
     )
     return Vector(
         call.dtype,
-        accumulate.finish(merge_ranges(accumulate, states, nothing, low, high, context), context),
+        _finish(accumulate, merge_ranges(accumulate, states, nothing, low, high, context), context),
     )
 
 
@@ -134,7 +145,7 @@ def _range_by_range(
         here = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
         groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))
         states = accumulate.update(here, groups, _context(call, len(owner)))
-        done.append(accumulate.finish(states, _context(call, stop - start)))
+        done.append(_finish(accumulate, states, _context(call, stop - start)))
     return Vector(call.dtype, concat_arrays(call.dtype, done))
 
 

@@ -55,8 +55,15 @@ def declined(query: Taken) -> str:
             "select id, input_file_name() as f from t",
             "the name of the file being read is known to Spark only",
         ),
-        ("select * from values (1), (2) as v(a)", "rows that are in the query itself are given by Spark"),
-        ("select id from range(10) where id % 3 = 0", "a range of numbers is made by Spark"),
+        (
+            "select * from values (array(1)), (null) as v(a)",
+            "array<int> values that are in the query itself are given by Spark",
+        ),
+        (
+            f"select a.id from values ({'), ('.join(map(str, range(20001)))}) as a(id)",
+            "the 20,001 rows that are in the query itself are given by Spark",
+        ),
+        ("select id from range(-9000000000000000000, 9000000000000000000)", "wider than 62 bits"),
         ("select id from t sort by id", "sorting within Spark's partitions stays with Spark"),
         ("select id from t tablesample (50 percent)", "random samples are drawn by Spark"),
         ("select /*+ repartition(3) */ id from t", "repartitioning is done by Spark"),
@@ -105,8 +112,9 @@ def test_an_unsupported_subtree_feeds_the_engine(spark: Any, taken: Any) -> None
     assert_same_rows(query.run(imported), frame.toArrow())
 
 
-def test_a_hand_over_keeps_only_the_columns_that_are_read(taken: Any) -> None:
-    query = taken("select k, count(*) as n from (select * from range(100)) join pt using (id) group by k")
+def test_a_hand_over_keeps_only_the_columns_that_are_read(spark: Any, taken: Any) -> None:
+    spark.range(100).sample(1.0, seed=1).selectExpr("id", "id + 1 as unread").createOrReplaceTempView("r")
+    query = taken("select k, count(*) as n from r join pt using (id) group by k")
     imported = query.whole()
     assert [h.schema.names for h in imported.inputs] == [["id"]]
     assert_same_rows(query.run(imported), query.frame.toArrow())

@@ -102,11 +102,16 @@ def test_what_only_spark_can_read(spark, leaf, tmp_path):
         cached.unpersist()
 
 
-def test_a_file_of_a_type_we_lack_is_left_to_spark(spark, leaf, tmp_path):
+def test_a_column_of_a_type_we_lack_is_left_out(spark, leaf, tmp_path):
     path = str(tmp_path / "m")
-    spark.sql("select interval 3 months as x").write.parquet(path)
+    spark.sql("select interval 3 months as x, 1 as y").write.parquet(path)
     found = leaf(spark.read.parquet(path))
-    assert found == OtherRelation("parquet", "year-month intervals stay with Spark")
+    assert isinstance(found, FileRelation)
+    assert found.data_schema.names == ["y"]
+    assert found.unread == {"x": "year-month intervals stay with Spark"}
+    assert leaf(spark.read.schema("x interval month, y int").csv(path)) == OtherRelation(
+        "csv", "year-month intervals stay with Spark"
+    )
 
 
 def test_settings_of_the_session(spark, jvm):

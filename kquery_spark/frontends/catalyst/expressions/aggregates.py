@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import AggregateCall, Cast, Expr, Literal
-from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, AggregateSink, Translator
+from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.frontends.catalyst.tree import CatalystNode, aggregate_filter
+from kquery_spark.frontends.catalyst.values import scalar
 from kquery_spark.functions.aggregate_registry import (
     AggregateFunction,
     aggregate_for_catalyst,
@@ -58,7 +60,31 @@ def aggregate_expression(node: CatalystNode, translate: Translator) -> Expr:
     """An aggregate among the results of an Aggregate: the column that holds its value."""
     if translate.aggregates is None:
         raise Unsupported("an aggregate function at this place stays with Spark")
+    if node.child("aggregateFunction").cls == "PivotFirst":
+        return _pivot(node, translate, translate.aggregates)
     return translate.aggregates.column(aggregate_call(node, translate))
+
+
+def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Expr:
+    """The array that PIVOT takes its columns from: for each of its values the one row of the group that has it."""
+    function = node.child("aggregateFunction")
+    if node["mode"] != "Complete" or aggregate_filter(node) is not None or node["isDistinct"]:
+        raise Unsupported("a PIVOT in phases, of filtered or of distinct rows stays with Spark")
+    translate.check_fields(function, "pivotColumnValues", *_IGNORED)
+    inner = translate.arguments if translate.arguments is not None else translate
+    pivot, value = inner(function.child("pivotColumn")), inner(function.child("valueColumn"))
+    if t.is_fractional(pivot.dtype):
+        raise Unsupported("a PIVOT by floating-point values stays with Spark")
+    wanted = translate.facts.constants(function, "pivotColumnValues", pivot.dtype)
+    calls = [
+        AggregateCall.of(
+            "first_ignore_nulls",
+            value,
+            condition=Call.of("eq_null_safe", pivot, as_literal(scalar(x, pivot.dtype))),
+        )
+        for x in wanted
+    ]
+    return Call.of("array", *(sink.column(call) for call in calls))
 
 
 @dataclass(frozen=True)

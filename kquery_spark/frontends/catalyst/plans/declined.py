@@ -4,8 +4,6 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS
 
 PLANS.declines(
     "leaves",
-    LocalRelation="rows that are in the query itself are given by Spark",
-    Range="a range of numbers is made by Spark",
     InMemoryRelation="cached rows are read by Spark",
     LogicalRDD="the rows of an RDD are given by Spark",
     ExternalRDD="the rows of an RDD are given by Spark",

@@ -1,4 +1,4 @@
-"""Leaves: files that the engine reads itself."""
+"""Leaves: files that the engine reads itself, ranges, and rows that are in the query."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 
-from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.errors import ConfigError, SourceError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.relations import FileRelation, OtherRelation
+from kquery_spark.frontends.catalyst.relations import FileRelation, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.frontends.catalyst.settings import SessionSettings
+from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, SessionSettings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.frontends.catalyst.types import arrow_type
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.csv import CsvSource, csv_options
 from kquery_spark.sources.csv.values import check_type
 from kquery_spark.sources.json import JsonSource, json_options
 from kquery_spark.sources.json.source import check_columns
-from kquery_spark.sources.memory import one_row_source
+from kquery_spark.sources.memory import local_source, one_row_source
+from kquery_spark.sources.orc import OrcSource
 from kquery_spark.sources.parquet import ParquetSource
 from kquery_spark.sources.partitions import plain_value
+from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.text import check_codec
 
 # Options that only chose the files, which are listed by now, or that matter to writing.
@@ -41,8 +44,13 @@ _HARMLESS = frozenset(
         "mergeschema",
         "compression",
         "parquet.compression",
+        "orc.compress",
     }
 )
+
+# Every task carries the rows with it, and so does the query's plan.
+_LOCAL_VALUES = 20_000
+_WIDEST_RANGE = 1 << 62
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
@@ -60,12 +68,63 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         source = replace(source, options=replace(source.options, null_filters=True))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
     for column in (attribute["name"] for attribute in attributes):
+        if column in found.unread:
+            raise Unsupported(f"the column {column} is read by Spark: {found.unread[column]}")
         if source.schema.get_field_index(column) < 0:
             raise Unsupported(
                 f"the column {column} comes from the file and not from its data, so Spark reads it"
             )
+    try:
+        source.check_files([attribute["name"] for attribute in attributes])
+    except SourceError as error:
+        raise Unsupported(f"{found.format} files are read by Spark: {error}") from error
+    return _scan(_table_name(found), source, attributes, context)
+
+
+@PLANS.handles("LocalRelation", family="leaves", partly="up to 20,000 values, none binary or nested")
+def local_relation(node: CatalystNode, context: Context) -> Scope:
+    """Rows that are in the query itself, of the columns that are read."""
+    attributes = node.trees("output")
+    places = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
+    found = context.relations.read(node)
+    if not isinstance(found, LocalRows):
+        raise Unsupported(found.reason if isinstance(found, OtherRelation) else "streams stay with Spark")
+    if found.count * max(1, len(places)) > _LOCAL_VALUES:
+        raise Unsupported(f"the {found.count:,} rows that are in the query itself are given by Spark")
+    wanted = [attributes[i] for i in places]
+    types = [arrow_type(a["dataType"], context.settings.time_zone) for a in wanted]
+    # columns of a local relation may share a name, and it may have none
+    fields = [pa.field("row", pa.null())]
+    arrays = [pa.nulls(found.count)]
+    output, names = [], []
+    for place, attribute, dtype in zip(places, wanted, types, strict=True):
+        nullable = bool(attribute["nullable"])
+        name = context.names.fresh(attribute["name"])
+        fields.append(pa.field(name, dtype, nullable))
+        arrays.append(found.column(place, attribute["dataType"], dtype, nullable))
+        output.append((attribute["exprId"], name))
+        names.append(name)
+    rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return Scope(Scan("values", local_source(rows), tuple(names)), tuple(output))
+
+
+@PLANS.handles("Range", family="leaves")
+def range_(node: CatalystNode, context: Context) -> Scope:
+    """``spark.range``: numbers that every task counts for itself."""
+    found = context.relations.read(node)
+    if not isinstance(found, RangeRelation):
+        raise Unsupported(found.reason if isinstance(found, OtherRelation) else "streams stay with Spark")
+    if max(abs(found.end - found.start), abs(found.step)) >= _WIDEST_RANGE:
+        raise Unsupported("a range that is wider than 62 bits is made by Spark")
+    (attribute,) = node.trees("output")
+    source = RangeSource(found.start, found.end, found.step, attribute["name"])
+    return _scan("range", source, [a for a in (attribute,) if context.wanted(node, a)], context)
+
+
+def _scan(table: str, source: Source, attributes: list[CatalystNode], context: Context) -> Scope:
+    """A scan of some columns, under names that are unique in the query."""
     columns = tuple(dict.fromkeys(attribute["name"] for attribute in attributes))
-    plan: LogicalPlan = Scan(_table_name(found), source, columns)
+    plan: LogicalPlan = Scan(table, source, columns)
     output, renamed = [], []
     for attribute in attributes:
         name = context.names.fresh(attribute["name"])
@@ -154,7 +213,15 @@ def _json(
     return JsonSource(files, schema, options, tuple(relation.partition_schema.names))
 
 
-_FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json}
+def _orc(
+    relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
+) -> Source:
+    _check_settings(settings, *ORC_SETTINGS, "spark.sql.files.", "spark.sql.legacy.")
+    _check_options(relation.options)
+    return OrcSource(files, schema, tuple(relation.partition_schema.names), relation.jvm_zone)
+
+
+_FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json, "orc": _orc}
 
 
 def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:
@@ -162,6 +229,10 @@ def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> Non
     for rebase in (settings.datetime_rebase, settings.int96_rebase):
         if rebase != "CORRECTED":
             raise Unsupported(f"files are read by Spark while dates are rebased in {rebase} mode")
+    _check_options(options)
+
+
+def _check_options(options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if name not in _HARMLESS and not (name.startswith("ignore") and value.lower() == "false"):
             raise Unsupported(f"files with the option {name} are read by Spark")
