@@ -21,6 +21,7 @@ from kquery_spark.sources.base import Split
 from kquery_spark.types import names as t
 
 _WORTH_OVERLAP = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
+_UNEVEN = 1.6  # a task that reads this many times an equal share keeps the others waiting
 
 Origin = tuple[int, str]  # id of a Scan, column of its source
 
@@ -141,10 +142,19 @@ def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges |
                 shares[id(member.scan)] = tuple(share)
                 columns[id(member.scan)] = member.column
         enough = len(bounds) + 1 >= config.parallelism and id(largest.scan) in shares
-        if enough and (best is None or len(shares) > len(best.shares)):
+        if (
+            enough
+            and _even(shares[id(largest.scan)], largest.nbytes)
+            and (best is None or len(shares) > len(best.shares))
+        ):
             best = Ranges(shares, columns, len(bounds) + 1)
         count //= 2
     return best
+
+
+def _even(shares: Sequence[Sequence[Split]], nbytes: int) -> bool:
+    """Whether no task reads far more than its part of the bytes: splits that all span the same keys end up in one."""
+    return max(sum(split.nbytes for split in share) for share in shares) <= _UNEVEN * nbytes / len(shares)
 
 
 def _boundaries(member: _Clustered, count: int) -> list[int]:

@@ -61,6 +61,9 @@ from kquery_spark.planner.set_operations import lower_set_operation
 _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
+_WORTH_TURNING = (
+    2.0  # how much larger a semi, anti or outer join's natural build side is before the other is built
+)
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
 
 
@@ -297,9 +300,11 @@ class _Planner:
             return BuildSide.LEFT if costs[0] < costs[1] else BuildSide.RIGHT
         natural = BuildSide.LEFT if plan.kind is JoinKind.RIGHT else BuildSide.RIGHT
         small, large = (left, right) if natural is BuildSide.LEFT else (right, left)
-        if small.nbytes > 4 * large.nbytes and small.nbytes > self._config.broadcast_bytes:
-            return BuildSide.RIGHT if natural is BuildSide.LEFT else BuildSide.LEFT
-        return natural
+        if small.nbytes <= _WORTH_TURNING * large.nbytes or (
+            not self._meets(plan) and self._replicates(plan, natural)
+        ):
+            return natural
+        return BuildSide.RIGHT if natural is BuildSide.LEFT else BuildSide.LEFT
 
     def _replicable(self, plan: LogicalPlan) -> bool:
         """Whether every task may compute the build side for itself: only files, small, cheap to read."""

@@ -16,6 +16,7 @@ from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan,
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
+from kquery_spark.planner.copartition import find_ranges
 from kquery_spark.runtime.local import run_graph
 from kquery_spark.sources.parquet import parquet_source
 from kquery_spark.stages import build_stages
@@ -135,3 +136,25 @@ def test_run_time_filters_change_no_answer(tables: dict[str, Scan], kind: JoinKi
         exists = "found" if kind is JoinKind.EXISTENCE else ""
         plan = Join(a, b, kind, (JoinKey(a.column(ak), b.column(bk)),), exists=exists)
         assert rows(plan, RANGED) == rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+def test_splits_that_all_span_the_same_keys_are_no_ranges(tmp_path: Path):
+    """Some row groups begin a key later than the others: cutting there would leave nearly all to one task."""
+    rng = np.random.default_rng(3)
+    spans = np.concatenate([[i % 3, *rng.integers(3, 900, 998), 900] for i in range(20)])
+    facts = pa.table({"f_key": spans, "f_value": np.arange(len(spans))})
+    pq.write_table(facts, tmp_path / "facts.parquet", row_group_size=1_000)
+    pq.write_table(pa.table({"d_key": np.arange(901)}), tmp_path / "dims.parquet", row_group_size=100)
+    left, right = (Scan(n, parquet_source([str(tmp_path / f"{n}.parquet")])) for n in ("facts", "dims"))
+    plan = Join(left, right, JoinKind.INNER, (JoinKey(left.column("f_key"), right.column("d_key")),))
+    assert find_ranges(plan, replace(RANGED, split_bytes=10_000_000)) is None
+    assert rows(plan, RANGED) == rows(plan, ONE_TASK)
+
+
+@pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT])
+def test_the_smaller_side_is_built_whatever_the_kind(tables: dict[str, Scan], kind: JoinKind):
+    few = Filter(tables["orders"], Call.of("lt", tables["orders"].column("o_key"), Literal(400, pa.int64())))
+    plan = Join(few, tables["lines"], kind, join(tables, kind, "orders", "lines").keys)
+    assert f"{kind}, build=left" in stage_text(plan, RANGED)
+    assert f"{kind}, build=left" in stage_text(plan, HASHED)
+    assert rows(plan, RANGED) == rows(plan, HASHED) == rows(plan, ONE_TASK)
