@@ -136,6 +136,24 @@ def test_nan_and_zero_are_one_group_each() -> None:
         assert sorted(map(str, rows_of(got))) == sorted(map(str, [(0.0, 2), ("NaN", 2), (None, 1), (1.0, 1)]))
 
 
+def test_of_equal_zeros_the_first_is_the_extreme() -> None:
+    child = scan(
+        pa.table(
+            {
+                "k": [1, 1, 2, 2, 3, 4, 4, 5],
+                "f": pa.array([-0.0, 0.0, 0.0, -0.0, -0.0, 5.0, -0.0, None], pa.float32()),
+            }
+        ),
+        rows_each=8,
+    )
+    calls = [AggregateCall.of(f, c(child, "f")) for f in ("min", "max")]
+    wanted = [(1, -0.0, -0.0), (2, 0.0, 0.0), (3, -0.0, -0.0), (4, -0.0, 5.0), (5, None, None)]
+    assert sorted(map(repr, rows_of(run(aggregate(child, ["k"], *calls), CONFIGS[0])))) == list(
+        map(repr, wanted)
+    )
+    assert repr(rows_of(run(aggregate(child, [], *calls), CONFIGS[0]))) == "[(-0.0, 5.0)]"
+
+
 def test_keys_alone_are_distinct(spark: SparkSession) -> None:
     child = scan(MIXED)
     assert_like_spark(spark, "SELECT DISTINCT g, b FROM mixed", aggregate(child, ["g", "b"]))

@@ -181,7 +181,10 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
 
 
 def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
-    """Spark's NaN is above infinity: ``maximum`` lets NaN win and ``fmin`` lets it lose; a zero comes out as 0.0."""
+    """Spark's NaN is above infinity: ``maximum`` lets NaN win and ``fmin`` lets it lose.
+
+    Of 0.0 and -0.0, which are equal to Spark, a group keeps the one that came first.
+    """
     ids, valid = present(vector.data, groups)
     values = floats(vector.data)
     rows = values if valid is None else values[valid]
@@ -192,8 +195,21 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
             function.at(best, ids, rows)
         elif len(rows):
             best[0] = function.reduce(rows)
+    if (best == 0).any():
+        zeros = np.flatnonzero(rows == 0)[::-1]  # backwards: the first one is written last
+        firsts = np.zeros(groups.count)
+        firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = rows[zeros]
+        best = np.where(best == 0, firsts, best)
     empty = count_valid(vector.data, groups) == 0
-    return pa.array(best + 0.0, mask=empty if empty.any() else None).cast(vector.dtype, safe=False)
+    return pa.array(best, mask=empty if empty.any() else None).cast(vector.dtype, safe=False)
+
+
+def has_negative_zero(vector: Vector) -> bool:
+    """Whether a float or double column has a -0.0, which is equal to 0.0 and yet another value."""
+    if not t.is_fractional(vector.dtype):
+        return False
+    values = floats(vector.data.fill_null(0.0))
+    return bool((np.signbit(values) & (values == 0)).any())
 
 
 def floats(data: pa.Array) -> npt.NDArray[np.float64]:
@@ -239,6 +255,7 @@ __all__ = [
     "extreme",
     "float_order",
     "floats",
+    "has_negative_zero",
     "ordered_integers",
     "sum_decimal",
     "sum_float",

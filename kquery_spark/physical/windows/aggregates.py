@@ -44,7 +44,9 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
     if name in ("sum", "avg"):
         states = _sums(Vector(args[0].dtype, args[0].physical(n)), low, high)
     elif name in ("min", "max"):
-        states = [_extremes(Vector(args[0].dtype, args[0].physical(n)), low, high, name == "max")]
+        values = Vector(args[0].dtype, args[0].physical(n))
+        if not reduce.has_negative_zero(values):
+            states = [_extremes(values, low, high, name == "max")]
     if states is None:
         return _by_merging(call, accumulate, args, low, high)
     return Vector(call.dtype, _finish(accumulate, states, _context(call, n)))

@@ -244,6 +244,8 @@ select * from (select name, id from t) a left anti join u using (id);
 select st['y'], (st).x, array(st)[0].y, struct(st).col1.x from n;
 select id, sum(id) filter (where big > 10) over (partition by name) a, count(*) filter (where flag) over (partition by name) b, avg(dec) filter (where id < 4) over (order by id, name) c, max(d) filter (where name = 'a') over () e from t;
 select id, min(dbl) filter (where id > 1) over (order by id rows between 1 preceding and 1 following) from t;
+select min(dbl), max(dbl) from t where id = 3;
+select id, max(dbl) over (order by id rows between 1 preceding and current row) from t where id > 1;
 select id, sum(1) filter (where id > 2) over (order by id) a, count(id, big) filter (where id < 3) over () b, collect_list(id) filter (where id > 1) over (partition by name order by id) c, max_by(name, id) filter (where id < 3) over () e from t where id is not null;
 select id, row_number() filter (where id > 1) over (order by id) from t;
 select id, percentile(id, 0.25) filter (where id > 1) over (partition by flag) p from t;
