@@ -197,7 +197,7 @@ def _schema_and_unread(struct: Any, jvm: Jvm, time_zone: str) -> tuple[pa.Schema
     """The columns that the engine has a type for, and why it has none for the others."""
     fields: list[pa.Field] = []
     unread: dict[str, str] = {}
-    for column in json.loads(jvm.text(struct, _STRUCT, "json"))["fields"]:
+    for column in _fields(struct, jvm):
         try:
             fields += arrow_schema({"fields": [column]}, time_zone)
         except Unsupported as error:
@@ -224,10 +224,15 @@ def _readable_from_orc(
 
 
 def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
+    return arrow_schema({"fields": _fields(struct, jvm)}, time_zone)
+
+
+def _fields(struct: Any, jvm: Jvm) -> list[Any]:
     text = jvm.text(struct, _STRUCT, "json")
     if '"EXISTS_DEFAULT"' in text:
         raise Unsupported("columns with default values, which files may lack, are read by Spark")
-    return arrow_schema(json.loads(text), time_zone)
+    fields: list[Any] = json.loads(text)["fields"]
+    return fields
 
 
 def _files(location: Any, source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:

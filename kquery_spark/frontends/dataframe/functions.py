@@ -20,6 +20,7 @@ _ALL = {
     ),
     **dict.fromkeys(["xxhash64", "grouping_id", "count_distinct", "countDistinct"], 0),
     "concat_ws": 1,
+    "elt": 0,
 }
 _PLACES = {
     **dict.fromkeys(
@@ -35,6 +36,11 @@ _PLACES = {
     **dict.fromkeys(["try_subtract", "try_element_at", "dateadd", "try_to_timestamp"], (0, 1)),
     **dict.fromkeys(["make_date", "nvl2", "position", "replace", "substring", "substr"], (0, 1, 2)),
     **dict.fromkeys(["date_part", "datepart", "date_trunc", "extract"], (1,)),
+    **dict.fromkeys(["array_except", "array_intersect", "array_repeat", "array_union"], (0, 1)),
+    **dict.fromkeys(["arrays_overlap", "to_unix_timestamp"], (0, 1)),
+    **dict.fromkeys(["sequence", "slice", "split_part"], (0, 1, 2)),
+    "overlay": (0, 1, 2, 3),
+    "make_timestamp": tuple(range(9)),
     "locate": (1,),
     "split": (0, 2),
 }

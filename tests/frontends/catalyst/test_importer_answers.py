@@ -141,7 +141,7 @@ select sum(i) over (partition by b order by id rows between 2 preceding and 1 fo
 select * from (select id, row_number() over (partition by i order by id desc) r from t) where r<=2;
 select id, sum(m) over (partition by i) x, rank() over (order by i) y, count(*) over () c from t;
 select id, sum(m) filter (where b) over (partition by i) x, count(*) filter (where i > 2) over (order by id) c,
-  max(s) filter (where m > 1) over (order by id rows between 2 preceding and current row) y from t;
+  max(s) filter (where m > 1) over (order by id, s, m rows between 2 preceding and current row) y from t;
 select id, x from t lateral view outer explode(array(i, i+1)) as x;
 select id, x from t lateral view explode(array(s)) as x;
 select i from t intersect all select i from t where b;

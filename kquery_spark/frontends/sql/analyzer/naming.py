@@ -242,6 +242,10 @@ class _Writer:
             done = self._temporal(node, left, right)
             if done is not None:
                 return done
+        if node.op in ("*", "/") and _is_interval(node):
+            return (
+                f"({right} {node.op} {left})" if _is_interval(node.right) else f"({left} {node.op} {right})"
+            )
         if node.op in ("<>", "!="):
             return f"(NOT ({left} = {right}))"
         if node.op == "||":
@@ -263,6 +267,8 @@ class _Writer:
             if kind == t.DATE and amount.start == amount.end == "DAY":
                 days = f"extractansiintervaldays({added})"
                 return f"date_add({shown}, {days if node.op == '+' else f'(- {days})'})"
+            return f"{shown} {node.op} {added}"
+        if _is_interval(amount):
             return f"{shown} {node.op} {added}"
         if kind == t.DATE and other is not None and t.is_integral(other):
             return f"{'date_add' if node.op == '+' else 'date_sub'}({shown}, {added})"
@@ -368,6 +374,13 @@ class _Writer:
 def type_text(node: TypeNode) -> str:
     """A type as Spark's ``DataType.sql`` writes it."""
     return to_sql(node).upper().replace(", ", ",")
+
+
+def _is_interval(node: ast.Expression) -> bool:
+    """Whether an expression is an interval by its own text: a literal, or arithmetic with one."""
+    if isinstance(node, ast.Binary):
+        return node.op in ("+", "-", "*", "/") and (_is_interval(node.left) or _is_interval(node.right))
+    return isinstance(node, ast.IntervalLiteral)
 
 
 def interval_text(node: ast.IntervalLiteral) -> str:
