@@ -3,7 +3,8 @@ SHELL := /bin/bash
 VENV ?= .venv
 PY := $(VENV)/bin/python
 ARGS ?=
-WORKERS ?= 2 # each with a Spark session of its own
+# processes that run tests, each with a Spark session of its own
+WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Spark's JVM and its Python workers: a Java 17+, and the interpreter of this environment in every worker.
@@ -31,7 +32,7 @@ demo: venv ## Spark and kquery_spark side by side on taxi and TPC-H data (about 
 	@$(SPARK_ENV) $(PY) -m benchmarks.demo $(ARGS)
 
 test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
-	@$(SPARK_ENV) $(PY) -m pytest -n $(strip $(WORKERS)) --dist loadfile $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m ruff check .
