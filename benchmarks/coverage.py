@@ -12,8 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ import click
 
 import kquery_spark as kq
 from benchmarks.compare import session
-from benchmarks.engines.spark import register
+from benchmarks.engines.spark import register, session_settings
 from benchmarks.environment import environment
 from benchmarks.suites import SUITES, Query
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
@@ -61,12 +60,12 @@ class Line:
 
 def cover(spark: SparkSession, query: Query, timeout: float = 600.0) -> Line:
     """Plan a query and verify it in both ways; a query that takes longer than ``timeout`` seconds is stopped."""
-    with _settings(spark, query.settings):
+    with session_settings(spark, query.settings):
         explained = kq.explain(spark.sql(query.sql))
         reasons = tuple(f"{node}: {sentence}" for node, sentence in explained.reasons)
         verdicts = []
         for settings in ({}, IN_STAGES):
-            with _settings(spark, settings):
+            with session_settings(spark, settings):
                 verdicts.append(_verdict(spark, query, timeout))
     return Line(query.name, float(explained.coverage), reasons, tuple(verdicts))
 
@@ -86,17 +85,6 @@ def _verdict(spark: SparkSession, query: Query, timeout: float) -> Verdict:
     if report.error is not None:
         return Verdict(bool(report.ok), problem=f"both raise {report.error}")
     return Verdict(bool(report.ok), report.rows, "" if report.ok else "; ".join(map(str, report.differences)))
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in settings:
-            spark.conf.unset(key)
 
 
 def page(suite: str, scale: float, lines: Sequence[Line]) -> str:

@@ -47,7 +47,7 @@ class _InSession:
 
     def run(self, query: Query) -> Run:
         """Parse, plan and run the query; shuffled bytes are read off Spark's status store afterwards."""
-        with _settings(self.spark, query.settings):
+        with session_settings(self.spark, query.settings):
             first = self._stages.next_stage()
             start = time.perf_counter()
             frame = self.spark.sql(query.sql)
@@ -85,7 +85,7 @@ class KqueryEngine(_InSession):
 
     def decision(self, query: Query) -> dict[str, Any]:
         """What becomes of the query: whether ``auto`` picks the engine, coverage, what stays with Spark, the verdict."""
-        with _settings(self.spark, query.settings):
+        with session_settings(self.spark, query.settings):
             explained = kq.explain(self.spark.sql(query.sql))
         return {
             "accelerated": bool(explained.accelerated)
@@ -98,7 +98,8 @@ class KqueryEngine(_InSession):
 
 
 @contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+def session_settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Settings of the session for a while, unset afterwards."""
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Case, Expr, Literal
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.functions.windows import WindowFunction, window_function
@@ -89,13 +90,18 @@ class WindowCall(Expr):
         """A call whose type the registry derives; PlanError for a wrong arity or argument type.
 
         condition: FILTER (WHERE condition) of an aggregate. All aggregates over windows ignore rows whose arguments
-        are NULL, so the others' arguments become NULL.
+        are NULL, so the others' arguments become NULL. Unsupported where an argument may raise, as Spark evaluates it
+        for the others too.
         """
         entry = window_function(name) or aggregate_function(name)
         entry.check_arity(len(args))
         if condition is not None:
             if isinstance(entry, WindowFunction):
                 raise PlanError(f"{name} is no aggregate function, so it takes no FILTER")
+            if any(map(can_raise, args)):
+                raise Unsupported(
+                    "FILTER over a window with an argument that may raise is not supported: Spark evaluates all rows."
+                )
             values = args or (Literal(1, pa.int32()),)
             values = values[:1] if entry.name == "percentile" else values  # its share is a constant
             args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])

@@ -1,98 +1,19 @@
-"""Arrays as wholes: sorting, sets, slices, joining, sequences.
-
-Elements are compared by **codes**: the place of each value among the distinct ones in Spark's order (NaN last,
--0.0 as 0.0), so that every function is integer arithmetic over all elements of a batch at once.
-"""
+"""Arrays as wholes: sorting, sets, slices, joining."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions import civil
+from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.elements import Elements, Mask, check_size, codes, elements, is_array, listed
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-Mask = npt.NDArray[np.bool_]
-_MOST_ELEMENTS = 100_000_000
-
-
-def is_array(dtype: pa.DataType) -> bool:
-    """Whether the type is an array (maps are lists to Arrow)."""
-    return bool(pa.types.is_list(dtype)) and not pa.types.is_map(dtype)
-
-
-@dataclass(frozen=True)
-class Elements:
-    """The elements of all rows, one after the other: how many each row has, the row of each, and their values."""
-
-    sizes: Int64s
-    rows: Int64s
-    values: pa.Array
-    nulls: Mask
-
-    @property
-    def starts(self) -> Int64s:
-        """Where the elements of each row begin."""
-        return np.cumsum(self.sizes) - self.sizes
-
-    @property
-    def order(self) -> Int64s:
-        """The place of each element in its row, from 0."""
-        return np.arange(len(self.rows)) - np.repeat(self.starts, self.sizes)
-
-
-def elements(array: pa.Array) -> Elements:
-    """The elements of a list array, those behind NULL left out."""
-    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
-    sizes = np.diff(offsets)
-    nulls = np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
-    sizes = np.where(nulls, 0, sizes)
-    starts = np.cumsum(sizes) - sizes
-    places = np.repeat(offsets[:-1] - starts, sizes) + np.arange(int(sizes.sum()))
-    values = array.values.take(pa.array(places))
-    return Elements(sizes, np.repeat(np.arange(len(array)), sizes), values, nulls)
-
-
-def listed(values: pa.Array, places: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
-    """A list array of the values at ``places``, ``sizes`` a row."""
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(np.where(mask, 0, sizes), out=bounds[1:])
-    if bounds[-1] >= 2**31:
-        raise MemoryError("a batch of arrays grew past 2^31 elements")
-    child = values.take(pa.array(places))
-    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), child, type=dtype, mask=pa.array(mask))
-
-
-def codes(values: pa.Array) -> Int64s:
-    """The rank of each value among the distinct ones in Spark's order; -1 for NULL."""
-    dtype = values.type
-    nulls = np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)
-    if t.is_fractional(dtype):
-        plain = values.fill_null(0) if values.null_count else values
-        _, ranks = np.unique(plain.to_numpy(zero_copy_only=False) + 0.0, return_inverse=True)
-    else:
-        if dtype == t.BOOL:
-            values = values.cast(t.BYTE)
-        encoded = values.dictionary_encode()
-        order = np.asarray(pc.array_sort_indices(encoded.dictionary).to_numpy(), np.int64)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        at = encoded.indices.fill_null(0) if encoded.null_count else encoded.indices
-        ranks = (
-            place[np.asarray(at.to_numpy(zero_copy_only=False))]
-            if len(order)
-            else np.zeros(len(values), np.int64)
-        )
-    return np.where(nulls, -1, ranks.astype(np.int64))
 
 
 def _mask(args: Sequence[Vector], length: int) -> Mask:
@@ -283,7 +204,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     count = np.maximum(numbers(args[1], n), 0)
     mask = _mask(args[1:], n)
-    _check_size(int(np.where(mask, 0, count).sum()))
+    check_size(int(np.where(mask, 0, count).sum()))
     places = np.repeat(np.arange(n), np.where(mask, 0, count))
     return listed(args[0].array(n), places, count, mask, context.dtype)
 
@@ -291,58 +212,8 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
 def _entries(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     pairs = pa.StructArray.from_arrays([array.keys, array.items], fields=list(context.dtype.value_type))
-    nulls = np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
-    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
-    sizes = np.where(nulls, 0, np.diff(offsets))
-    starts = np.cumsum(sizes) - sizes
-    places = np.repeat(offsets[:-1] - starts, sizes) + np.arange(int(sizes.sum()))
-    return listed(pairs, places, sizes, nulls, context.dtype)
-
-
-# --- sequences ------------------------------------------------------------------------------------
-
-
-def _check_size(size: int) -> None:
-    if size > _MOST_ELEMENTS:
-        raise Unsupported(f"Arrays of more than {_MOST_ELEMENTS} elements in a batch are not supported.")
-
-
-def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
-    """Numbers or days from a start to a stop; the step is 1 or -1 unless it is given."""
-    n = context.num_rows
-    mask = _mask(args, n)
-    dates = context.dtype.value_type == t.DATE
-    start, stop = (_plain(a, n) for a in args[:2])
-    if len(args) > 2:
-        step = _plain(args[2], n)
-        if dates:
-            if (step % civil.DAY != 0).any():
-                raise Unsupported("Sequences of dates by parts of a day are not supported.")
-            step = step // civil.DAY
-    else:
-        step = np.where(start <= stop, 1, -1)
-    legal = np.where(step == 0, start == stop, (step > 0) == (start <= stop)) | (start == stop)
-    if (~legal & ~mask).any():
-        raise ExecutionError("IllegalArgumentException", "Illegal sequence boundaries.")
-    if (np.abs(start.astype(np.float64)) + np.abs(stop.astype(np.float64)) > 2.0**62).any():
-        raise Unsupported("Sequences of numbers near the end of bigint are not supported.")
-    sizes = np.where(mask, 0, (stop - start) // np.where(step == 0, 1, step) + 1)
-    _check_size(int(sizes.sum()))
-    rows = np.repeat(np.arange(n), sizes)
-    order = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    values = start[rows] + order * step[rows]
-    dtype = context.dtype.value_type
-    child = pa.array(values.astype(np.int32)).view(t.DATE) if dates else pa.array(values).cast(dtype)
-    return listed(child, np.arange(len(values)), sizes, mask, context.dtype)
-
-
-def _plain(vector: Vector, length: int) -> Int64s:
-    array = vector.array(length)
-    if array.type == t.DATE:
-        array = array.view(t.INT)
-    elif pa.types.is_duration(array.type):
-        array = array.view(t.LONG)
-    return numbers(Vector(array.type, array), length)
+    found = elements(array, pairs)
+    return listed(found.values, np.arange(len(found.rows)), found.sizes, found.nulls, context.dtype)
 
 
 # --- types ----------------------------------------------------------------------------------------
@@ -352,13 +223,17 @@ def _fail(name: str, types: Sequence[pa.DataType]) -> PlanError:
     return PlanError(f"{name} cannot take {', '.join(map(t.spark_name, types))}")
 
 
-def _flat_array(name: str, fractional: bool = True) -> Callable[[pa.DataType], bool]:
+def _flat_array(fractional: bool = True) -> Callable[[pa.DataType], bool]:
     def test(dtype: pa.DataType) -> bool:
         if not is_array(dtype) or t.is_nested(dtype.value_type) or dtype.value_type == t.NULL:
             return False
         return fractional or not t.is_fractional(dtype.value_type)
 
     return test
+
+
+_FLAT = _flat_array()
+_SAFE = _flat_array(fractional=False)
 
 
 def _rule(
@@ -376,38 +251,28 @@ def _same(types: Sequence[pa.DataType]) -> pa.DataType:
     return types[0]
 
 
-def _of_two(name: str, result: pa.DataType | None = None) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
-    # Sets of doubles are left out: whether -0.0 is 0.0 differs between Spark's set functions.
-    test = _flat_array(name, fractional=False)
-
-    def rule(types: Sequence[pa.DataType]) -> pa.DataType:
-        if not all(map(test, types)) or types[0].value_type != types[1].value_type:
-            raise _fail(name, types)
-        return types[0] if result is None else result
-
-    return rule
-
-
-def _with_value(
-    name: str, result: pa.DataType | None = None
+def _pair(
+    name: str, element: Callable[[pa.DataType], pa.DataType | None], result: pa.DataType | None = None
 ) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
-    test = _flat_array(name, fractional=False)
+    """Of an array and something that ``element`` finds one element's type of.
+
+    Arrays of doubles are left out: whether -0.0 is 0.0 differs between Spark's functions.
+    """
 
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
-        if not test(types[0]) or types[0].value_type != types[1]:
+        if not _SAFE(types[0]) or types[0].value_type != element(types[1]):
             raise _fail(name, types)
         return types[0] if result is None else result
 
     return rule
 
 
-def _sequence_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    first = types[0]
-    if types[1] != first or not (t.is_integral(first) or first == t.DATE):
-        raise _fail("sequence", types)
-    if len(types) > 2 and types[2] != (t.DAY_TIME if first == t.DATE else first):
-        raise _fail("sequence", types)
-    return pa.list_(pa.field("element", first, False))
+def _of_array(dtype: pa.DataType) -> pa.DataType | None:
+    return dtype.value_type if _SAFE(dtype) else None
+
+
+def _itself(dtype: pa.DataType) -> pa.DataType:
+    return dtype
 
 
 def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -417,21 +282,11 @@ def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.list_(pa.field("element", pa.struct(pair), False))
 
 
-def _widest(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    whole = [x for x in types if t.is_integral(x)]
-    widest = max(whole, key=lambda x: x.bit_width) if whole and len(whole) == len(types) else None
-    return [widest] * len(types) if widest is not None else types
-
-
 def _value_of(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     """A whole number becomes one of the array's kind where that is wider."""
     element = types[0].value_type if is_array(types[0]) else types[0]
     widens = t.is_integral(element) and t.is_integral(types[1]) and types[1].bit_width < element.bit_width
     return [types[0], element if widens else types[1]]
-
-
-_FLAT = _flat_array("")
-_SAFE = _flat_array("", fractional=False)
 
 
 def _whole(dtype: pa.DataType) -> bool:
@@ -467,21 +322,25 @@ register(
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
     ),
     Function("array_distinct", _distinct, _rule("array_distinct", _same, _SAFE), catalyst=("ArrayDistinct",)),
-    Function("array_union", _union, _of_two("array_union"), catalyst=("ArrayUnion",), arity=(2, 2)),
+    Function("array_union", _union, _pair("array_union", _of_array), catalyst=("ArrayUnion",), arity=(2, 2)),
     Function(
         "array_intersect",
         _common(True),
-        _of_two("array_intersect"),
+        _pair("array_intersect", _of_array),
         catalyst=("ArrayIntersect",),
         arity=(2, 2),
     ),
     Function(
-        "array_except", _common(False), _of_two("array_except"), catalyst=("ArrayExcept",), arity=(2, 2)
+        "array_except",
+        _common(False),
+        _pair("array_except", _of_array),
+        catalyst=("ArrayExcept",),
+        arity=(2, 2),
     ),
     Function(
         "arrays_overlap",
         _overlap,
-        _of_two("arrays_overlap", t.BOOL),
+        _pair("arrays_overlap", _of_array, t.BOOL),
         catalyst=("ArraysOverlap",),
         arity=(2, 2),
         nullable="always",
@@ -489,7 +348,7 @@ register(
     Function(
         "array_position",
         _position,
-        _with_value("array_position", t.LONG),
+        _pair("array_position", _itself, t.LONG),
         catalyst=("ArrayPosition",),
         arity=(2, 2),
         coerce=_value_of,
@@ -497,7 +356,7 @@ register(
     Function(
         "array_remove",
         _remove,
-        _with_value("array_remove"),
+        _pair("array_remove", _itself),
         catalyst=("ArrayRemove",),
         arity=(2, 2),
         coerce=_value_of,
@@ -533,14 +392,4 @@ register(
         nullable="rest",
     ),
     Function("map_entries", _entries, _entries_type, catalyst=("MapEntries",)),
-    # the step of dates is an interval of days
-    Function(
-        "sequence",
-        _sequence,
-        _sequence_type,
-        catalyst=("Sequence",),
-        arity=(2, 3),
-        raises=_ANY,
-        coerce=_widest,
-    ),
 )

@@ -17,6 +17,7 @@ from kquery_spark.functions import math_functions as _math
 from kquery_spark.functions import nested as _nested
 from kquery_spark.functions import parsing as _parsing
 from kquery_spark.functions import rounding as _rounding
+from kquery_spark.functions import sequences as _sequences
 from kquery_spark.functions import strings as _strings
 from kquery_spark.functions import unscaled as _unscaled
 
@@ -37,4 +38,4 @@ del (
     _math,
     _parsing,
 )
-del _nested, _rounding, _strings, _unscaled
+del _nested, _rounding, _sequences, _strings, _unscaled

@@ -12,23 +12,11 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.comparison import compare
 from kquery_spark.functions.conditional import one_type
+from kquery_spark.functions.elements import bounds, elements, is_array, listed
 from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-
-def _is_array(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_list(dtype)) and not pa.types.is_map(dtype)
-
-
-def _bounds(array: pa.Array) -> tuple[Int64s, Int64s]:
-    """First and last (exclusive) position of each row's elements in the child; an empty range where NULL."""
-    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
-    begins, ends = offsets[:-1], offsets[1:]
-    if array.null_count:
-        ends = np.where(np.asarray(array.is_null().to_numpy(zero_copy_only=False)), begins, ends)
-    return begins, ends
 
 
 def _nulls(array: pa.Array) -> Any:
@@ -69,13 +57,13 @@ def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _element_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    if not _is_array(types[0]) or not t.is_integral(types[1]):
+    if not is_array(types[0]) or not t.is_integral(types[1]):
         raise PlanError(f"{t.spark_name(types[0])} is no array")
     return types[0].value_type
 
 
 def _take(array: pa.Array, index: Int64s, missing: Any) -> pa.Array:
-    begins, _ = _bounds(array)
+    begins, _ = bounds(array)
     return array.values.take(pa.array(np.where(missing, 0, begins + index), mask=missing))
 
 
@@ -83,7 +71,7 @@ def _get_item(args: Sequence[Vector], context: CallContext) -> Data:
     """``a[i]`` from 0; outside it raises in ANSI mode (``get`` is the same in TRY mode)."""
     n = context.num_rows
     array, index = args[0].array(n), numbers(args[1], n)
-    begins, ends = _bounds(array)
+    begins, ends = bounds(array)
     mask = joint_mask(args, n)
     outside = (index < 0) | (index >= ends - begins)
     bad = outside if mask is None else outside & ~mask
@@ -104,7 +92,7 @@ def _element_at(args: Sequence[Vector], context: CallContext) -> Data:
         return _map_value(args, context)
     n = context.num_rows
     array, index = args[0].array(n), numbers(args[1], n)
-    begins, ends = _bounds(array)
+    begins, ends = bounds(array)
     size = ends - begins
     mask = joint_mask(args, n)
     present = np.ones(n, np.bool_) if mask is None else ~mask
@@ -120,7 +108,7 @@ def _element_at(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _size(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
-    begins, ends = _bounds(array)
+    begins, ends = bounds(array)
     return pa.array((ends - begins).astype(np.int32), mask=_nulls(array))
 
 
@@ -131,14 +119,14 @@ def _size_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _contains_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    if not _is_array(types[0]) or types[0].value_type != types[1] or t.is_nested(types[1]):
+    if not is_array(types[0]) or types[0].value_type != types[1] or t.is_nested(types[1]):
         raise PlanError(f"{t.spark_name(types[0])} cannot contain {t.spark_name(types[1])}")
     return t.BOOL
 
 
 def _hits(array: pa.Array, child: pa.Array, wanted: Vector, length: int) -> tuple[Int64s, Int64s, Any]:
     """Positions of the rows' elements, the row of each, and whether it equals the row's ``wanted`` (None: unknown)."""
-    begins, ends = _bounds(array)
+    begins, ends = bounds(array)
     sizes = ends - begins
     rows = np.repeat(np.arange(length), sizes)
     starts = np.cumsum(sizes) - sizes
@@ -198,17 +186,8 @@ def _map_value(args: Sequence[Vector], context: CallContext) -> Data:
 def _map_part(keys: bool) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         array = args[0].array(context.num_rows)
-        begins, ends = _bounds(array)
-        sizes = ends - begins
-        bounds = np.zeros(len(array) + 1, np.int32)
-        np.cumsum(sizes, out=bounds[1:])
-        places = np.repeat(begins - bounds[:-1], sizes) + np.arange(int(bounds[-1]))
-        child = (array.keys if keys else array.items).take(pa.array(places))
-        mask = _nulls(array)
-        found = pa.ListArray.from_arrays(
-            pa.array(bounds), child, mask=None if mask is None else pa.array(mask)
-        )
-        return found.cast(context.dtype)
+        found = elements(array, array.keys if keys else array.items)
+        return listed(found.values, np.arange(len(found.rows)), found.sizes, found.nulls, context.dtype)
 
     return run
 

@@ -1,29 +1,22 @@
 """The parity harness: one function call evaluated by Spark and by our Program over the same generated arguments.
 
-A ``Case`` names a registry entry, Spark's text for the call and the values of each argument. ``Oracle`` asks Spark
-about many cases at once: one Parquet file holds every argument column, one SELECT a chunk of calls. Rows on which
-Spark raises are found beforehand by evaluating Spark's own bound expression on single rows in the driver's JVM.
+A ``Case`` names a registry entry, Spark's text for the call and the values of each argument; ``check`` runs it in the
+engine, in every form its arguments can have, and compares with the answer that the ``Oracle`` got from Spark.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import logging
 import math
 import random
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import py4j.java_gateway
-import py4j.protocol
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 import kquery_spark.functions  # noqa: F401  fills the registry
 from kquery_spark.errors import ExecutionError
@@ -33,6 +26,9 @@ from kquery_spark.physical.expr.program import Program
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector, from_arrow
+
+if TYPE_CHECKING:
+    from tests.functions.oracle import Answer
 
 MAX_ROWS = 120
 Build = Callable[[list[Expr], EvalMode, str], Expr]
@@ -158,222 +154,6 @@ def column_array(dtype: pa.DataType, values: Sequence[Any]) -> pa.Array:
 
 def engine_type(dtype: pa.DataType, tz: str) -> pa.DataType:
     return t.timestamp(tz) if t.is_timestamp(dtype) else dtype
-
-
-@dataclass
-class Answer:
-    """What Spark says: type and nullability, a value per row (arrow) and an error class per raising row."""
-
-    values: pa.Array
-    errors: list[str | None]
-    dtype: pa.DataType
-    nullable: bool
-    nullable_tight: bool | None = None
-    failure: str | None = None
-
-
-@dataclass
-class Oracle:
-    """Spark's answers to cases, asked for in chunks that share session settings."""
-
-    spark: Any
-    folder: Path
-    chunk: int = 60
-    answers: dict[int, Answer] = field(default_factory=dict)
-    files: int = 0
-
-    def ask(self, cases: Sequence[Case]) -> dict[int, Answer]:
-        """Answers by ``id(case)``."""
-        keyed = sorted(enumerate(cases), key=lambda pair: (pair[1].ansi, pair[1].tz, pair[0]))
-        for (ansi, tz), group in itertools.groupby(keyed, key=lambda pair: (pair[1].ansi, pair[1].tz)):
-            self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
-            self.spark.conf.set("spark.sql.session.timeZone", tz)
-            members = [c for _, c in group]
-            for start in range(0, len(members), self.chunk):
-                self._ask_chunk(members[start : start + self.chunk], f"{ansi}-{tz.replace('/', '_')}-{start}")
-        self.spark.conf.set("spark.sql.ansi.enabled", "true")
-        self.spark.conf.set("spark.sql.session.timeZone", "UTC")
-        return self.answers
-
-    def _ask_chunk(self, cases: list[Case], name: str) -> None:
-        rows = [rows_of(c) for c in cases]
-        height = max(map(len, rows))
-        view = self._store(cases, rows, height, f"{name}-all")
-        sound, texts = [], []
-        for i, case in enumerate(cases):
-            shown = case.text([self._reference(i, j, a) for j, a in enumerate(case.columns)])
-            try:
-                self.spark.sql(f"select {shown} as r from {view}").schema  # noqa: B018  analyzes
-                sound.append(i)
-                texts.append(shown)
-            except Exception as error:
-                self.answers[id(case)] = Answer(pa.nulls(0), [], t.NULL, True, failure=str(error)[:300])
-        offered = len(cases)
-        cases, rows = [cases[i] for i in sound], [rows[i] for i in sound]
-        if not cases:
-            return
-        renumbered = [
-            c.text([self._reference(i, j, a) for j, a in enumerate(c.columns)]) for i, c in enumerate(cases)
-        ]
-        if len(cases) < offered:
-            view = self._store(cases, rows, height, f"{name}-sound")
-        errors = self._errors(view, renumbered, cases, rows)
-        select = ", ".join(f"{e} as r{i}" for i, e in enumerate(renumbered))
-        for attempt in (0, 1):
-            good = [
-                [tuple([None] * len(r)) if errors[i][k] else r for k, r in enumerate(rows[i])]
-                for i in range(len(cases))
-            ]
-            view = self._store(cases, good, height, f"{name}-good")
-            frame = self.spark.sql(f"select {select} from {view}")
-            try:
-                table = frame.toArrow()
-                break
-            except Exception:
-                if attempt:
-                    raise
-                # an error nobody declared: look at every row of every case
-                errors = self._errors(
-                    self._store(cases, rows, height, f"{name}-sound"), renumbered, cases, rows, True
-                )
-        tight = self.spark.sql(
-            "select "
-            + ", ".join(
-                c.text([self._tight(i, j, a) for j, a in enumerate(c.columns)]) + f" as r{i}"
-                for i, c in enumerate(cases)
-            )
-            + f" from {view}"
-        ).schema
-        for i, case in enumerate(cases):
-            column = table.column(i).combine_chunks()
-            column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            self.answers[id(case)] = Answer(
-                column.slice(0, len(rows[i])),
-                errors[i],
-                column.type,
-                frame.schema[i].nullable,
-                tight[i].nullable,
-            )
-
-    @staticmethod
-    def _reference(i: int, j: int, arg: Arg) -> str:
-        column = f"c{i}_{j}"
-        return f"(timestamp_micros({column}) - timestamp_micros(0))" if arg.dtype == t.DAY_TIME else column
-
-    @classmethod
-    def _tight(cls, i: int, j: int, arg: Arg) -> str:
-        """A reference Spark takes for non-nullable, for analysis only."""
-        if t.is_nested(arg.dtype) or arg.dtype == t.DAY_TIME:
-            return cls._reference(i, j, arg)
-        defaults = {
-            t.DATE: "date'2000-01-01'",
-            t.TIMESTAMP_NTZ: "timestamp_ntz'2000-01-01'",
-            t.BINARY: "X'00'",
-        }
-        if t.is_timestamp(arg.dtype):
-            default = "timestamp'2000-01-01 00:00:00'"
-        else:
-            default = defaults.get(arg.dtype) or f"cast('1' as {t.spark_name(arg.dtype)})"
-            if arg.dtype == t.STRING:
-                default = "'1'"
-            elif arg.dtype == t.BOOL:
-                default = "true"
-            elif arg.dtype not in defaults:
-                default = f"cast(1 as {t.spark_name(arg.dtype)})"
-            if t.is_decimal(arg.dtype):
-                default = f"0.{'0' * arg.dtype.scale}BD" if arg.dtype.scale else "0BD"
-        try_default = f"coalesce(c{i}_{j}, {default})"
-        return try_default
-
-    def _store(self, cases: list[Case], rows: list[list[tuple[Any, ...]]], height: int, name: str) -> str:
-        arrays, names = [pa.array(range(height), pa.int32())], ["row"]
-        for i, case in enumerate(cases):
-            for j, arg in enumerate(case.columns):
-                values = [r[j] for r in rows[i]] + [None] * (height - len(rows[i]))
-                arrays.append(column_array(storage_type(arg.dtype), values))
-                names.append(f"c{i}_{j}")
-        self.files += 1
-        path = self.folder / f"{self.files}.parquet"
-        pq.write_table(pa.table(arrays, names), path, compression="none")
-        view = "parity_" + "".join(ch if ch.isalnum() else "_" for ch in name)
-        self.spark.read.parquet(str(path)).createOrReplaceTempView(view)
-        return view
-
-    def _errors(
-        self,
-        view: str,
-        texts: list[str],
-        cases: list[Case],
-        rows: list[list[tuple[Any, ...]]],
-        everything: bool = False,
-    ) -> list[list[str | None]]:
-        """Spark's error class for each row of each case, by evaluating its expression on single rows."""
-        found: list[list[str | None]] = [[None] * len(r) for r in rows]
-        fallible = [i for i, c in enumerate(cases) if everything or self._fallible(c)]
-        if not fallible:
-            return found
-        jvm = self.spark.sparkContext._jvm
-        expressions = jvm.org.apache.spark.sql.catalyst.expressions
-        logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error
-        sequence = getattr(getattr(expressions, "package$"), "MODULE$").AttributeSeq
-        collected: dict[str, list[Any]] = {}
-        for i in fallible:
-            plan = (
-                self.spark.sql(f"select {texts[i]} as r, row from {view}")
-                ._jdf.queryExecution()
-                .optimizedPlan()
-            )
-            expr = plan.projectList().head()
-            output = plan.child().output()
-            order = ", ".join(x.rpartition("#")[0] for x in output.mkString(",").split(","))
-            if order not in collected:
-                read = self.spark.sql(f"select {order} from {view}")
-                collected[order] = list(read._jdf.queryExecution().executedPlan().executeCollect())
-            picked = collected[order]
-            bound = expressions.BindReferences.bindReference(expr.child(), sequence(output), False)
-            with unconverted_errors():
-                for k in range(len(rows[i])):
-                    try:
-                        bound.eval(picked[k])
-                    except Exception as error:
-                        found[i][k] = error_class(error)
-        return found
-
-    @staticmethod
-    def _fallible(case: Case) -> bool:
-        expr = case.expr([Column(f"a{j}", engine_type(a.dtype, case.tz)) for j, a in enumerate(case.columns)])
-        from kquery_spark.expr.properties import can_raise
-
-        # BigDecimal's remainder can also give up with an exception of Java's own
-        return can_raise(expr) or (
-            case.function in ("mod", "pmod", "div") and t.is_decimal(case.columns[0].dtype)
-        )
-
-
-@contextlib.contextmanager
-def unconverted_errors() -> Iterator[None]:
-    """Errors as py4j has them: PySpark asks the JVM some 30 questions of each before it raises its own."""
-    converting = py4j.java_gateway.get_return_value
-    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
-    try:
-        yield
-    finally:
-        py4j.java_gateway.get_return_value = converting
-
-
-def error_class(error: Exception) -> str:
-    """Spark's error class of what py4j or pyspark raised."""
-    get = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    found = get() if get is not None else None
-    if found:
-        return str(found)
-    java = getattr(error, "java_exception", None)
-    if java is not None:
-        try:
-            return str(java.getCondition())
-        except Exception:
-            return str(java.getClass().getSimpleName())
-    return type(error).__name__
 
 
 # --- our side -------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import pytest
 
 from kquery_spark.functions.registry import functions
 from tests.functions.cases import ALL
-from tests.functions.parity import Case, Oracle, check
+from tests.functions.oracle import Oracle
+from tests.functions.parity import Case, check
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
 from kquery_spark.logical import Scan
+from kquery_spark.sources import lines as lines_module
 from kquery_spark.sources.csv import csv_options, csv_source
-from kquery_spark.sources.csv import source as source_module
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types import names as t
@@ -273,7 +273,7 @@ def test_multi_line_declines_what_it_cannot_cut_as_spark_does(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 7, 50, 1000])
 def test_every_line_is_read_once_wherever_the_splits_are(spark, tmp_path, monkeypatch, size):
-    monkeypatch.setattr(source_module, "_SPLIT_BYTES", size)
+    monkeypatch.setattr(lines_module, "_SPLIT_BYTES", size)
     text = "id,s\r\n" + "".join(f"{i},{'x' * (i % 13)}\r\n" for i in range(200)) + "200,last"
     source = csv_source([str(written(tmp_path, text))], schema_of({"id": "int", "s": "string"}), header=True)
     assert len(source.splits()) >= len(text) // size

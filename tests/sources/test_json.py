@@ -14,8 +14,8 @@ from kquery_spark.errors import ExecutionError, SourceError, Unsupported
 from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.logical import Scan
+from kquery_spark.sources import lines as lines_module
 from kquery_spark.sources.json import json_options, json_source
-from kquery_spark.sources.json import source as source_module
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from tests.sources.compare import assert_same, read_all
 
@@ -182,7 +182,7 @@ def test_random_documents(spark, tmp_path, seed):
 
 @pytest.mark.parametrize("size", [1, 7, 50, 1000])
 def test_every_line_is_read_once_wherever_the_splits_are(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(source_module, "_SPLIT_BYTES", size)
+    monkeypatch.setattr(lines_module, "_SPLIT_BYTES", size)
     text = "".join(f'{{"id":{i},"s":"{"x" * (i % 13)}"}}\r\n' for i in range(200)) + '{"id":200}'
     source = json_source([str(written(tmp_path, text))], schema_of("id int, s string"))
     assert len(source.splits()) >= len(text) // size

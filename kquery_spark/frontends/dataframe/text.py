@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from kquery_spark.functions.casts.table import family
 from kquery_spark.types import names as t
 
 _TREE_NAMES = {t.BYTE: "byte", t.SHORT: "short", t.INT: "integer", t.LONG: "long"}
@@ -121,13 +122,7 @@ def _inside(dtype: pa.DataType, prefix: str) -> list[str]:
 
 
 def _tree_name(dtype: pa.DataType) -> str:
-    if pt.is_map(dtype):
-        return "map"
-    if pt.is_list(dtype):
-        return "array"
-    if pt.is_struct(dtype):
-        return "struct"
-    return _TREE_NAMES.get(dtype) or t.spark_name(dtype)
+    return family(dtype) if t.is_nested(dtype) else _TREE_NAMES.get(dtype) or t.spark_name(dtype)
 
 
 def _flag(value: bool) -> str:

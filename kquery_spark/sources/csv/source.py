@@ -6,81 +6,47 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
-from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.base import DataFile, Split
 from kquery_spark.sources.csv.blocks import TextColumns, count_rows, text_columns
 from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.sources.csv.values import check_type, converted
-from kquery_spark.sources.files import constant, partition_range, partitioned_files
-from kquery_spark.sources.text import check_codec, first_lines, is_compressed, line_blocks
+from kquery_spark.sources.files import partitioned_files
+from kquery_spark.sources.lines import LineSource
+from kquery_spark.sources.text import check_codec, first_lines, line_blocks
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import from_arrow
 
-_SPLIT_BYTES = 32 << 20
 _BLANKS = "".join(map(chr, range(33)))
 
 
 @dataclass(frozen=True)
-class CsvSource(Source):
+class CsvSource(LineSource):
     """CSV files with one table schema, columns by position; partition columns come last, as in Spark."""
 
-    divisible: ClassVar[bool] = False
-    columnar: ClassVar[bool] = False
-
-    files: tuple[DataFile, ...]
-    table_schema: pa.Schema
     options: CsvOptions
-    partition_columns: tuple[str, ...] = ()
 
     @property
-    def schema(self) -> pa.Schema:
-        """See Source."""
-        return self.table_schema
+    def whole_files(self) -> bool:
+        """See LineSource."""
+        return bool(self.options.multi_line)
 
     @cached_property
     def _data(self) -> dict[str, int]:
         names = [n for n in self.table_schema.names if n not in self.partition_columns]
         return {name: i for i, name in enumerate(names)}
 
-    @cached_property
-    def _row_bytes(self) -> float:
-        """Bytes of a line, from the start of the largest file."""
-        if not self.files:
-            return 1.0
-        text = first_lines(max(self.files, key=lambda f: f.size))
-        return max(1.0, len(text) / max(1, text.count(b"\n")))
-
-    def splits(self) -> list[Split]:
-        """Ranges of 32 MB; whole files where lines cannot be found from the middle."""
-        found = []
-        for index, file in enumerate(self.files):
-            whole = self.options.multi_line or is_compressed(file.path)
-            step = max(file.size, 1) if whole else _SPLIT_BYTES
-            for start in range(0, file.size, step):
-                length = min(step, file.size - start)
-                found.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
-        return found
-
-    def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source; all of the text has to be cut, whichever columns are wanted."""
-        return sum(f.size for f in self.files)
-
-    def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """See Source; known for partition columns only."""
-        return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
-
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
         file = self.files[split.file]
-        schema = pa.schema([self.table_schema.field(c) for c in columns])
         wanted = [c for c in columns if c not in self.partition_columns]
         start, length = split.pieces
         header = self.options.header and start == 0
@@ -91,17 +57,7 @@ class CsvSource(Source):
                 rows, arrays = self._read_block(block, wanted)
             except SourceError as error:
                 raise SourceError(f"{file.path}: {error}") from None
-            found = dict(zip(wanted, arrays, strict=True))
-            yield Batch(
-                schema,
-                tuple(
-                    found[c]
-                    if c in found
-                    else constant(file.partition[self.partition_columns.index(c)], schema.field(c).type, rows)
-                    for c in columns
-                ),
-                rows,
-            )
+            yield self.batch(file, columns, wanted, arrays, rows)
 
     def _read_block(self, block: bytes, wanted: list[str]) -> tuple[int, list[pa.Array]]:
         if not wanted:

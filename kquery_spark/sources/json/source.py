@@ -4,74 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
-from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
-from kquery_spark.sources.files import constant, partition_range, partitioned_files
+from kquery_spark.sources.base import DataFile, Split
+from kquery_spark.sources.files import partitioned_files
 from kquery_spark.sources.json.blocks import BadRecord, LineError, read_rows
 from kquery_spark.sources.json.infer import block_type, columns_of, merged
 from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.values import check_type
-from kquery_spark.sources.text import check_codec, first_lines, is_compressed, line_blocks
+from kquery_spark.sources.lines import LineSource
+from kquery_spark.sources.text import check_codec, line_blocks
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import from_arrow
 
-_SPLIT_BYTES = 32 << 20
-
 
 @dataclass(frozen=True)
-class JsonSource(Source):
+class JsonSource(LineSource):
     """Files of JSON lines with one table schema, columns by name; partition columns come last, as in Spark."""
 
-    divisible: ClassVar[bool] = False
-    columnar: ClassVar[bool] = False
-
-    files: tuple[DataFile, ...]
-    table_schema: pa.Schema
     options: JsonOptions
-    partition_columns: tuple[str, ...] = ()
-
-    @property
-    def schema(self) -> pa.Schema:
-        """See Source."""
-        return self.table_schema
-
-    @cached_property
-    def _row_bytes(self) -> float:
-        """Bytes of a line, from the start of the largest file."""
-        if not self.files:
-            return 1.0
-        text = first_lines(max(self.files, key=lambda f: f.size))
-        return max(1.0, len(text) / max(1, text.count(b"\n")))
-
-    def splits(self) -> list[Split]:
-        """Ranges of 32 MB; whole files where lines cannot be found from the middle."""
-        found = []
-        for index, file in enumerate(self.files):
-            step = max(file.size, 1) if is_compressed(file.path) else _SPLIT_BYTES
-            for start in range(0, file.size, step):
-                length = min(step, file.size - start)
-                found.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
-        return found
-
-    def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source; all of the text has to be parsed, whichever columns are wanted."""
-        return sum(f.size for f in self.files)
-
-    def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """See Source; known for partition columns only."""
-        return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
         file = self.files[split.file]
-        schema = pa.schema([self.table_schema.field(c) for c in columns])
-        wanted = pa.schema([f for f in schema if f.name not in self.partition_columns])
+        wanted = pa.schema([self.table_schema.field(c) for c in columns if c not in self.partition_columns])
         start, length = split.pieces
         for line, block in _numbered(file, start, length):
             try:
@@ -83,17 +42,7 @@ class JsonSource(Source):
                 ) from None
             except LineError as error:
                 raise SourceError(f"{_place(file, start, line + error.line)}: {error}") from None
-            found = dict(zip(wanted.names, arrays, strict=True))
-            yield Batch(
-                schema,
-                tuple(
-                    found[f.name]
-                    if f.name in found
-                    else constant(file.partition[self.partition_columns.index(f.name)], f.type, rows)
-                    for f in schema
-                ),
-                rows,
-            )
+            yield self.batch(file, columns, wanted.names, arrays, rows)
 
     def _read_block(self, block: bytes, wanted: pa.Schema) -> tuple[int, list[pa.Array]]:
         rows = read_rows(block, wanted, self.options)

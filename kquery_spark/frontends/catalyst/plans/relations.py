@@ -171,46 +171,39 @@ def _parquet(
 def _csv(
     relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
-    _check_settings(
-        settings, "spark.sql.files.", "spark.sql.legacy.csv.", "spark.sql.legacy.timeParserPolicy"
-    )
+    given = _line_options(relation, files, settings, "spark.sql.legacy.csv.")
     if settings.values.get("spark.sql.csv.parser.columnPruning.enabled") != "true":
         raise Unsupported("CSV files are read by Spark while its column pruning is off")
-    if set(relation.data_schema.names) & set(relation.partition_schema.names):
-        raise Unsupported("CSV files with a column of a partition's name are read by Spark")
-    if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
-        raise Unsupported("which CSV lines are malformed depends on Spark's own choice of columns")
-    given = {name: value for name, value in relation.options.items() if name not in _HARMLESS}
     options = replace(csv_options(given, settings.time_zone), case_sensitive=settings.case_sensitive)
     for field in relation.data_schema:
         check_type(field.name, field.type)
         if field.name == settings.corrupt_record_column:
             raise Unsupported("CSV files with a column of corrupt records are read by Spark")
-    for file in files:
-        check_codec(file.path)
     return CsvSource(files, schema, options, tuple(relation.partition_schema.names))
 
 
 def _json(
     relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
-    _check_settings(
-        settings,
-        "spark.sql.files.",
-        "spark.sql.json.",
-        "spark.sql.legacy.json.",
-        "spark.sql.legacy.timeParserPolicy",
-    )
-    if set(relation.data_schema.names) & set(relation.partition_schema.names):
-        raise Unsupported("JSON files with a column of a partition's name are read by Spark")
-    if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
-        raise Unsupported("which JSON lines are malformed depends on Spark's own choice of columns")
-    given = {name: value for name, value in relation.options.items() if name not in _HARMLESS}
+    given = _line_options(relation, files, settings, "spark.sql.json.", "spark.sql.legacy.json.")
     options = replace(json_options(given, settings.time_zone), case_sensitive=settings.case_sensitive)
     check_columns(list(relation.data_schema), settings.corrupt_record_column)
+    return JsonSource(files, schema, options, tuple(relation.partition_schema.names))
+
+
+def _line_options(
+    relation: FileRelation, files: tuple[DataFile, ...], settings: SessionSettings, *prefixes: str
+) -> dict[str, str]:
+    """The options that say how lines are read, of text files that the engine may read at all."""
+    _check_settings(settings, "spark.sql.files.", *prefixes, "spark.sql.legacy.timeParserPolicy")
+    kind = relation.format.upper()
+    if set(relation.data_schema.names) & set(relation.partition_schema.names):
+        raise Unsupported(f"{kind} files with a column of a partition's name are read by Spark")
+    if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
+        raise Unsupported(f"which {kind} lines are malformed depends on Spark's own choice of columns")
     for file in files:
         check_codec(file.path)
-    return JsonSource(files, schema, options, tuple(relation.partition_schema.names))
+    return {name: value for name, value in relation.options.items() if name not in _HARMLESS}
 
 
 def _orc(

@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
-from kquery_spark.expr.properties import can_raise
 from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
@@ -144,10 +143,6 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
         raise Unsupported(f"{function.cls} over a window stays with Spark")
     found = aggregated(function, translate)
     condition = None if only is None else translate(only)
-    if condition is not None and any(map(can_raise, found.args)):
-        raise Unsupported(
-            "FILTER over a window stays with Spark when its argument may raise: Spark evaluates all rows"
-        )
     return WindowCall.of(found.entry.name, *found.args, frame=frame, mode=found.mode, condition=condition)
 
 

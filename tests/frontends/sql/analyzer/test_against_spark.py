@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kquery_spark.errors import KQueryError
+from kquery_spark.errors import KQueryError, SqlError
 from tests.frontends.sql.analyzer.engine import Tables, rows, run, same_type
 
 ZOO = [q.strip() for q in (Path(__file__).parent / "zoo.sql").read_text().split(";\n") if q.strip()]
@@ -67,3 +67,11 @@ def test_a_query_answers_as_spark_does(query: str, spark: Any, tables: Tables):
         assert got == expected
     else:
         assert sorted(map(repr, got)) == sorted(map(repr, expected))
+
+
+def test_filter_over_a_window_is_declined_where_spark_raises_for_excluded_rows(spark: Any, tables: Tables):
+    query = "select sum(10 div (id - 2)) filter (where id <> 2) over () from t"
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        spark.sql(query).toArrow()
+    with pytest.raises(SqlError, match="FILTER over a window with an argument that may raise"):
+        run(query, tables)
