@@ -65,6 +65,13 @@ class SpillFile:
             self._writer.close()
             self._writer = None
 
+    def remove(self) -> None:
+        """Give the disk space back before the operator ends."""
+        self.close()
+        for part in self._parts:
+            part.unlink(missing_ok=True)
+        self._parts = []
+
     def read(self) -> Iterator[Batch]:
         """All batches in the order they were written."""
         self.close()

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.expr import AggregateCall, Call, Column, Named, SortKey, WindowCall
+from kquery_spark.errors import ExecutionError
+from kquery_spark.expr import AggregateCall, Call, Column, Expr, Literal, Named, SortKey, WindowCall
 from kquery_spark.expr.windows import UP_TO_ROW
 from kquery_spark.logical import Join, JoinKind
 from kquery_spark.logical.join import JoinKey
@@ -100,6 +102,81 @@ def test_joins_spill_both_sides(kind: JoinKind, build: BuildSide) -> None:
     want, _ = execute(plan, tables, ROOMY, rows=700)
     got, task = execute(plan, tables, TINY, rows=700)
     assert_same_rows(got, want)
+    assert task.metrics_of(plan).extra["spilled_bytes"] > 0
+
+
+NESTED = [None, Call.of("lt", F, Column("rf", t.DOUBLE)), Call.of("eq", K, Column("rk", t.LONG))]
+NOTHING = Call.of("lt", ROW, Literal(-1, t.LONG))
+
+
+def nested(kind: JoinKind, build: BuildSide, condition: Expr | None) -> tuple[JoinExec, dict[str, pa.Table]]:
+    left, right = T.slice(0, 1500), table(2, "r").slice(0, 1300)
+    schema = Join(scan(left), scan(right), kind, (), condition).schema
+    plan = JoinExec(read(left, "l"), read(right, "r"), kind, (), condition, build, schema)
+    return plan, {"l": left, "r": right}
+
+
+@pytest.mark.parametrize("condition", [*NESTED, NOTHING], ids=["cross", "less", "equal", "nothing"])
+@pytest.mark.parametrize("build", list(BuildSide))
+@pytest.mark.parametrize("kind", list(JoinKind))
+def test_nested_loops_spill_the_build_side(kind: JoinKind, build: BuildSide, condition: Expr | None) -> None:
+    if kind is JoinKind.EXISTENCE and build is BuildSide.LEFT:
+        return  # the planner never asks for it
+    plan, tables = nested(kind, build, condition)
+    want, _ = execute(plan, tables, ROOMY, rows=700)
+    got, task = execute(plan, tables, TINY, rows=700)
+    assert got.schema == want.schema
+    # the pairs are millions of values in Python otherwise
+    by = [(c, "ascending") for c in want.column_names if c in ("i", "ri", "exists")]
+    assert got.num_rows == want.num_rows
+    assert got.sort_by(by).equals(want.sort_by(by))
+    assert task.metrics_of(plan).extra["spilled_bytes"] > 0
+
+
+def test_no_file_is_left_when_a_nested_loop_fails_or_the_reader_stops(scratch: Path) -> None:
+    plan, tables = nested(JoinKind.FULL, BuildSide.RIGHT, NESTED[1])
+
+    def failing() -> Iterator:
+        yield from batches_of(tables["l"], 300)
+        assert list(scratch.iterdir()), "nothing was spilled"
+        raise RuntimeError("the disk is gone")
+
+    inputs = {n: (lambda t=t: iter(batches_of(t, 300))) for n, t in tables.items()}
+    with pytest.raises(RuntimeError, match="disk is gone"):
+        list(plan.run(TaskContext(config=TINY, inputs={**inputs, "l": failing})))
+    assert list(scratch.iterdir()) == []
+    running = plan.run(TaskContext(config=TINY, inputs=inputs))
+    next(running)
+    assert list(scratch.iterdir())
+    running.close()
+    assert list(scratch.iterdir()) == []
+    # the condition raises for some pair
+    share = Call.of("lt", Call.of("div", ROW, Column("ri", t.LONG)), K)
+    raising, _ = nested(JoinKind.INNER, BuildSide.RIGHT, share)
+    with pytest.raises(ExecutionError, match="DIVIDE_BY_ZERO"):
+        list(raising.run(TaskContext(config=TINY, inputs=inputs)))
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_not_in_spills(null: bool) -> None:
+    left, right = T.slice(0, 6000), table(2, "r").slice(0, 5000)
+    if not null:
+        right = right.filter(pc.is_valid(right["rk"]))
+    keys = (JoinKey(K, Column("rk", t.LONG)),)
+    plan = JoinExec(
+        read(left, "l"),
+        read(right, "r"),
+        JoinKind.ANTI,
+        keys,
+        None,
+        BuildSide.RIGHT,
+        left.schema,
+        null_aware=True,
+    )
+    want, _ = execute(plan, {"l": left, "r": right}, ROOMY, rows=700)
+    got, task = execute(plan, {"l": left, "r": right}, TINY, rows=700)
+    assert_same_rows(got, want)
+    assert (got.num_rows == 0) is null
     assert task.metrics_of(plan).extra["spilled_bytes"] > 0
 
 

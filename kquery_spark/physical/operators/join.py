@@ -21,7 +21,7 @@ from kquery_spark.physical.join_table import JoinTable, Matches
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.runtime_filter import RuntimeFilter, drops_unmatched, key_names
-from kquery_spark.physical.spill import SpillDirectory, scatter
+from kquery_spark.physical.spill import SpillDirectory, SpillFile, scatter
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
 
@@ -68,16 +68,18 @@ class JoinExec(PhysicalPlan):
         build_plan, probe_plan = (
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
-        spills = bool(self.keys) and not self.null_aware and not isinstance(build_plan, ReplicateExec)
-        if spills:
+        if isinstance(build_plan, ReplicateExec):
+            side = self._build(build_plan, task)
+        else:
             with SpillDirectory(task.metrics_of(self)) as spill:
                 held = self._held(build_plan, task, spill)
                 if isinstance(held, SpilledSide):
                     yield from self._grace(held, probe_plan, task, spill)
                     return
+                if isinstance(held, SpillFile):
+                    yield from self._nested_loop(held, probe_plan, task)
+                    return
             side = self._table(build_plan.schema, held)
-        else:
-            side = self._build(build_plan, task)
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
             if names is not None:
@@ -97,17 +99,20 @@ class JoinExec(PhysicalPlan):
 
     def _held(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
-    ) -> list[Batch] | SpilledSide:
-        """The build rows in memory, or on disk by hash of their keys when they pass the memory budget."""
+    ) -> list[Batch] | SpilledSide | SpillFile:
+        """The build rows in memory; past the memory budget on disk, by hash of their keys or as they come without keys."""
         held: list[Batch] = []
         size = 0
-        side: SpilledSide | None = None
+        limit = task.config.memory_bytes
+        side: SpilledSide | _Chunks | None = None
         for batch in plan.run(task):
             held.append(batch)
             size += batch.nbytes
-            if size > task.config.memory_bytes:
-                if side is None:
+            if size > limit:
+                if side is None and self.keys:
                     side = SpilledSide(spill, plan.schema, self._side_keys(build=True))
+                elif side is None:
+                    side = _Chunks(spill.file(plan.schema), limit // 8)
                 for one in held:
                     side.add(one)
                 held, size = [], 0
@@ -115,7 +120,7 @@ class JoinExec(PhysicalPlan):
             return held
         for one in held:
             side.add(one)
-        return side
+        return side.file if isinstance(side, _Chunks) else side
 
     def _grace(
         self, built: SpilledSide, probe_plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
@@ -127,7 +132,27 @@ class JoinExec(PhysicalPlan):
         for build_file, probe_file in zip(built.files, probe.files, strict=True):
             if build_file.rows or probe_file.rows:
                 side = self._table(built.schema, list(build_file.read()))
-                yield from _Probe(self, side, probe_plan.schema).run(probe_file.read())
+                joining = _Probe(self, side, probe_plan.schema)
+                joining.listed = True, built.has_null_key
+                yield from joining.run(probe_file.read())
+
+    def _nested_loop(self, built: SpillFile, probe_plan: PhysicalPlan, task: TaskContext) -> Iterator[Batch]:
+        """Every pair without keys: each block of the probe side meets the build side chunk by chunk from disk."""
+        limit = task.config.memory_bytes
+        schema = self.left.schema if self.build is BuildSide.LEFT else self.right.schema
+        joining = _Probe(self, self._table(schema, []), probe_plan.schema)
+        joining.pairs_at_once = min(_PAIR_LIMIT, max(1024, limit // 64))
+        marks = None if joining.marks is None else np.zeros(built.rows, np.bool_)
+        for block in _blocks(probe_plan, task):
+            matched = np.zeros(block.num_rows, np.bool_)
+            for chunk, part in _numbered(built, marks):
+                joining.take_side(self._table(schema, [chunk]), part)
+                yield from joining.pairs(block, matched)
+            yield from joining.rest(block, matched)
+        if marks is not None:
+            for chunk, part in _numbered(built, marks):
+                joining.take_side(self._table(schema, [chunk]), part)
+                yield joining.unmatched()
 
     def _side_keys(self, build: bool) -> list[Expr]:
         left = (self.build is BuildSide.LEFT) == build
@@ -173,11 +198,27 @@ class SpilledSide:
     def __init__(self, spill: SpillDirectory, schema: pa.Schema, keys: Sequence[Expr]) -> None:
         self.schema = schema
         self.files = spill.partitions(schema)
+        self.has_null_key = False
         self._program = Program(keys, schema)
 
     def add(self, batch: Batch) -> None:
         """Write a batch's rows to their partitions."""
-        scatter(batch, self._program.run(batch), self.files)
+        keys = self._program.run(batch)
+        self.has_null_key = self.has_null_key or any(k.null_count for k in keys)
+        scatter(batch, keys, self.files)
+
+
+class _Chunks:
+    """The build side of a nested loop on disk, in chunks of about ``size`` bytes."""
+
+    def __init__(self, file: SpillFile, size: int) -> None:
+        self.file = file
+        self._size = size
+
+    def add(self, batch: Batch) -> None:
+        rows = max(1, self._size * batch.num_rows // max(1, batch.nbytes))
+        for start in range(0, batch.num_rows, rows):
+            self.file.append(batch.slice(start, rows))
 
 
 class _Probe:
@@ -186,6 +227,9 @@ class _Probe:
     def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
         self._plan = plan
         self._built, self._table = side
+        self.pairs_at_once = _PAIR_LIMIT
+        # for NOT IN, of all build rows: whether there are any, and whether a key is NULL
+        self.listed = self._built.num_rows > 0, self._table.has_null_key
         self._probe_is_left = plan.build is BuildSide.RIGHT
         exprs = [k.left if self._probe_is_left else k.right for k in plan.keys]
         self._keys = Program(exprs, probe_schema)
@@ -196,7 +240,7 @@ class _Probe:
         self._keep_probe = left_kept if self._probe_is_left else right_kept
         self._keep_build = right_kept if self._probe_is_left else left_kept
         self._one_sided = kind in _ONE_SIDED
-        self._marks = (
+        self.marks = (
             np.zeros(self._built.num_rows, np.bool_)
             if self._keep_build or (self._one_sided and not self._probe_is_left)
             else None
@@ -223,38 +267,46 @@ class _Probe:
             return [(self._probe_is_left, (probe if self._probe_is_left else built)[n]) for n in names]
         return [(n in probe, probe[n] if n in probe else built[n]) for n in names]
 
+    def take_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
+        """Go on with another part of the build side; ``marks`` are those of its rows."""
+        self._built, self._table = side
+        self.marks = marks
+
     def run(self, source: Iterator[Batch]) -> Iterator[Batch]:
         """Probe every batch, then give what the build side still owes."""
         for batch in source:
             if self._plan.null_aware:
                 yield self._null_aware(batch)
             else:
-                yield from self._batch(batch)
-        if self._marks is not None:
-            yield self._unmatched()
+                matched = np.zeros(batch.num_rows, np.bool_)
+                yield from self.pairs(batch, matched)
+                yield from self.rest(batch, matched)
+        if self.marks is not None:
+            yield self.unmatched()
 
-    def _batch(self, batch: Batch) -> Iterator[Batch]:
+    def pairs(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
+        """Output of pairs of rows; sets ``matched`` for probe rows and the marks of build rows."""
         n = batch.num_rows
         keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
         codes, counts = self._table.counts(keys, n)
         if self._one_sided and self._condition is None:
-            hit = counts > 0
-            if self._marks is None:
-                yield self._one_side(batch, hit)
-            else:
-                self._marks[self._table.matches(codes, counts).build] = True
+            matched |= counts > 0
+            if self.marks is not None:
+                self.marks[self._table.matches(codes, counts).build] = True
             return
-        matched = np.zeros(n, np.bool_)
-        for start, stop in _slices(counts):
-            pairs = self._table.matches(codes[start:stop], counts[start:stop])
-            pairs = self._residual(batch, Matches(pairs.probe + start, pairs.build))
+        for start, stop in _slices(counts, self.pairs_at_once):
+            found = self._table.matches(codes[start:stop], counts[start:stop])
+            found = self._residual(batch, Matches(found.probe + start, found.build))
             if self._keep_probe or self._one_sided:
-                matched[pairs.probe] = True
-            if self._marks is not None:
-                self._marks[pairs.build] = True
+                matched[found.probe] = True
+            if self.marks is not None:
+                self.marks[found.build] = True
             if not self._one_sided:
-                yield self._joined(batch, pairs)
-        if self._one_sided and self._marks is None:
+                yield self._joined(batch, found)
+
+    def rest(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
+        """Output of probe rows by whether they matched at all: chosen ones, or padded ones of an outer join."""
+        if self._one_sided and self.marks is None:
             yield self._one_side(batch, matched)
         if self._keep_probe and not matched.all():
             lonely = np.flatnonzero(~matched)
@@ -291,12 +343,12 @@ class _Probe:
         chosen = Batch(self._plan.output, tuple(batch.columns[i] for _, i in self._places), batch.num_rows)
         return chosen if wanted.all() else chosen.take(pa.array(np.flatnonzero(wanted)))
 
-    def _unmatched(self) -> Batch:
+    def unmatched(self) -> Batch:
         """Build rows due at the end: unmatched ones of an outer join, chosen ones of a semi or anti join."""
-        assert self._marks is not None
+        assert self.marks is not None
         if self._one_sided:
-            return self._one_side(self._built, self._marks)
-        rows = np.flatnonzero(~self._marks)
+            return self._one_side(self._built, self.marks)
+        rows = np.flatnonzero(~self.marks)
         nothing = Batch.empty(self._probe_schema)
         probe = pa.nulls(len(rows), pa.int64())
         build = pa.array(rows)
@@ -309,9 +361,10 @@ class _Probe:
     def _null_aware(self, batch: Batch) -> Batch:
         """NOT IN: everything against an empty list, nothing against a list with a NULL, else no NULL and no match."""
         n = batch.num_rows
-        if self._built.num_rows == 0:
+        listed, has_null = self.listed
+        if not listed:
             return self._one_side(batch, np.zeros(n, np.bool_))
-        if self._table.has_null_key:
+        if has_null:
             return self._one_side(batch, np.ones(n, np.bool_))
         keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
         _, counts = self._table.counts(keys, n)
@@ -319,17 +372,40 @@ class _Probe:
         return self._one_side(batch, (counts > 0) | null)
 
 
-def _slices(counts: Int64s) -> Iterator[tuple[int, int]]:
-    """Ranges of probe rows with at most about two million pairs each."""
+def _blocks(plan: PhysicalPlan, task: TaskContext) -> Iterator[Batch]:
+    """The rows of a probe side put together, so that the build side is read from disk less often."""
+    held: list[Batch] = []
+    rows = size = 0
+    for batch in plan.run(task):
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if size > task.config.memory_bytes // 4 or rows > _PAIR_LIMIT:
+            yield concat(plan.schema, held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield concat(plan.schema, held)
+
+
+def _numbered(file: SpillFile, marks: np.ndarray | None) -> Iterator[tuple[Batch, np.ndarray | None]]:
+    """Chunks with the marks of their rows."""
+    start = 0
+    for chunk in file.read():
+        yield chunk, None if marks is None else marks[start : start + chunk.num_rows]
+        start += chunk.num_rows
+
+
+def _slices(counts: Int64s, limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of probe rows with at most about ``limit`` pairs each."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    if total <= _PAIR_LIMIT:
+    if total <= limit:
         yield 0, len(counts)
         return
     start = 0
     while start < len(counts):
         done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + _PAIR_LIMIT, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + limit, side="right")))
         yield start, stop
         start = stop
 

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.external_sort import cut, sorted_batches
+from kquery_spark.physical.keys import group_rows
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
-from kquery_spark.physical.spill import in_partitions
-from kquery_spark.physical.windows import Windowed, arrange
-from kquery_spark.types.batch import Batch
+from kquery_spark.physical.spill import SpillDirectory
+from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, streamable
+from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
 
 @dataclass(frozen=True)
 class WindowExec(PhysicalPlan):
-    """See ``logical.Window``; a partition's rows must all be in this task."""
+    """See ``logical.Window``; a partition's rows must all be in this task.
+
+    Past the memory budget the rows are sorted on disk. A partition that is itself too large is then computed in pieces,
+    unless a call is not ``streamable``: such a partition is held in memory whole.
+    """
 
     child: PhysicalPlan
     calls: tuple[Named, ...]
@@ -42,18 +50,60 @@ class WindowExec(PhysicalPlan):
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
-        program = Program(list(self.partition), self.child.schema)
-        parts = in_partitions(
-            self.child.run(task),
-            self.child.schema,
-            program.run if self.partition else None,
-            task.config.memory_bytes,
-            task.metrics_of(self),
-        )
-        for part in parts:
-            whole = self.compute(part)
-            for start in range(0, whole.num_rows, task.config.batch_rows):
-                yield whole.slice(start, task.config.batch_rows)
+        held: list[Batch] = []
+        size = 0
+        source = self.child.run(task)
+        for batch in source:
+            held.append(batch)
+            size += batch.nbytes
+            if size > task.config.memory_bytes and self.child.schema.names:
+                break
+        else:
+            yield from cut(self.compute(concat(self.child.schema, held)), task.config.batch_rows)
+            return
+        with SpillDirectory(task.metrics_of(self)) as spill:
+            rows = chain(_drained(held), source)
+            yield from self._sorted(rows, size // max(1, sum(b.num_rows for b in held)), spill, task)
+
+    def _sorted(
+        self, source: Iterator[Batch], row_bytes: int, spill: SpillDirectory, task: TaskContext
+    ) -> Iterator[Batch]:
+        """Partition by partition from sorted runs: small ones together in memory, large ones as streams of pieces."""
+        config, schema = task.config, self.child.schema
+        limit = config.memory_bytes // 4
+        piece_rows = min(config.batch_rows, max(256, limit // max(1, row_bytes) // 4))
+        streams = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
+        keys = (*(SortKey(p) for p in self.partition), *self.order)
+        program = Program(list(self.partition), schema)
+        held: list[Batch] = []
+        size = 0
+        large: StreamedPartition | None = None
+        last: Batch | None = None
+        for batch in sorted_batches(source, schema, keys, config, spill):
+            starts = _partition_starts(program, last, batch)
+            last = batch.slice(batch.num_rows - 1)
+            if large is not None:
+                end = starts[0] if starts else batch.num_rows
+                large.add(batch.slice(0, end))
+                if not starts:
+                    continue
+                yield from large.run()
+                large = None
+                batch, starts = batch.slice(end), [s - end for s in starts]
+            if starts and (starts[-1] or held):
+                done = concat(schema, [*held, batch.slice(0, starts[-1])])
+                yield from cut(self.compute(done), config.batch_rows)
+                held, size, batch = [], 0, batch.slice(starts[-1])
+            held.append(batch)
+            size += batch.nbytes
+            if streams and size > limit:
+                large = StreamedPartition(self.calls, self.order, (schema, self.schema), spill, piece_rows)
+                for one in _drained(held):
+                    large.add(one)
+                size = 0
+        if large is not None:
+            yield from large.run()
+        yield from cut(self.compute(concat(schema, held)), config.batch_rows)
 
     def compute(self, batch: Batch) -> Batch:
         """The output for all rows of some partitions."""
@@ -87,3 +137,19 @@ class WindowExec(PhysicalPlan):
 
 def _filled(vector: Vector, n: int) -> Vector:
     return Vector(vector.dtype, vector.physical(n))
+
+
+def _partition_starts(program: Program, last: Batch | None, batch: Batch) -> list[int]:
+    """Rows with which a partition begins, given the row before the first one."""
+    rows = batch if last is None else concat(batch.schema, [last, batch])
+    n = rows.num_rows
+    ids = group_rows([_filled(v, n) for v in program.run(rows)], n).ids
+    starts = np.flatnonzero(ids[1:] != ids[:-1]) + (1 if last is None else 0)
+    return [int(s) for s in ([0] if last is None else []) + starts.tolist()]
+
+
+def _drained(batches: list[Batch]) -> Iterator[Batch]:
+    """The batches, let go of one by one."""
+    batches.reverse()
+    while batches:
+        yield batches.pop()

@@ -2,5 +2,6 @@
 
 from kquery_spark.physical.windows.functions import Windowed
 from kquery_spark.physical.windows.segments import Segments, arrange
+from kquery_spark.physical.windows.streamed import StreamedPartition, streamable
 
-__all__ = ["Segments", "Windowed", "arrange"]
+__all__ = ["Segments", "StreamedPartition", "Windowed", "arrange", "streamable"]

@@ -28,18 +28,27 @@ _INT64 = np.iinfo(np.int64)
 
 def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
     """The aggregate of the partition, on each of its rows."""
-    accumulate, context = _accumulator(call), _context(call, segments.num_rows)
+    accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
-    done = _finish(accumulate, states, _context(call, segments.count))
+    done = _finish(accumulate, states, context_of(call, segments.count))
     return Vector(call.dtype, done.take(pa.array(segments.ids)))
 
 
 def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> Vector:
     """The aggregate of the rows ``low:high``, for each row."""
-    accumulate, n = _accumulator(call), len(low)
+    types = accumulator_of(call).state_types([a.dtype for a in args], call.dtype)
+    if any(pa.types.is_list(x) for x in types):
+        arrays = [Vector(a.dtype, a.physical(len(low))) if not a.is_scalar else a for a in args]
+        return _range_by_range(call, accumulator_of(call), arrays, low, high)
+    return finished(call, framed_states(call, args, low, high), len(low))
+
+
+def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
+    """The aggregate's states of the rows ``low:high``, for each row; not for states that are lists."""
+    n = len(low)
     name = aggregate_function(call.function).accumulator
     if name in ("count", "count_if"):
-        return Vector(call.dtype, _counts(name, args, low, high, n))
+        return [Vector(t.LONG, _counts(name, args, low, high, n))]
     states: list[Vector] | None = None
     if name in ("sum", "avg"):
         states = _sums(Vector(args[0].dtype, args[0].physical(n)), low, high)
@@ -47,9 +56,12 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
         values = Vector(args[0].dtype, args[0].physical(n))
         if not reduce.has_negative_zero(values):
             states = [_extremes(values, low, high, name == "max")]
-    if states is None:
-        return _by_merging(call, accumulate, args, low, high)
-    return Vector(call.dtype, _finish(accumulate, states, _context(call, n)))
+    return _by_merging(call, args, low, high) if states is None else states
+
+
+def finished(call: WindowCall, states: Sequence[Vector], n: int) -> Vector:
+    """Results of ``n`` rows of states."""
+    return Vector(call.dtype, _finish(accumulator_of(call), states, context_of(call, n)))
 
 
 def _finish(accumulate: Accumulator, states: Sequence[Vector], context: CallContext) -> Data:
@@ -61,11 +73,13 @@ def _finish(accumulate: Accumulator, states: Sequence[Vector], context: CallCont
         raise
 
 
-def _accumulator(call: WindowCall) -> Accumulator:
+def accumulator_of(call: WindowCall) -> Accumulator:
+    """The phases of the aggregate."""
     return accumulator(aggregate_function(call.function).accumulator)
 
 
-def _context(call: WindowCall, n: int) -> CallContext:
+def context_of(call: WindowCall, n: int) -> CallContext:
+    """What its phases are told, for ``n`` rows."""
     return CallContext(call.dtype, call.mode, num_rows=n)
 
 
@@ -116,26 +130,18 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
     return Vector(vector.dtype, reduce.values_of(vector, best, before[high] == before[low], values))
 
 
-def _by_merging(
-    call: WindowCall, accumulate: Accumulator, args: Sequence[Vector], low: Int64s, high: Int64s
-) -> Vector:
-    """Any other aggregate: states of single rows merged; lists (which would grow with it) are made range by range."""
-    n = len(low)
-    arrays = [Vector(a.dtype, a.physical(n)) if not isinstance(a.data, pa.Scalar) else a for a in args]
-    types = accumulate.state_types([a.dtype for a in args], call.dtype)
-    if any(pa.types.is_list(x) for x in types):
-        return _range_by_range(call, accumulate, arrays, low, high)
+def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
+    """Any other aggregate: states of single rows merged."""
+    n, accumulate = len(low), accumulator_of(call)
+    arrays = [Vector(a.dtype, a.physical(n)) if not a.is_scalar else a for a in args]
     rows = np.arange(n, dtype=np.int64)
-    context = _context(call, n)
+    context = context_of(call, n)
     states = accumulate.update(arrays, Groups(rows, n, rows), context)
     empty = [Vector(a.dtype, pa.array([], a.dtype)) for a in args]
     nothing = accumulate.update(
         empty, Groups(rows[:0], 1, np.zeros(1, np.int64)), CallContext(call.dtype, call.mode)
     )
-    return Vector(
-        call.dtype,
-        _finish(accumulate, merge_ranges(accumulate, states, nothing, low, high, context), context),
-    )
+    return merge_ranges(accumulate, states, nothing, low, high, context)
 
 
 def _range_by_range(
@@ -146,9 +152,9 @@ def _range_by_range(
         index = pa.array(member)
         here = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
         groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))
-        states = accumulate.update(here, groups, _context(call, len(owner)))
-        done.append(_finish(accumulate, states, _context(call, stop - start)))
+        states = accumulate.update(here, groups, context_of(call, len(owner)))
+        done.append(_finish(accumulate, states, context_of(call, stop - start)))
     return Vector(call.dtype, concat_arrays(call.dtype, done))
 
 
-__all__ = ["framed", "whole_partition"]
+__all__ = ["accumulator_of", "context_of", "finished", "framed", "framed_states", "whole_partition"]

@@ -19,7 +19,7 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.vector import Int64s, Vector
 
 # first and last as aggregates mean the same over a frame
-_AS_VALUES = {
+AS_VALUES = {
     "first": ("first_value", False),
     "first_ignore_nulls": ("first_value", True),
     "last": ("last_value", False),
@@ -37,14 +37,14 @@ class Windowed:
 
     def compute(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
         """One value per row."""
-        ranking = _RANKING.get(call.function)
+        ranking = RANKING.get(call.function)
         if ranking is not None:
             return Vector(call.dtype, pa.array(ranking(self._segments)))
         if call.function == "ntile":
             return Vector(t.INT, pa.array(self._ntile(_whole(call, 0)).astype(np.int32)))
         if call.function in ("lag", "lead"):
             return self._shifted(call, args)
-        name, ignore_nulls = _AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
+        name, ignore_nulls = AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
         if name in ("first_value", "last_value", "nth_value"):
             return self._nth(call, name, ignore_nulls, args[0])
         if ignore_nulls:
@@ -148,7 +148,7 @@ def _cume_dist(s: Segments) -> np.ndarray:
     return np.asarray((s.peer_end - s.start) / (s.end - s.start), np.float64)
 
 
-_RANKING: dict[str, Callable[[Segments], np.ndarray]] = {
+RANKING: dict[str, Callable[[Segments], np.ndarray]] = {
     "row_number": _row_number,
     "rank": _rank,
     "dense_rank": _dense_rank,
@@ -159,4 +159,4 @@ _RANKING: dict[str, Callable[[Segments], np.ndarray]] = {
 
 def rank_of(function: str, segments: Segments) -> np.ndarray:
     """row_number, rank or dense_rank of every arranged row."""
-    return _RANKING[function](segments)
+    return RANKING[function](segments)

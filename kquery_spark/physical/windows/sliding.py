@@ -67,7 +67,7 @@ def merge_ranges(
         rows = np.flatnonzero(lengths & size)
         if len(rows):
             pair = [_take(v, rows) for v in result], [_take(v, place[rows]) for v in block]
-            merged = _merged(accumulate, *pair, context)
+            merged = merge_pairs(accumulate, *pair, context)
             back = np.arange(n, dtype=np.int64)
             back[rows] = n + np.arange(len(rows))
             result = [
@@ -81,12 +81,12 @@ def merge_ranges(
                 [Vector(v.dtype, v.data.slice(0, left)) for v in block],
                 [Vector(v.dtype, v.data.slice(size, left)) for v in block],
             ]
-            block = _merged(accumulate, halves[0], halves[1], context)
+            block = merge_pairs(accumulate, halves[0], halves[1], context)
         size *= 2
     return result
 
 
-def _merged(
+def merge_pairs(
     accumulate: Accumulator, left: list[Vector], right: list[Vector], context: CallContext
 ) -> list[Vector]:
     """Row i of the left side merged with row i of the right side, in that order."""

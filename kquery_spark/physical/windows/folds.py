@@ -1,0 +1,121 @@
+"""One aggregate over the pieces of a partition: a state of each piece, and of all pieces before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.expr import WindowCall
+from kquery_spark.expr.windows import FrameUnit
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.keys import Groups
+from kquery_spark.physical.windows.aggregates import accumulator_of, context_of, finished, framed_states
+from kquery_spark.physical.windows.functions import AS_VALUES, RANKING
+from kquery_spark.physical.windows.sliding import merge_pairs
+from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.vector import Int64s, Vector
+
+States = list[Vector]
+
+_AS_AGGREGATES = {
+    ("first_value", False): "first",
+    ("first_value", True): "first_ignore_nulls",
+    ("last_value", False): "last",
+    ("last_value", True): "last_ignore_nulls",
+}
+
+
+def as_aggregate(call: WindowCall) -> WindowCall:
+    """first_value and last_value as the aggregates that have states to merge."""
+    name, ignore_nulls = AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
+    folded = _AS_AGGREGATES.get((name, ignore_nulls))
+    return call if folded is None else replace(call, function=folded, ignore_nulls=False)
+
+
+class Fold:
+    """Add the pieces in order, then ask."""
+
+    def __init__(self, call: WindowCall) -> None:
+        self.call = call
+        self._accumulate = accumulator_of(call)
+        self._states: list[States] = []
+        self._between: dict[tuple[int, int], States] = {}
+
+    @classmethod
+    def of(cls, call: WindowCall) -> Fold | None:
+        """None for calls that need no states: ranking, shifting, frames with two ends."""
+        frame = call.frame
+        bounded = frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None
+        if call.function in RANKING or call.function in ("ntile", "lag", "lead") or bounded:
+            return None
+        return cls(as_aggregate(call))
+
+    def add(self, args: Sequence[Vector], n: int) -> None:
+        """The next piece's rows."""
+        groups = Groups(np.zeros(n, np.int64), 1, np.zeros(1, np.int64))
+        self._states.append(self._accumulate.update(args, groups, context_of(self.call, n)))
+
+    @cached_property
+    def _before(self) -> list[States]:
+        """The states of the pieces before each piece, from the second piece on; the last entry is of all."""
+        done = [self._states[0]]
+        for states in self._states[1:]:
+            done.append(self._merged([done[-1], states]))
+        return done
+
+    @cached_property
+    def _after(self) -> list[States]:
+        """The states of each piece and all after it."""
+        done = [self._states[-1]]
+        for states in self._states[-2::-1]:
+            done.append(self._merged([states, done[-1]]))
+        return done[::-1]
+
+    def between(self, low: int, high: int) -> States:
+        """The states of the pieces ``low:high``, at least one."""
+        if low == 0:
+            return self._before[high - 1]
+        if high == len(self._states):
+            return self._after[low]
+        if (low, high) not in self._between:
+            self._between = {(low, high): self._merged(self._states[low:high])}
+        return self._between[low, high]
+
+    def _merged(self, states: Sequence[States]) -> States:
+        n = len(states)
+        together = [
+            Vector(parts[0].dtype, concat_arrays(parts[0].dtype, [p.data for p in parts]))
+            for parts in zip(*states, strict=True)
+        ]
+        groups = Groups(np.zeros(n, np.int64), 1, np.zeros(1, np.int64))
+        return self._accumulate.merge(
+            together, groups, CallContext(self.call.dtype, self.call.mode, num_rows=n)
+        )
+
+    def completed(
+        self, call: WindowCall, args: Sequence[Vector], frame: tuple[Int64s, Int64s], span: range
+    ) -> Vector:
+        """Results of frames within the pieces ``span`` that go on in the pieces before or after them."""
+        low, high = frame
+        n = len(low)
+        states = framed_states(self.call, args, low, high)
+        context = context_of(self.call, n)
+        if call.frame.lower is None and span.start:
+            before = _repeated(self.between(0, span.start), n)
+            states = merge_pairs(self._accumulate, before, states, context)
+        if call.frame.upper is None and span.stop < len(self._states):
+            after = _repeated(self.between(span.stop, len(self._states)), n)
+            states = merge_pairs(self._accumulate, states, after, context)
+        return finished(self.call, states, n)
+
+
+def _repeated(states: States, n: int) -> States:
+    index = pa.array(np.zeros(n, np.int64))
+    return [Vector(v.dtype, v.data.take(index)) for v in states]
+
+
+__all__ = ["Fold", "as_aggregate"]

@@ -1,0 +1,274 @@
+"""A window partition too large to hold, in two passes over pieces of its rows on disk.
+
+The first pass writes the sorted rows in pieces and folds every piece into one state of each aggregate. Pieces end where
+peers end; peers that are too many for one piece have pieces of their own. The second pass reads the pieces: a row's frame
+is then a part of its piece (and of neighbours, for ``n PRECEDING``), completed by the states of all pieces before or after.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.expr import Literal, Named, SortKey, WindowCall
+from kquery_spark.expr.windows import FrameUnit
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.spill import SpillDirectory
+from kquery_spark.physical.windows.aggregates import accumulator_of, finished
+from kquery_spark.physical.windows.folds import Fold, as_aggregate
+from kquery_spark.physical.windows.frames import frame_rows
+from kquery_spark.physical.windows.functions import RANKING, Windowed
+from kquery_spark.physical.windows.segments import Segments, arrange
+from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.vector import Int64s, Vector
+
+
+def streamable(call: WindowCall) -> bool:
+    """Whether a call needs no more than some pieces of its partition at once.
+
+    Not so: RANGE frames with an offset, lag and lead with IGNORE NULLS, nth_value and aggregates whose states are
+    lists (``collect_list``, ``percentile``) over frames without a beginning or an end.
+    """
+    if call.function in RANKING or call.function == "ntile":
+        return True
+    if call.function in ("lag", "lead"):
+        return not call.ignore_nulls
+    frame = call.frame
+    if frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None:
+        return True
+    if frame.unit is FrameUnit.RANGE and any(b is not None and b.value for b in (frame.lower, frame.upper)):
+        return False
+    folded = as_aggregate(call)
+    if folded.ignore_nulls or folded.entry is not None:
+        return False
+    types = accumulator_of(folded).state_types([a.dtype for a in folded.args], folded.dtype)
+    return not any(pa.types.is_list(x) for x in types)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows ``start:start + rows``; ``group`` numbers the peers that it is a part of, when they fill pieces of their own."""
+
+    start: int
+    rows: int
+    peers_before: int
+    group: int | None
+
+    @property
+    def end(self) -> int:
+        return self.start + self.rows
+
+
+class StreamedPartition:
+    """Give it one partition's rows in the window's order, then ``run`` it."""
+
+    def __init__(
+        self,
+        calls: Sequence[Named],
+        order: Sequence[SortKey],
+        schemas: tuple[pa.Schema, pa.Schema],
+        spill: SpillDirectory,
+        piece_rows: int,
+    ) -> None:
+        self._schema, self._output = schemas
+        self._calls = [_as_call(n) for n in calls]
+        self._order = list(order)
+        self._program = Program([a for c in self._calls for a in c.args], self._schema)
+        self._keys = Program([k.expr for k in order], self._schema)
+        self._file = spill.file(self._schema)
+        self._piece_rows = piece_rows
+        self._pieces: list[_Piece] = []
+        self._groups: list[
+            tuple[int, int]
+        ] = []  # first and last piece of peers that fill pieces of their own
+        self._folds = [Fold.of(c) for c in self._calls]
+        self._open: list[Batch] = []
+        self._open_rows = 0
+        self._last: Batch | None = None
+        self._last_peers = 0
+        self._reach = _reach(self._calls)
+
+    def add(self, batch: Batch) -> None:
+        """The next rows."""
+        for start in range(0, batch.num_rows, self._piece_rows):
+            piece = batch.slice(start, self._piece_rows)
+            self._open.append(piece)
+            self._open_rows += piece.num_rows
+            if self._open_rows >= self._piece_rows:
+                self._cut()
+
+    def _cut(self, final: bool = False) -> None:
+        """Write what is complete of the rows that wait; peers stay together, or get pieces of their own."""
+        batch = concat(self._schema, self._open)
+        fresh = self._first_peers(batch)
+        head = int(fresh[0]) if len(fresh) else batch.num_rows
+        if head:
+            self._write(batch.slice(0, head), len(self._groups) - 1)
+        rest = batch.num_rows if final else (int(fresh[-1]) if len(fresh) else head)
+        if rest > head:
+            self._write(batch.slice(head, rest - head), None)
+        elif batch.num_rows - rest >= self._piece_rows:
+            self._groups.append((len(self._pieces), len(self._pieces)))
+            rest = batch.num_rows
+            self._write(batch.slice(head), len(self._groups) - 1)
+        self._open = [batch.slice(rest)] if rest < batch.num_rows else []
+        self._open_rows = batch.num_rows - rest
+
+    def _first_peers(self, batch: Batch) -> np.ndarray:
+        """Rows that are no peers of the row before them, which for the first row is the last one written."""
+        if self._last is None:
+            return np.flatnonzero(_starts(self._segments(batch)))
+        rows = np.flatnonzero(_starts(self._segments(concat(self._schema, [self._last, batch]))))
+        return rows[rows > 0] - 1
+
+    def _segments(self, batch: Batch) -> Segments:
+        keys = [Vector(v.dtype, v.data) for v in self._keys.run(batch)]
+        return arrange([], list(zip(self._order, keys, strict=True)), batch.num_rows)[1]
+
+    def _write(self, batch: Batch, group: int | None) -> None:
+        before = self._pieces[-1] if self._pieces else None
+        peers = 0
+        if before is not None:
+            within = 0 if before.group is not None and before.group == group else self._last_peers
+            peers = before.peers_before + within
+        piece = _Piece(0 if before is None else before.end, batch.num_rows, peers, group)
+        if group is not None:
+            self._groups[group] = self._groups[group][0], len(self._pieces)
+        self._last_peers = 1 if group is not None else int(_starts(self._segments(batch)).sum())
+        self._pieces.append(piece)
+        self._file.append(batch)
+        self._last = batch.slice(batch.num_rows - 1)
+        if any(f is not None for f in self._folds):
+            for fold, args in zip(self._folds, self._args(batch), strict=True):
+                if fold is not None:
+                    fold.add(args, batch.num_rows)
+
+    def _args(self, batch: Batch) -> list[list[Vector]]:
+        values = iter(self._program.run(batch))
+        return [[next(values) for _ in c.args] for c in self._calls]
+
+    def run(self) -> Iterator[Batch]:
+        """The output, piece by piece."""
+        if self._open:
+            self._cut(final=True)
+        if not self._pieces:
+            return
+        back, ahead = self._reach
+        total = self._pieces[-1].end
+        reader = self._file.read()
+        held: deque[Batch] = deque()
+        first = 0
+        for number, piece in enumerate(self._pieces):
+            while first + len(held) <= number or (
+                first + len(held) < len(self._pieces)
+                and self._pieces[first + len(held) - 1].end < min(total, piece.end + ahead)
+            ):
+                held.append(next(reader))
+            while self._pieces[first].end <= piece.start - back:
+                held.popleft()
+                first += 1
+            yield self._computed(number, first, list(held))
+        self._file.remove()
+
+    def _computed(self, number: int, first: int, held: list[Batch]) -> Batch:
+        piece, batch = self._pieces[number], held[number - first]
+        around = concat(self._schema, held)
+        offset = piece.start - self._pieces[first].start
+        inside, near = self._args(batch), self._args(around)
+        local = self._segments(batch)
+        columns = list(batch.columns)
+        for call, fold, own, wide in zip(self._calls, self._folds, inside, near, strict=True):
+            offsets = _offsets(call)
+            if any(offsets) or (offsets and fold is None):
+                span = range(first, first + len(held))
+                found = self._over_rows(call, fold, wide, around.num_rows, span)
+                columns.append(found.physical(around.num_rows).slice(offset, batch.num_rows))
+            elif fold is None:
+                columns.append(self._ranked(call, own, piece, local).physical(batch.num_rows))
+            elif call.frame.unit is FrameUnit.ROWS and not call.frame.whole:
+                span = range(number, number + 1)
+                columns.append(
+                    self._over_rows(call, fold, own, batch.num_rows, span).physical(batch.num_rows)
+                )
+            else:
+                columns.append(self._over_peers(call, fold, own, number, local).physical(batch.num_rows))
+        return Batch(self._output, tuple(columns), batch.num_rows)
+
+    def _ranked(self, call: WindowCall, args: Sequence[Vector], piece: _Piece, local: Segments) -> Vector:
+        """Ranking needs where the partition and the peers begin and end, told in rows from the piece's first."""
+        n, total = piece.rows, self._pieces[-1].end
+        at = _constants(n)
+        peers = local.peer_start, local.peer_end
+        before = piece.peers_before + np.cumsum(_starts(local))
+        if piece.group is not None:
+            low, high = self._groups[piece.group]
+            peers = at(self._pieces[low].start - piece.start), at(self._pieces[high].end - piece.start)
+            before = at(self._pieces[low].peers_before + 1)
+        if call.function == "dense_rank":
+            return Vector(call.dtype, pa.array(before.astype(np.int32)))
+        whole = Segments(n, at(0), 1, at(-piece.start), at(total - piece.start), *peers)
+        return Windowed(whole, []).compute(call, args)
+
+    def _over_rows(
+        self, call: WindowCall, fold: Fold | None, args: Sequence[Vector], n: int, span: range
+    ) -> Vector:
+        """Frames counted in rows, over the rows of some pieces together."""
+        at = _constants(n)
+        here = Segments(n, at(0), 1, at(0), at(n), at(0), at(n))
+        if fold is None:
+            return Windowed(here, []).compute(call, args)
+        low, high = frame_rows(call.frame, here, [])
+        return fold.completed(call, args, (low, high), span)
+
+    def _over_peers(
+        self, call: WindowCall, fold: Fold, args: Sequence[Vector], number: int, local: Segments
+    ) -> Vector:
+        """Frames that begin and end with the partition or with the row's peers."""
+        piece = self._pieces[number]
+        frame = call.frame
+        if piece.group is None and not frame.whole:
+            return fold.completed(call, args, frame_rows(frame, local, []), range(number, number + 1))
+        low, high = 0, len(self._pieces)
+        if not frame.whole and piece.group is not None:
+            begin, last = self._groups[piece.group]
+            low = 0 if frame.lower is None else begin
+            high = high if frame.upper is None else last + 1
+        one = finished(fold.call, fold.between(low, high), 1)
+        return Vector(call.dtype, one.data.take(pa.array(np.zeros(piece.rows, np.int64))))
+
+
+def _as_call(named: Named) -> WindowCall:
+    assert isinstance(named.expr, WindowCall)
+    return named.expr
+
+
+def _starts(segments: Segments) -> np.ndarray:
+    return np.asarray(segments.peer_start == segments.rows)
+
+
+def _constants(n: int) -> Callable[[int], Int64s]:
+    return lambda value: np.full(n, value, np.int64)
+
+
+def _offsets(call: WindowCall) -> list[int]:
+    """How many rows before (negative) or after its own a row of the result depends on."""
+    if call.function in ("lag", "lead"):
+        by = call.args[1] if len(call.args) > 1 else Literal(1, pa.int32())
+        assert isinstance(by, Literal)
+        return [int(by.value) if call.function == "lead" else -int(by.value)]
+    if call.function in RANKING or call.function == "ntile" or call.frame.unit is FrameUnit.RANGE:
+        return []
+    return [int(b.value) for b in (call.frame.lower, call.frame.upper) if b is not None]
+
+
+def _reach(calls: Sequence[WindowCall]) -> tuple[int, int]:
+    """Rows before and after a piece that must be there with it."""
+    offsets = [o for c in calls for o in _offsets(c)]
+    return max([0, *(-o for o in offsets)]), max([0, *offsets])
+
+
+__all__ = ["StreamedPartition", "streamable"]
