@@ -55,7 +55,7 @@ from kquery_spark.physical.operators import (
 )
 from kquery_spark.planner.copartition import Ranges, find_ranges
 from kquery_spark.planner.distinct import TwoLevels, two_levels
-from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.distribution import Placed, Spread, together
 from kquery_spark.planner.set_operations import lower_set_operation
 
 _SINGLE = Partitioning((), 1)
@@ -148,12 +148,8 @@ class _Planner:
     def _projection(self, plan: Projection) -> Placed:
         child = self.place(plan.child)
         done = ProjectionExec(child.plan, plan.exprs)
-        if child.spread is not Spread.HASHED:
-            return Placed(done, child.spread)
         renamed: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
-        if all(k in renamed for k in child.keys):
-            return Placed(done, Spread.HASHED, tuple(renamed[k] for k in child.keys), child.count)
-        return Placed(done, Spread.SPLIT)
+        return child.renamed(done, renamed.get)
 
     def _aggregate(self, plan: Aggregate) -> Placed:
         for key in plan.keys:
@@ -198,15 +194,10 @@ class _Planner:
         return Placed(levels.last(together.plan), Spread.SINGLE)
 
     def _renamed(self, child: Placed, plan: Aggregate) -> Placed:
-        below = child.plan
-        in_order = isinstance(below, SortExec) and {k.expr for k in below.keys[: len(plan.keys)]} == {
-            k.expr for k in plan.keys
-        }
-        done = AggregateExec(below, plan.keys, plan.aggregates, Phase.SINGLE, in_order)
-        if child.spread is not Spread.HASHED:
-            return Placed(done, child.spread)
+        in_order = together(child.plan, frozenset(k.expr for k in plan.keys))
+        done = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE, in_order)
         names = {k.expr: k.column for k in plan.keys}
-        return Placed(done, Spread.HASHED, tuple(names[k] for k in child.keys), child.count)
+        return child.renamed(done, names.get)
 
     def _join(self, plan: Join) -> Placed:
         for key in plan.keys:
@@ -237,8 +228,12 @@ class _Planner:
         left = self._exchange(left, Partitioning(left_keys, count))
         right = self._exchange(right, Partitioning(right_keys, count))
         joined = self._join_exec(plan, left.plan, right.plan, build)
-        outer_left = plan.kind in (JoinKind.RIGHT, JoinKind.FULL)  # left keys may be NULL padding
-        return Placed(joined, Spread.SPLIT if outer_left else Spread.HASHED, left_keys, count)
+        if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
+            return Placed(joined, Spread.SPLIT)
+        if plan.kind is JoinKind.RIGHT:
+            return Placed(joined, Spread.HASHED, right_keys, count)
+        also = (right_keys,) if plan.kind is JoinKind.INNER else ()
+        return Placed(joined, Spread.HASHED, left_keys, count, also)
 
     def _replicates(self, plan: Join, build: BuildSide) -> bool:
         built = plan.left if build is BuildSide.LEFT else plan.right
@@ -378,6 +373,8 @@ class _Planner:
             if child.spread is Spread.SINGLE:
                 return child
             return Placed(ExchangeExec(child.plan, _SINGLE), Spread.SINGLE)
+        if child.hashed_by(where.keys, where.count):
+            return child
         done = ExchangeExec(child.plan, where)
         return Placed(done, Spread.HASHED, where.keys, where.count)
 

@@ -6,6 +6,7 @@ import pytest
 
 from kquery_spark.expr import Column, Literal, Named
 from kquery_spark.physical.operators import FilterExec, LimitExec, ProjectionExec, UnionExec
+from kquery_spark.physical.operators.base import Metrics
 from kquery_spark.physical.operators.filter import keep
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -41,6 +42,25 @@ def test_few_and_many_rows_are_kept_alike(every: int) -> None:
     kept = keep(batch, Vector(t.BOOL, mask))
     assert kept.columns[0].to_pylist() == want
     assert kept.columns[1].to_pylist() == [str(i) for i in want]
+
+
+def test_each_selectivity_has_its_way_and_metrics_count_them() -> None:
+    batch, metrics = a_batch(100), Metrics()
+    ways = {
+        "all": [True] * 100,
+        "none": [False] * 99 + [None],
+        "slice": [False] * 40 + [True] * 50 + [None] * 10,
+        "indices": [i % 9 == 0 for i in range(100)],
+        "mask": [i % 3 == 0 for i in range(100)],
+    }
+    for number, (way, mask) in enumerate(ways.items(), 1):
+        kept = keep(batch, Vector(t.BOOL, pa.array(mask)), metrics)
+        assert kept.columns[0].to_pylist() == [i for i, m in enumerate(mask) if m]
+        assert metrics.extra[f"filter_{way}"] == 1 and sum(metrics.extra.values()) == number
+    sliced = keep(batch, Vector(t.BOOL, pa.array(ways["slice"])))
+    assert sliced.columns[0].buffers()[1].address == batch.columns[0].buffers()[1].address
+    few = keep(batch, Vector(t.BOOL, pa.array([i == 3 for i in range(100)])))  # holds on to nothing
+    assert few.columns[0].buffers()[1].address != batch.columns[0].buffers()[1].address
 
 
 def test_a_literal_condition_keeps_all_or_nothing() -> None:

@@ -7,10 +7,12 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.expr import AggregateCall, SortKey
-from kquery_spark.logical import Aggregate, Sort, format_plan
+from kquery_spark.expr import AggregateCall, Call, Literal, SortKey, WindowCall
+from kquery_spark.expr.windows import UP_TO_ROW
+from kquery_spark.logical import Aggregate, Filter, Projection, Sort, Window, format_plan
 from kquery_spark.physical.operators import AggregateExec, Phase, TaskContext
 from kquery_spark.planner import plan_query
+from kquery_spark.types import names as t
 from tests.physical.harness import CONFIGS, assert_same_rows, batches_of, c, execute, named, read, run, scan
 
 RNG = np.random.default_rng(4)
@@ -63,3 +65,27 @@ def test_the_planner_sees_a_sort_on_the_keys() -> None:
     assert_same_rows(run(grouped, CONFIGS[0]), run(replace(grouped, child=child), CONFIGS[1]))
     other = Aggregate(ordered, (named(c(child, "k"), "k"),), calls)
     assert "in order" not in format_plan(plan_query(other, CONFIGS[0]))
+
+
+def test_the_planner_sees_partitions_of_a_window_and_looks_through_projections_and_filters() -> None:
+    child = scan(T, rows_each=500)
+    call = named(WindowCall.of("row_number", frame=UP_TO_ROW), "n")
+    window = Window(child, (call,), (c(child, "k"),), (SortKey(c(child, "s")), SortKey(c(child, "v"))))
+    renamed = Projection(
+        window, (named(c(window, "k"), "key"), named(c(window, "s"), "s"), named(c(window, "n"), "n"))
+    )
+    few = Filter(renamed, Call.of("lteq", c(renamed, "n"), Literal(20, t.INT)))
+    calls = (named(AggregateCall.of("max", c(few, "n")), "a"),)
+    for names, in_order in ((["key"], True), (["s", "key"], True), (["s"], False)):
+        grouped = Aggregate(few, tuple(named(c(few, n), n) for n in names), calls)
+        physical = format_plan(plan_query(grouped, CONFIGS[0]))
+        assert ("single, in order" in physical) is in_order
+        counted = {}
+        for row in run(few, CONFIGS[0]).to_pylist():
+            key = tuple(row[n] for n in names)
+            counted[key] = max(row["n"], counted.get(key, 0))
+        for config in CONFIGS:
+            found = run(grouped, config).to_pylist()
+            assert {tuple(r[n] for n in names): r["a"] for r in found} == counted and len(found) == len(
+                counted
+            )

@@ -1,4 +1,4 @@
-"""FilterExec: keep rows, by the cheapest of four ways."""
+"""FilterExec: keep rows, by the cheapest of five ways."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -47,26 +47,41 @@ class FilterExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         program = Program([self.condition], self.child.schema)
+        metrics = task.metrics_of(self)
         for batch in self.child.run(task):
-            yield keep(batch, program.run(batch)[0])
+            yield keep(batch, program.run(batch)[0], metrics)
 
     def label(self) -> str:
         """See PhysicalPlan."""
         return f"FilterExec: {self.condition}"
 
 
-def keep(batch: Batch, condition: Vector) -> Batch:
-    """The rows where the condition is true: none, all, by index when few, by mask otherwise."""
+def keep(batch: Batch, condition: Vector, metrics: Metrics | None = None) -> Batch:
+    """The rows where the condition is true: none, all, one slice, by index when few, by mask otherwise.
+
+    metrics: counts the batches of each way (``filter_none`` ...). A slice holds on to its whole batch, so few rows are
+    copied even where they are neighbours.
+    """
     if condition.is_scalar:
         true = condition.data.is_valid and condition.data.as_py()
-        return batch if true else batch.slice(0, 0)
-    mask = condition.data
-    count = mask.true_count
-    if count == batch.num_rows:
-        return batch
+        count = batch.num_rows if true else 0
+    else:
+        count = condition.data.true_count
+    way, kept = "all", batch
     if count == 0:
-        return batch.slice(0, 0)
+        way, kept = "none", batch.slice(0, 0)
+    elif count < batch.num_rows:
+        way, kept = _some(batch, condition.data, count)
+    if metrics is not None:
+        metrics.add(f"filter_{way}", 1)
+    return kept
+
+
+def _some(batch: Batch, mask: pa.Array, count: int) -> tuple[str, Batch]:
     if count < batch.num_rows * _INDEX_SELECTIVITY:
         flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
-        return batch.take(pa.array(np.flatnonzero(flags)))
-    return batch.filter(mask)
+        return "indices", batch.take(pa.array(np.flatnonzero(flags)))
+    first = pc.index(mask, True).as_py()
+    if mask.slice(first, count).true_count == count:
+        return "slice", batch.slice(first, count)
+    return "mask", batch.filter(mask)
