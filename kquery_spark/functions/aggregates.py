@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
+from kquery_spark.functions.ordered_bytes import can_order, has_floats
 from kquery_spark.functions.registry import accept, cast_to, fixed, same
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -38,7 +39,7 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _ordered(types: Sequence[pa.DataType]) -> pa.DataType:
-    if t.is_nested(types[0]):
+    if t.is_nested(types[0]) and not can_order(types[0]):
         raise PlanError(f"values of type {t.spark_name(types[0])} are not ordered by the engine")
     return same(types)
 
@@ -70,7 +71,7 @@ def _list(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _set(types: Sequence[pa.DataType]) -> pa.DataType:
-    if t.is_nested(types[0]):
+    if t.is_nested(types[0]) and (not can_order(types[0]) or has_floats(types[0])):
         raise PlanError(f"collect_set of {t.spark_name(types[0])} is not supported by the engine")
     return pa.list_(types[0])
 

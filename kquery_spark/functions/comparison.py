@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -37,9 +38,17 @@ def comparable(left: Vector, right: Vector, context: CallContext) -> tuple[Data,
     """Both sides in one physical form that Arrow's comparisons order as the values are ordered."""
     if t.is_decimal(left.dtype):
         return _decimals(left, right, context)
+    if t.is_nested(left.dtype):
+        return _bytes(left), _bytes(right)
     if left.is_dictionary or right.is_dictionary:
         return left.plain(), right.plain()
     return left.data, right.data
+
+
+def _bytes(vector: Vector) -> Data:
+    if not vector.is_scalar:
+        return ordered_bytes(vector.data)
+    return ordered_bytes(pa.repeat(vector.data, 1) if vector.data.is_valid else pa.nulls(1, vector.dtype))[0]
 
 
 def _decimals(left: Vector, right: Vector, context: CallContext) -> tuple[Data, Data]:
@@ -148,7 +157,7 @@ def _is_nan(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _flat(types: Sequence[pa.DataType]) -> pa.DataType:
-    if any(t.is_nested(dtype) for dtype in types):
+    if any(t.is_nested(dtype) and not can_order(dtype) for dtype in types):
         raise PlanError(f"comparing values of type {t.spark_name(types[0])} is not supported")
     return _boolean(types)
 

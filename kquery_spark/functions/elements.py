@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
@@ -84,6 +85,8 @@ def codes(values: pa.Array) -> Int64s:
         plain = values.fill_null(0) if values.null_count else values
         _, ranks = np.unique(plain.to_numpy(zero_copy_only=False) + 0.0, return_inverse=True)
     else:
+        if t.is_nested(dtype):
+            values = ordered_bytes(values)
         if dtype == t.BOOL:
             values = values.cast(t.BYTE)
         encoded = values.dictionary_encode()

@@ -150,7 +150,7 @@ def _array_contains(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _array_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    return pa.list_(one_type(types))
+    return pa.list_(one_type(types) if types else t.NULL)
 
 
 def _array(args: Sequence[Vector], context: CallContext) -> Data:
@@ -259,7 +259,7 @@ register(
         arity=(2, 2),
         nullable="always",
     ),
-    Function("array", _array, _array_type, catalyst=("CreateArray",), arity=(1, None), nullable="never"),
+    Function("array", _array, _array_type, catalyst=("CreateArray",), arity=(0, None), nullable="never"),
     Function("map_keys", _map_part(True), _part_type(True), catalyst=("MapKeys",)),
     Function("map_values", _map_part(False), _part_type(False), catalyst=("MapValues",)),
 )

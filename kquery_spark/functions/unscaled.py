@@ -28,4 +28,16 @@ def _long(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.LONG
 
 
-register(Function("unscaled_value", _digits, _long, catalyst=("UnscaledValue",), encoded=True))
+def _instant(args: Sequence[Vector], context: CallContext) -> Data:
+    """Microseconds as the timestamp they are, and back."""
+    return args[0].data.cast(context.dtype) if args[0].is_scalar else args[0].data.view(context.dtype)
+
+
+def _instant_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    return t.LONG if pa.types.is_timestamp(types[0]) else t.timestamp("UTC")
+
+
+register(
+    Function("unscaled_value", _digits, _long, catalyst=("UnscaledValue",), encoded=True),
+    Function("precise_timestamp", _instant, _instant_type),
+)

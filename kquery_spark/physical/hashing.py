@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.keys import as_integers, check_key_type, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, validity
@@ -57,6 +58,8 @@ def _hash(vector: Vector) -> UInt64s:
         hashes = mix(np.ascontiguousarray(low).view(np.uint64) + _SEED)
         wide = high != (low >> 63)  # what fits int64 must hash as its narrow form does
         return np.where(wide, mix(hashes ^ np.ascontiguousarray(high).view(np.uint64)), hashes)
+    if t.is_nested(vector.dtype):
+        return hash_bytes(ordered_bytes(vector.data))
     if pa.types.is_null(vector.dtype):
         return np.full(len(vector.data), _NULL)
     return hash_bytes(vector.data)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.hash_index import HashIndex
 from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
@@ -128,6 +129,8 @@ def _encoder(key: Vector, null_safe: bool) -> tuple[Encode, int]:
         return _by_string(key, null_code)
     if t.is_fractional(key.dtype):
         return _by_value(normalized_bits(key.data), lambda v: normalized_bits(v.data), null_code)
+    if t.is_nested(key.dtype):
+        return _by_value(ordered_bytes(key.plain()), lambda v: ordered_bytes(v.plain()), null_code)
     return _by_value(key.plain(), lambda v: v.plain(), null_code)
 
 

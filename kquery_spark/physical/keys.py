@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.vector import Int64s, Vector, validity
@@ -33,8 +34,8 @@ class Codes:
 
 
 def check_key_type(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a type the engine cannot group or join by."""
-    if t.is_nested(dtype):
+    """Raise Unsupported for a type the engine cannot group, join or sort by."""
+    if t.is_nested(dtype) and not can_order(dtype):
         raise Unsupported(f"Grouping, joining or sorting by {t.spark_name(dtype)} values is not supported.")
 
 
@@ -70,6 +71,10 @@ def encode(vector: Vector) -> Codes:
             return coded
         return _encode_values(integers)
     check_key_type(vector.dtype)
+    if pa.types.is_struct(vector.dtype) and len(vector.dtype):
+        return _encode_struct(vector.data)
+    if t.is_nested(vector.dtype):
+        return _encode_values(ordered_bytes(vector.data))
     if t.is_fractional(vector.dtype):
         return _encode_values(normalized_bits(vector.data))
     if vector.dtype == t.STRING:
@@ -115,6 +120,18 @@ def _index_of_null(dictionary: pa.Array) -> int:
     if not dictionary.null_count:
         return len(dictionary)
     return int(np.flatnonzero(pc.is_null(dictionary).to_numpy(zero_copy_only=False))[0])
+
+
+def _encode_struct(data: pa.Array) -> Codes:
+    """The fields' codes as one; a NULL is no struct of NULLs."""
+    fields = [pc.struct_field(data, [i]) for i in range(data.type.num_fields)]
+    codes = pack([encode(Vector(f.type, f)) for f in fields], len(data))
+    if codes.cardinality >= _RADIX_LIMIT // 2:
+        codes = compress(codes)
+    valid = validity(data)
+    if valid is None:
+        return codes
+    return Codes(np.where(valid, codes.values, codes.cardinality), codes.cardinality + 1)
 
 
 def _encode_values(data: pa.Array) -> Codes:

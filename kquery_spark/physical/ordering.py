@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
+from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
 _LIMIT = 2**62
@@ -20,6 +22,8 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
     check_key_type(vector.dtype)
     if pa.types.is_null(vector.dtype):
         return []
+    if t.is_nested(vector.dtype):
+        vector = Vector(t.BINARY, ordered_bytes(vector.data))
     values = reduce.ordered_integers(vector)
     if values is None:
         values, _ = reduce.ranks(vector)

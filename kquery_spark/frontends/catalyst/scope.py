@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
+from kquery_spark.functions.ordered_bytes import can_order
 from kquery_spark.logical import LogicalPlan, Projection
 from kquery_spark.types.names import is_nested, spark_name
 
@@ -89,5 +90,5 @@ def same_type(a: pa.DataType, b: pa.DataType) -> bool:
 
 def check_key(dtype: pa.DataType) -> None:
     """Raises Unsupported for a type the engine cannot group, join or sort by."""
-    if is_nested(dtype):
+    if not can_order(dtype):
         raise Unsupported(f"grouping, joining or sorting by {spark_name(dtype)} values stays with Spark")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
@@ -148,6 +149,8 @@ def float_order(data: pa.Array) -> Int64s:
 
 def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
     """For types without an integer order: each row's rank among the distinct values, and the values by rank."""
+    if t.is_nested(vector.dtype):
+        vector = Vector(t.BINARY, ordered_bytes(vector.data))
     data = string_dictionary(vector.data) if vector.dtype == t.STRING else vector.plain().dictionary_encode()
     values = data.dictionary
     if values.null_count:
@@ -164,6 +167,8 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
     """The largest or smallest value of each group (NULL where a group has none), in the vector's physical form."""
     if t.is_fractional(vector.dtype):
         return _float_extreme(vector, groups, largest)
+    if t.is_nested(vector.dtype):
+        return _nested_extreme(vector, groups, largest)
     ids, valid = present(vector.data, groups)
     ordered = ordered_integers(vector)
     values: pa.Array | None = None
@@ -178,6 +183,17 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
     else:
         (np.maximum if largest else np.minimum).at(best, ids, rows)
     return values_of(vector, best, count_valid(vector.data, groups) == 0, values)
+
+
+def _nested_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
+    """Of equal values, which may differ in a zero's sign, a group keeps the one that came first."""
+    ranked, _ = ranks(vector)
+    valid = validity(vector.data)
+    rows = np.arange(len(ranked)) if valid is None else np.flatnonzero(valid)
+    order = rows[np.argsort(-ranked[rows] if largest else ranked[rows], kind="stable")][::-1]
+    chosen = np.full(groups.count, -1, np.int64)
+    chosen[groups.ids[order]] = order  # backwards: the best is written last
+    return vector.data.take(pa.array(np.maximum(chosen, 0), mask=chosen < 0))
 
 
 def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.expr import AggregateCall, Expr, Named
+from kquery_spark.functions.ordered_bytes import has_floats, normalized
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.expr import Program
@@ -18,7 +19,6 @@ from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_partitions, scatter
 from kquery_spark.types.batch import Batch, concat, from_vectors
-from kquery_spark.types.names import is_fractional
 from kquery_spark.types.vector import Vector
 
 _MERGE_ROWS = 1_000_000
@@ -364,9 +364,7 @@ def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
 
 def _normalized(key: Vector) -> Vector:
     """-0.0 as 0.0: Spark shows one form of the zeros it groups together, whichever came first."""
-    if not is_fractional(key.dtype):
-        return key
-    return Vector(key.dtype, pc.add(key.data, pa.scalar(0.0, key.dtype)))
+    return Vector(key.dtype, normalized(key.data)) if has_floats(key.dtype) else key
 
 
 def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray | None, n: int) -> np.ndarray:

@@ -118,11 +118,16 @@ def _sums(vector: Vector, low: Int64s, high: Int64s) -> list[Vector] | None:
 
 
 def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vector:
+    valid = validity(vector.data)
     ordered, values = reduce.ordered_integers(vector), None
     if ordered is None:
         ordered, values = reduce.ranks(vector)
+    if t.is_nested(vector.dtype):  # ranks are those of bytes: a value is taken from the first row that has it
+        present = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
+        known, firsts = np.unique(ordered[present], return_index=True)
+        values = vector.data.take(pa.array(present[firsts]))
+        ordered = np.searchsorted(known, ordered)
     neutral = _INT64.min if largest else _INT64.max
-    valid = validity(vector.data)
     flags = np.ones(len(ordered), np.bool_) if valid is None else valid
     rows = ordered if valid is None else np.where(valid, ordered, neutral)
     best = fold_ranges(rows, low, high, np.maximum if largest else np.minimum, neutral)

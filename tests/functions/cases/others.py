@@ -85,6 +85,10 @@ def _wrapped(name: str) -> Any:
     return lambda args, mode, tz: Call.of(name, args[0])
 
 
+CASES += [
+    Case("precise_timestamp", "unix_micros({0})", (v.TIMESTAMPS,), lambda args, mode, tz: Call.of("precise_timestamp", args[0])),
+]  # fmt: skip
+
 # Catalyst's helpers have no SQL text: their definitions stand in for Spark's side
 CASES += [
     Case("unscaled_value", "cast({0} * 1000 as bigint)", (v.DEC12,), _unscaled, check_nullable=False), Case("make_decimal", "{0}", (v.DEC12,), _round_trip),

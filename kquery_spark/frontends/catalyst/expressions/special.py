@@ -56,6 +56,13 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     return Call.of("split_part", *[translate(child) for child in (*array.children, number)])
 
 
+@EXPRESSIONS.handles("PreciseTimestampConversion", family="functions")
+def precise(node: CatalystNode, translate: Translator) -> Expr:
+    """What Spark makes WINDOW of: timestamps as microseconds and back."""
+    dtype = translate.type(node["toType"])
+    return Call.of("precise_timestamp", translate(node.children[0]), dtype=dtype)
+
+
 @EXPRESSIONS.handles("StaticInvoke", family="functions", partly="base64; other Java methods run in Spark")
 def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     """Functions that Spark replaces by a call of a Java method."""

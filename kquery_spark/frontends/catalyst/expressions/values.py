@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
@@ -30,20 +31,24 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles(
-    "Literal", family="values", partly="arrays of plain values; maps and structs stay with Spark"
+    "Literal", family="values", partly="plain values, arrays and structs; maps stay with Spark"
 )
 def constant(node: CatalystNode, translate: Translator) -> Expr:
-    """A constant; an array is made anew of its elements."""
-    scalar = literal(node, translate.facts, translate.time_zone)
+    """A constant; an array or a struct is made anew of its parts."""
+    return _made(literal(node, translate.facts, translate.time_zone))
+
+
+def _made(scalar: pa.Scalar) -> Expr:
     dtype = scalar.type
-    if (
-        pa.types.is_list(dtype)
-        and not t.is_nested(dtype.value_type)
-        and scalar.is_valid
-        and len(scalar.values)
-    ):
-        return Call.of("array", *map(as_literal, scalar.values))
-    return as_literal(scalar)
+    if not scalar.is_valid or not t.is_nested(dtype) or pa.types.is_map(dtype):
+        return as_literal(scalar)
+    if pa.types.is_struct(dtype):
+        parts: list[Expr] = []
+        for place, field in enumerate(dtype):
+            parts += [Literal(field.name, t.STRING), _made(pc.struct_field(scalar, [place]))]
+        return Call.of("named_struct", *parts)
+    parts = [_made(element) for element in scalar.values]
+    return Call.of("array", *parts, dtype=None if parts else pa.list_(dtype.value_type))
 
 
 def as_literal(scalar: pa.Scalar) -> Literal:

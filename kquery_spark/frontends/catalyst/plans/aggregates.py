@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Named, columns_of
 from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED
@@ -11,6 +13,8 @@ from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Aggregate
+
+_SESSION = "spark.sessionWindow"
 
 
 class _Calls:
@@ -38,9 +42,7 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
     child = context.feed(node.children[0])
     below, above = ScalarSubqueries(context), ScalarSubqueries(context)
     arguments = context.translator(child.columns, below)
-    keys = _keys(
-        node.trees("groupingExpressions"), [arguments(g) for g in node.trees("groupingExpressions")], context
-    )
+    keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
     calls = _Calls(context)
     translate = context.translator(child.columns, above, calls, arguments)
     items: list[tuple[int, str, Expr]] = []
@@ -70,10 +72,23 @@ def _check_order(node: CatalystNode) -> None:
                 raise Unsupported(f"{part.cls} of sorted rows stays with Spark")
 
 
-def _keys(nodes: tuple[CatalystNode, ...], exprs: list[Expr], context: Context) -> tuple[Named, ...]:
+def _like_session(dtype: pa.DataType) -> bool:
+    return pa.types.is_struct(dtype) and [field.name for field in dtype] == ["start", "end"]
+
+
+def _check_session(plan: CatalystNode, place: int, context: Context) -> None:
+    """A session window looks as any pair of times in the JSON, which has no metadata; Spark merges such groups."""
+    key = context.facts.jvm_object(plan).groupingExpressions().apply(place)
+    if key.metadata().contains(_SESSION):
+        raise Unsupported("session windows stay with Spark")
+
+
+def _keys(plan: CatalystNode, exprs: list[Expr], context: Context) -> tuple[Named, ...]:
     keys: dict[str, Named] = {}
-    for node, expr in zip(nodes, exprs, strict=True):
+    for place, (node, expr) in enumerate(zip(plan.trees("groupingExpressions"), exprs, strict=True)):
         check_key(expr.dtype)
+        if node.cls in ("AttributeReference", "Alias") and _like_session(expr.dtype):
+            _check_session(plan, place, context)
         if any(known.expr == expr for known in keys.values()):
             continue
         name = (

@@ -14,7 +14,6 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Join, JoinKind
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.types.names import is_nested
 
 _KINDS = {
     "Inner": JoinKind.INNER,
@@ -82,7 +81,7 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     if not isinstance(term, Call) or term.function not in _EQUALITIES:
         return None
     a, b = term.args
-    if a.dtype != b.dtype or is_nested(a.dtype):
+    if a.dtype != b.dtype:
         return None
     reads_a, reads_b = columns_of(a), columns_of(b)
     if not reads_a or not reads_b:

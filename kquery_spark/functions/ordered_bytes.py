@@ -1,0 +1,128 @@
+"""Nested values as byte strings: equal exactly where Spark's values are equal, and in the order of Spark's.
+
+What groups, joins, sorts and compares flat values so takes structs and arrays, too. A part is the byte 1 where it is
+NULL, which sorts first inside of a nested value, else the byte 2 and its value: numbers big-endian with the sign turned
+(-0.0 as 0.0, one NaN above infinity), texts and binaries with each zero byte marked and an end below everything else,
+structs as their fields one after the other, arrays as their elements and the byte 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.types import names as t
+
+_NULL = b"\x01"
+_PRESENT = b"\x02"
+_END = b"\x00"
+_TEXT_END = b"\x00\x01"
+
+
+def can_order(dtype: pa.DataType) -> bool:
+    """Whether values of the type have such bytes: all but maps, which Spark does not order either."""
+    if pa.types.is_map(dtype):
+        return False
+    if pa.types.is_struct(dtype):
+        return all(can_order(field.type) for field in dtype)
+    return can_order(dtype.value_type) if pa.types.is_list(dtype) else True
+
+
+def ordered_bytes(array: pa.Array) -> pa.Array:
+    """The bytes of each value, NULL where the value is; ``array`` is in the type's own Arrow form."""
+    if not can_order(array.type):
+        raise Unsupported(f"Values of type {t.spark_name(array.type)} are not compared.")
+    coded = _values(array)
+    return pc.if_else(array.is_valid(), coded, pa.scalar(None, pa.binary())) if array.null_count else coded
+
+
+def _part(array: pa.Array) -> pa.Array:
+    """A value inside of another, whose NULLs have bytes of their own."""
+    if pa.types.is_null(array.type):
+        return pa.repeat(pa.scalar(_NULL, pa.binary()), len(array))
+    coded = pc.binary_join_element_wise(pa.scalar(_PRESENT, pa.binary()), _values(array), b"")
+    return pc.if_else(array.is_valid(), coded, pa.scalar(_NULL, pa.binary())) if array.null_count else coded
+
+
+def _values(array: pa.Array) -> pa.Array:
+    """The bytes of every value, never NULL; of a NULL anything."""
+    dtype = array.type
+    if pa.types.is_struct(dtype):
+        if not len(dtype):
+            return pa.repeat(pa.scalar(b"", pa.binary()), len(array))
+        parts = [_part(pc.struct_field(array, [i])) for i in range(len(dtype))]
+        return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, b"")
+    if pa.types.is_list(dtype):
+        return _lists(array)
+    if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+        plain = array.cast(pa.binary()).fill_null(b"")
+        marked = pc.replace_substring(plain, pattern=b"\x00", replacement=b"\x00\xff")
+        return pc.binary_join_element_wise(marked, pa.scalar(_TEXT_END, pa.binary()), b"")
+    return _fixed(_big_endian(array))
+
+
+def _lists(array: pa.Array) -> pa.Array:
+    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
+    first, last = (int(offsets[0]), int(offsets[-1])) if len(array) else (0, 0)
+    elements = _part(array.values.slice(first, last - first))
+    places = pa.array((offsets - first).astype(np.int32)) if len(array) else pa.array([0], pa.int32())
+    joined = pc.binary_join(pa.ListArray.from_arrays(places, elements), b"")
+    return pc.binary_join_element_wise(joined, pa.scalar(_END, pa.binary()), b"")
+
+
+def _big_endian(array: pa.Array) -> Any:
+    """Fixed-width values as rows of bytes in the order of the values."""
+    dtype = array.type
+    if pa.types.is_decimal(dtype):
+        words = np.frombuffer(array.buffers()[1], np.int64, 2 * (array.offset + len(array))).reshape(-1, 2)
+        low, high = words[array.offset :, 0], words[array.offset :, 1]
+        signed = (high ^ np.int64(-(2**63))).view(np.uint64)
+        return np.ascontiguousarray(np.column_stack([signed, low.view(np.uint64)]).astype(">u8"))
+    if dtype == t.BOOL:
+        return np.asarray(array.fill_null(False).to_numpy(zero_copy_only=False), np.uint8)
+    if t.is_fractional(dtype):
+        values = array.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        return np.where(bits < 0, ~bits, bits ^ np.int64(-(2**63))).view(np.uint64).astype(">u8")
+    if not (t.is_integral(dtype) or pa.types.is_temporal(dtype)):
+        raise Unsupported(f"Values of type {t.spark_name(dtype)} inside of others are not compared.")
+    if pa.types.is_temporal(dtype):
+        array = array.view(t.INT) if dtype == t.DATE else array.view(t.LONG)
+    values = array.cast(t.LONG).fill_null(0).to_numpy(zero_copy_only=False)
+    return (values ^ np.int64(-(2**63))).view(np.uint64).astype(">u8")
+
+
+def _fixed(values: Any) -> pa.Array:
+    width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
+    fixed = pa.Array.from_buffers(pa.binary(width), len(values), [None, pa.py_buffer(values.tobytes())])
+    return fixed.cast(pa.binary())
+
+
+def normalized(array: pa.Array) -> pa.Array:
+    """The same values with -0.0 as 0.0 at every depth: what Spark shows of keys that it grouped by."""
+    dtype = array.type
+    if not has_floats(dtype):
+        return array
+    if t.is_fractional(dtype):
+        return pc.add(array, pa.scalar(0.0, dtype))
+    missing = array.is_null() if array.null_count else None
+    if pa.types.is_struct(dtype):
+        parts = [normalized(pc.struct_field(array, [i])) for i in range(len(dtype))]
+        return pa.StructArray.from_arrays(parts, fields=list(dtype), mask=missing)
+    places = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
+    elements = normalized(array.values.slice(int(places[0]), int(places[-1] - places[0])))
+    offsets = pa.array((places - places[0]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, elements, type=dtype, mask=missing)
+
+
+def has_floats(dtype: pa.DataType) -> bool:
+    """Whether a float or double is in the type."""
+    if pa.types.is_struct(dtype):
+        return any(has_floats(field.type) for field in dtype)
+    if pa.types.is_list(dtype) and not pa.types.is_map(dtype):
+        return has_floats(dtype.value_type)
+    return t.is_fractional(dtype)
