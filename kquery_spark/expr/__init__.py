@@ -1,6 +1,7 @@
 """Logical expressions: small frozen dataclasses, resolved and typed, compared by structure."""
 
 from kquery_spark.expr.aggregates import AggregateCall
+from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.expr.nodes import Call, Case, Cast, Column, Expr, InList, Literal, Named, SortKey
 from kquery_spark.expr.traverse import columns_of, rename_columns, substitute, transform, walk
 from kquery_spark.expr.windows import Frame, FrameUnit, WindowCall
@@ -14,6 +15,7 @@ __all__ = [
     "Expr",
     "Frame",
     "FrameUnit",
+    "HigherOrder",
     "InList",
     "Literal",
     "Named",

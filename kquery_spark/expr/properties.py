@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
 from kquery_spark.functions import casts
@@ -18,6 +19,8 @@ def _node_raises(expr: Expr) -> bool:
         if expr.mode not in entry.raises:
             return False
         return entry.safe_for is None or not entry.safe_for([a.dtype for a in expr.args], expr.literals)
+    if isinstance(expr, HigherOrder):
+        return can_raise(expr.body)
     if isinstance(expr, Cast):
         return casts.can_raise(expr.child.dtype, expr.to, expr.mode)
     return False
@@ -25,7 +28,12 @@ def _node_raises(expr: Expr) -> bool:
 
 def is_deterministic(expr: Expr) -> bool:
     """Whether evaluating twice gives the same."""
-    return all(e.entry.deterministic for e in walk(expr) if isinstance(e, Call))
+    for part in walk(expr):
+        if isinstance(part, Call) and not part.entry.deterministic:
+            return False
+        if isinstance(part, HigherOrder) and not is_deterministic(part.body):
+            return False
+    return True
 
 
 def is_constant(expr: Expr) -> bool:

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, walk
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, walk
 from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, call
+from kquery_spark.physical.expr import lambdas
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -75,6 +76,8 @@ class Program:
                 return self._case(expr)
             case InList():
                 return self._in_list(expr)
+            case HigherOrder():
+                return self._higher_order(expr)
         raise Unsupported(f"The engine has no program for {type(expr).__name__} expressions.")
 
     def _column(self, expr: Column) -> Step:
@@ -178,6 +181,18 @@ class Program:
                 else on_rows(otherwise, batch, remaining, memo)
             )
             return _choose(tests, pieces, last, dtype, batch.num_rows)
+
+        return run
+
+    def _higher_order(self, expr: HigherOrder) -> Step:
+        array, *captured = (self._compile(c) for c in expr.children)
+        inner = Program([expr.body], lambdas.body_schema(expr))
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            outer = [step(batch, memo) for step in captured]
+            return lambdas.apply(
+                expr, lambda part: inner.run(part)[0], array(batch, memo), outer, batch.num_rows
+            )
 
         return run
 

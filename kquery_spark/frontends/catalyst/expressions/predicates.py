@@ -21,7 +21,8 @@ def in_list(node: CatalystNode, translate: Translator) -> Expr:
     items = [translate(item) for item in node.child_list("list")]
     if not items:
         raise Unsupported("an empty IN list stays with Spark")
-    if all(isinstance(item, Literal) and item.dtype == child.dtype for item in items):
+    plain = not t.is_nested(child.dtype)
+    if plain and all(isinstance(item, Literal) and item.dtype == child.dtype for item in items):
         return InList(child, tuple(item for item in items if isinstance(item, Literal)))
     return reduce(lambda a, b: Call.of("or", a, b), (Call.of("eq", child, item) for item in items))
 

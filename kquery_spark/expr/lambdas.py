@@ -1,0 +1,76 @@
+"""Functions of arrays that take a lambda: TRANSFORM, FILTER, EXISTS and FORALL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr.nodes import Column, Expr
+from kquery_spark.expr.traverse import columns_of, substitute, walk
+from kquery_spark.types import names as t
+
+HIGHER_ORDER = ("transform", "filter", "exists", "forall")
+
+
+@dataclass(frozen=True)
+class HigherOrder(Expr):
+    """``function(array, lambda)`` with a lambda of an element and, maybe, its place in the array.
+
+    ``body`` stands by itself: its columns are the ``parameters`` and ``inputs``, one for each of the ``captured`` columns
+    of the row. So whatever looks for the columns that an expression reads finds those of the row and no others.
+    """
+
+    function: str
+    array: Expr
+    captured: tuple[Expr, ...]
+    body: Expr
+    parameters: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, function: str, array: Expr, body: Expr, parameters: Sequence[Column]) -> HigherOrder:
+        """A call; columns of ``body`` that are no parameters are those of the row. PlanError for wrong types."""
+        if function not in HIGHER_ORDER:
+            raise PlanError(f"there is no function {function} of a lambda")
+        if not pa.types.is_list(array.dtype) or pa.types.is_map(array.dtype):
+            raise PlanError(f"{t.spark_name(array.dtype)} is no array")
+        if function == "transform" and body.dtype == t.NULL:
+            raise Unsupported("transform to nothing but NULL is not supported")
+        if function != "transform" and body.dtype not in (t.BOOL, t.NULL):
+            raise PlanError(f"the lambda of {function} has to be a condition")
+        if len(parameters) not in ((1, 2) if function in ("transform", "filter") else (1,)):
+            raise PlanError(f"the lambda of {function} cannot have {len(parameters)} parameters")
+        own = tuple(p.name for p in parameters)
+        outer = {e.name: e for e in walk(body) if isinstance(e, Column) and e.name not in own}
+        inputs = {name: f"captured {i}" for i, name in enumerate(sorted(columns_of(*outer.values())))}
+        moved = {name: Column(inputs[name], outer[name].type, outer[name].null) for name in inputs}
+        captured = tuple(outer[name] for name in inputs)
+        return cls(function, array, captured, substitute(body, moved), own, tuple(inputs.values()))
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """See Expr."""
+        if self.function == "transform":
+            return pa.list_(pa.field("element", self.body.dtype, self.body.nullable))
+        return self.array.dtype if self.function == "filter" else t.BOOL
+
+    @property
+    def nullable(self) -> bool:
+        """See Expr."""
+        return self.array.nullable or (self.function in ("exists", "forall") and self.body.nullable)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """See Expr; the body is not one of them."""
+        return (self.array, *self.captured)
+
+    def with_children(self, children: Sequence[Expr]) -> Expr:
+        """See Expr."""
+        return replace(self, array=children[0], captured=tuple(children[1:]))
+
+    def __str__(self) -> str:
+        shown = substitute(self.body, dict(zip(self.inputs, self.captured, strict=True)))
+        return f"{self.function.upper()}({self.array}, ({', '.join(self.parameters)}) -> {shown})"
