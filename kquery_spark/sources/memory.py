@@ -13,6 +13,7 @@ import pyarrow as pa
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.parquet import spark_type
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.names import DAY_TIME
 
 _BATCH_ROWS = 128 * 1024
 
@@ -68,7 +69,11 @@ class MemorySource(Source):
 
 def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
-    schema = pa.schema([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in table.schema])
+
+    def typed(dtype: pa.DataType) -> pa.DataType:
+        return DAY_TIME if pa.types.is_duration(dtype) else spark_type(dtype, tz)
+
+    schema = pa.schema([pa.field(f.name, typed(f.type), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)
 
 

@@ -11,6 +11,7 @@ from kquery_spark.logical import (
     Filter,
     Generate,
     Join,
+    Limit,
     LogicalPlan,
     Projection,
     Scan,
@@ -48,6 +49,8 @@ def _prune(plan: LogicalPlan, needed: set[str]) -> LogicalPlan:
         case Filter():
             child = _prune(plan.child, needed | columns_of(plan.condition))
             return _trimmed(Filter(child, plan.condition), needed)
+        case Limit():
+            return plan.with_children([_prune(plan.child, needed)])
         case Sort():
             return _trimmed(
                 Sort(_prune(plan.child, needed | columns_of(*plan.expressions)), plan.keys), needed
