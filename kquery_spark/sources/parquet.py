@@ -370,7 +370,7 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
         or dtype == t.STRING
     ):
         return dtype
-    raise Unsupported(f"Columns of type {dtype} are not supported.")
+    raise Unsupported(f"Parquet columns of type {dtype} are not supported.")
 
 
 def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
