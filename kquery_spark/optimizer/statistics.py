@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kquery_spark.expr import Call, Column, Expr, InList, columns_of
+from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import (
     Aggregate,
@@ -29,6 +29,21 @@ _UNKNOWN_ROWS = 1_000_000.0
 _SELECTIVITY = {"eq": 0.05, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95} | dict.fromkeys(
     ("like", "contains", "startswith", "endswith", "rlike"), 0.1
 )
+_DAY_MICROSECONDS = 86_400e6
+# Values that a part of a date or time takes, NULL among them; few tables span more years.
+_PARTS = {
+    "year": 30.0,
+    "quarter": 5.0,
+    "month": 13.0,
+    "weekofyear": 54.0,
+    "dayofyear": 367.0,
+    "day": 32.0,
+    "dayofweek": 8.0,
+    "weekday": 8.0,
+    "hour": 25.0,
+    "minute": 61.0,
+    "second": 61.0,
+}
 
 
 @dataclass(frozen=True)
@@ -103,7 +118,7 @@ class Estimator:
         if expr.dtype == t.BOOL:
             return 3.0
         if not isinstance(expr, Column):
-            return None
+            return self._computed_distinct(plan, expr)
         match plan:
             case Scan():
                 return self._scan_distinct(plan, expr.name)
@@ -117,6 +132,16 @@ class Estimator:
             if expr.name in child.schema.names:
                 return self.distinct(child, expr)
         return None
+
+    def _computed_distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
+        """At most one value for each combination of those of its columns; parts of dates have fewer."""
+        if isinstance(expr, Literal):
+            return 1.0
+        if isinstance(expr, Call) and expr.function in _PARTS:
+            return _PARTS[expr.function]
+        counts = [self.distinct(plan, plan.column(name)) for name in columns_of(expr)]
+        known = [c for c in counts if c is not None]
+        return math.prod(known) if known and len(known) == len(counts) else None
 
     def _scan_distinct(self, plan: Scan, name: str) -> float | None:
         key = (id(plan.source), name)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import KQueryError
 from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.frontends.catalyst.settings import session_values
 
 _SETTINGS = tuple(EngineConfig().setting_names())
 _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
@@ -25,6 +26,7 @@ class Bridge:
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
         self.gateway: Any = spark.sparkContext._gateway
+        self._conf: Any = None
         self._parallelism = spark.sparkContext.defaultParallelism
         _use_this_python(spark)
 
@@ -37,17 +39,15 @@ class Bridge:
 
     @property
     def conf(self) -> Any:
-        """The session's SQLConf."""
-        return self.spark._jsparkSession.sessionState().conf()
+        """The session's SQLConf, which is one and the same for all of its life."""
+        if self._conf is None:
+            self._conf = self.spark._jsparkSession.sessionState().conf()
+        return self._conf
 
     def config(self) -> EngineConfig:
         """The engine's settings as ``spark.kquery.*`` says now; parallelism is the cluster's unless set."""
-        conf = self.conf
-        given = {}
-        for name in _SETTINGS:
-            value = conf.getConfString(name, "")
-            if value != "":
-                given[name] = value
+        values = session_values(self.conf, self.jvm, _SETTINGS, unset="")
+        given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         base = EngineConfig(parallelism=self._parallelism)
         return base.with_settings(given) if given else base
 

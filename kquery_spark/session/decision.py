@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kquery_spark.logical import Filter, Input, Projection, Scan, Union, walk_plan
+from kquery_spark.logical import (
+    Filter,
+    Generate,
+    Input,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Scan,
+    Sort,
+    Union,
+    walk_plan,
+)
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.session.planning import Part, PlannedQuery
 from kquery_spark.sources.memory import MemorySource
@@ -18,7 +29,9 @@ _STAGE_COST = 0.03  # a Python stage beyond one of Spark's own
 _PLANNING_COST = 0.05
 _STEP_GAIN = 0.12  # Spark's exchange, extra stage and generated code for a join, an aggregate or a sort
 
-_PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union)
+_TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
+
+_PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
 
 
 @dataclass(frozen=True)
@@ -43,13 +56,18 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
     if handed:
         numbers += f", about {handed:,.0f} rows handed over"
     if not steps:
-        sentence = "A plain scan gives every row back to Spark, which reads files itself"
+        sentence = "Rows are only passed on, which Spark does itself as fast"
         return Decision(False, f"{sentence} ({numbers}).")
     if made and len(made) == sum(1 for n in nodes if isinstance(n, Scan | Input)):
         sentence = "Nothing is read, and Spark's generated code counts numbers as fast"
         return Decision(False, f"{sentence} ({numbers}).")
     cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST + stages * _STAGE_COST + _PLANNING_COST
-    gain = scanned * _BYTE_GAIN + steps * _STEP_GAIN
+    tops = sum(1 for n in nodes if isinstance(n, Limit) and _is_sorted(n.child))
+    gain = scanned * _BYTE_GAIN + (steps - tops) * _STEP_GAIN + tops * _TOP_GAIN
     if gain < cost:
         return Decision(False, f"Too little work for the engine to win: {numbers}.")
     return Decision(True, f"The engine should win: {numbers}.")
+
+
+def _is_sorted(node: LogicalPlan) -> bool:
+    return isinstance(node, Sort) or (isinstance(node, Projection) and _is_sorted(node.child))

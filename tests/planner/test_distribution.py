@@ -15,7 +15,11 @@ RNG = np.random.default_rng(8)
 def table(prefix: str, rows: int) -> pa.Table:
     key = RNG.integers(0, 40, rows)
     return pa.table(
-        {f"{prefix}k": pa.array(key, mask=key == 3), f"{prefix}v": RNG.integers(0, 9, rows), f"{prefix}w": key % 5}
+        {
+            f"{prefix}k": pa.array(key, mask=key == 3),
+            f"{prefix}v": RNG.integers(0, 9, rows),
+            f"{prefix}w": key % 5,
+        }
     )
 
 
@@ -51,7 +55,10 @@ def rows_of(found: kq.DataFrame) -> list[str]:
         ("SELECT av, bw, cw FROM a JOIN b ON ak = bk JOIN c ON bk = ck", 4),
         ("SELECT av, bw, cw FROM a LEFT JOIN b ON ak = bk LEFT JOIN c ON ak = ck", 4),
         ("SELECT av, bw, cw FROM a LEFT JOIN b ON ak = bk LEFT JOIN c ON bk = ck", 5),
-        ("SELECT bk, row_number() OVER (PARTITION BY bk ORDER BY av, bv, aw, bw) FROM a JOIN b ON ak = bk", 3),
+        (
+            "SELECT bk, row_number() OVER (PARTITION BY bk ORDER BY av, bv, aw, bw) FROM a JOIN b ON ak = bk",
+            3,
+        ),
     ],
 )
 def test_stages(sql: str, stages: int) -> None:

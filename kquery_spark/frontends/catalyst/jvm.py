@@ -224,25 +224,32 @@ class Jvm:
 
         Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
         """
-        return self._read(self._builder_of(cls, method).apply(owner))
+        return self._read(owner, cls, method)
 
-    def strings(self, sequence: Any) -> list[str]:
-        """``toString`` of each element of a Scala sequence, in as few calls as their length allows."""
-        count: int = sequence.length()
+    def strings(self, sequence: Any, count: int | None = None) -> list[str]:
+        """``toString`` of each element of a Scala sequence, in as few calls as their length allows.
+
+        count: how many there are, where that is known.
+        """
+        count = sequence.length() if count is None else count
         if count == 0:
             return []
-        joined = self._builder_of("scala.collection.IterableOnceOps", "mkString", _SEPARATOR)
-        parts = self._read(joined.apply(sequence)).split(_SEPARATOR)
+        joined = self._read(sequence, "scala.collection.IterableOnceOps", "mkString", _SEPARATOR)
+        parts = joined.split(_SEPARATOR)
         if len(parts) != count:
             raise Unsupported("a value in Spark's plan contains a control character")
         return parts
 
     def caller(self, owner: Any, cls: str, method: str, second: str | None = None) -> Any:
-        """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function."""
-        handle = self.handle(cls, method, *["java.lang.String"] * (1 if second is None else 2))
-        if second is not None:
-            handle = self.bind(handle, 2, second)
-        return self.function(self.bind(handle, 0, owner))
+        """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function, kept with its owner."""
+        key = ("caller", owner._get_object_id(), method, second)
+        found = self._functions.get(key)
+        if found is None:
+            handle = self.handle(cls, method, *["java.lang.String"] * (1 if second is None else 2))
+            if second is not None:
+                handle = self.bind(handle, 2, second)
+            found = self._functions[key] = self.function(self.bind(handle, 0, owner))
+        return found
 
     def map_strings(self, texts: tuple[str, ...], function: Any) -> list[str]:
         """What a Scala function answers for each of some fixed strings, which cross to the JVM only once."""
@@ -253,7 +260,7 @@ class Jvm:
             for i, text in enumerate(texts):
                 array[i] = text
             sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
-        return self.strings(sequence.map(function))
+        return self.strings(sequence.map(function), len(texts))
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
         """A Scala ``Map[String, String]`` as a dict."""
@@ -261,25 +268,45 @@ class Jvm:
         texts = self.strings(pairs.flatMap(self.getter("scala.Tuple2", "productIterator")))
         return dict(zip(texts[::2], texts[1::2], strict=True))
 
+    def _read(self, owner: Any, cls: str, method: str, *arguments: str) -> str:
+        """The string ``owner.method(arguments)``: a short one in one call, a long one in slices."""
+        start: str = self._beginning_of(cls, method, *arguments).apply(owner)
+        units = len(start) if start.isascii() else len(start.encode("utf-16-le", "surrogatepass")) // 2
+        if units < _SLICE:
+            return start
+        builder = self._builder_of(cls, method, *arguments).apply(owner)
+        length: int = builder.length()
+        if builder.codePointCount(0, length) != length:
+            return str(builder.toString())
+        slices = (builder.substring(i, min(i + _SLICE, length)) for i in range(_SLICE, length, _SLICE))
+        return start + "".join(slices)
+
+    def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
+        """``x => x.method(arguments)`` cut to a slice."""
+        key = ("beginning", cls, method, *arguments)
+        found = self._functions.get(key)
+        if found is None:
+            left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
+            cut = self.bind(left, 1, _SLICE)
+            found = self._functions[key] = self.function(self.then(self._call(cls, method, *arguments), cut))
+        return found
+
     def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""
         key = ("text", cls, method, *arguments)
         found = self._functions.get(key)
         if found is None:
-            handle = self.handle(cls, method, *("java.lang.String" for _ in arguments))
-            for argument in arguments:
-                handle = self.bind(handle, 1, argument)
             make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
-            handle = self.then(handle, self._lookup.unreflectConstructor(make))
+            handle = self.then(self._call(cls, method, *arguments), self._lookup.unreflectConstructor(make))
             found = self._functions[key] = self.function(handle)
         return found
 
-    def _read(self, builder: Any) -> str:
-        length: int = builder.length()
-        if length <= _SLICE or builder.codePointCount(0, length) != length:
-            return str(builder.toString())
-        slices = (builder.substring(i, min(i + _SLICE, length)) for i in range(0, length, _SLICE))
-        return "".join(slices)
+    def _call(self, cls: str, method: str, *arguments: str) -> Any:
+        """The method handle ``x => x.method(arguments)`` of fixed strings."""
+        handle = self.handle(cls, method, *("java.lang.String" for _ in arguments))
+        for argument in arguments:
+            handle = self.bind(handle, 1, argument)
+        return handle
 
     def _class_array(self, *names: str) -> Any:
         classes = self._gateway.new_array(self._class, len(names))

@@ -92,14 +92,13 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     optional = tuple(name for name in EXPECTED if name in _UNSET_BY_DEFAULT)
     try:
         texts: list[str | None] = [
-            None if text == "null" else text
-            for text in jvm.map_strings(names, jvm.caller(conf, _CONF, "getConfString"))
+            None if text == "null" else text for text in session_values(conf, jvm, names)
         ]
     except Exception:  # one unknown name fails them all: this Spark is older or newer than the list
         texts = [_one(conf, name) for name in names]
     values = dict(zip(names, texts, strict=True))
     if optional:
-        asked = jvm.map_strings(optional, jvm.caller(conf, _CONF, "getConfString", _UNDEFINED))
+        asked = session_values(conf, jvm, optional, unset=_UNDEFINED)
         values.update(
             (n, None if text == _UNDEFINED else text) for n, text in zip(optional, asked, strict=True)
         )
@@ -112,6 +111,11 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
         corrupt_record_column=_text(values, "spark.sql.columnNameOfCorruptRecord"),
         values=MappingProxyType(values),
     )
+
+
+def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | None = None) -> list[str]:
+    """The values of settings in one go; ``unset`` for those that are not set, else Spark's defaults."""
+    return jvm.map_strings(names, jvm.caller(conf, _CONF, "getConfString", unset))
 
 
 def _one(conf: Any, name: str) -> str | None:

@@ -1,0 +1,47 @@
+"""How many groups an aggregation is expected to make."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.optimizer import optimize
+from kquery_spark.optimizer.statistics import Estimator
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> kq.ExecutionContext:
+    rows = 20_000
+    file: Path = tmp_path_factory.mktemp("estimates") / "t.parquet"
+    days = [date(1992, 1, 1) + timedelta(days=i % 2500) for i in range(rows)]
+    instants = [datetime(2001, 1, 1) + timedelta(hours=i) for i in range(rows)]
+    columns = {"id": range(rows), "k": [i % 7 for i in range(rows)], "d": days, "at": instants}
+    pq.write_table(pa.table(columns), file, row_group_size=5000)
+    found = kq.ExecutionContext()
+    found.register_parquet("t", str(file))
+    return found
+
+
+@pytest.mark.parametrize(
+    "keys, least, most",
+    [
+        ("k", 7, 10),
+        ("year(d)", 7, 30),
+        ("year(at)", 3, 30),
+        ("month(d)", 12, 13),
+        ("k, hour(at)", 7 * 24, 10 * 25),
+        ("CASE WHEN k > 3 THEN k ELSE 0 END", 7, 10),
+        ("id", 20_000, 20_000),
+        ("concat(k, d)", 7 * 2500, 20_000),
+    ],
+)
+def test_groups_are_bounded_by_what_footers_say_of_the_keys_columns(
+    context: kq.ExecutionContext, keys: str, least: float, most: float
+):
+    plan = context.sql(f"SELECT count(*) AS n FROM t GROUP BY {keys}").plan
+    assert least <= Estimator().estimate(optimize(plan)).rows <= most

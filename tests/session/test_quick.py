@@ -1,0 +1,60 @@
+"""The quick no must only ever say what planning in full would say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kquery_spark.session.decision import decide
+from kquery_spark.session.planning import plan_frame
+from kquery_spark.session.quick import only_passes_rows_on
+from kquery_spark.session.transform import kquery_plan
+
+PASSING = (
+    "SELECT 1 AS one",
+    "SELECT * FROM t",
+    "SELECT id + 1 AS next FROM t WHERE name LIKE 'a%' LIMIT 3",
+    "SELECT id FROM t UNION ALL SELECT id * 2 FROM t",
+    "SELECT id, item FROM t LATERAL VIEW explode(array(id, id + 1)) AS item",
+    "SELECT * FROM range(5)",
+)
+WORKING = (
+    "SELECT count(*) AS n FROM t",
+    "SELECT DISTINCT name FROM t",
+    "SELECT * FROM t WHERE id > (SELECT avg(id) FROM t)",
+    "SELECT * FROM t WHERE id IN (SELECT id + 1 FROM t)",
+    "SELECT * FROM t ORDER BY id",
+    "SELECT row_number() OVER (ORDER BY id) AS r FROM t",
+    "SELECT a.id FROM t AS a CROSS JOIN t AS b",
+)
+
+
+@pytest.fixture(scope="module")
+def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    file: Path = tmp_path_factory.mktemp("quick") / "t.parquet"
+    pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", None]}), file)
+    spark.read.parquet(str(file)).createOrReplaceTempView("t")
+    return "t"
+
+
+@pytest.mark.parametrize("query", PASSING)
+def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, table: str, query: str):
+    frame = spark.sql(query)
+    assert only_passes_rows_on(frame)
+    planned = plan_frame(frame)
+    assert not any(decide(planned, part).accelerate for part in planned.parts)
+    assert kquery_plan(frame) is frame
+
+
+@pytest.mark.parametrize("query", WORKING)
+def test_what_works_on_rows_is_planned(spark: Any, table: str, query: str):
+    assert not only_passes_rows_on(spark.sql(query))
+
+
+def test_what_passes_rows_on_still_says_why_when_it_must_not_stay(spark: Any, table: str):
+    planned = kquery_plan(spark.sql("SELECT id FROM t"), fallback="error", when="always")
+    assert sorted(r.id for r in planned.collect()) == [1, 2, 3]
