@@ -11,6 +11,7 @@ from kquery_spark.functions import dates as _dates
 from kquery_spark.functions import encodings as _encodings
 from kquery_spark.functions import formatting as _formatting
 from kquery_spark.functions import hashes as _hashes
+from kquery_spark.functions import intervals as _intervals
 from kquery_spark.functions import logic as _logic
 from kquery_spark.functions import matching as _matching
 from kquery_spark.functions import math_functions as _math
@@ -33,6 +34,7 @@ del (
     _encodings,
     _formatting,
     _hashes,
+    _intervals,
     _logic,
     _matching,
     _math,

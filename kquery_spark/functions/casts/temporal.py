@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.numeric import cast_overflow
 from kquery_spark.functions.casts.strings import WHITESPACE, parse
@@ -20,6 +20,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _DAY = civil.DAY
+_MOST_DAYS = 106_751_991  # of 2^63 microseconds
 _MAX = 2**63 - 1
 
 
@@ -244,16 +245,26 @@ def _ntz_string(vector: Vector, context: CallContext) -> Data:
 # --- among themselves -----------------------------------------------------------------------------
 
 
+def _midnights(vector: Vector) -> tuple[Int64s, Any]:
+    """Days as microseconds; past the year 294247 Spark raises in every mode."""
+    days, mask = zones.ints(vector.data)
+    if mask is not None:
+        days = np.where(mask, 0, days)
+    if len(days) and (days.min() <= -_MOST_DAYS or days.max() >= _MOST_DAYS):
+        raise ExecutionError("ARITHMETIC_OVERFLOW", "long overflow")
+    return days * _DAY, mask
+
+
 @cast_rule("date", "timestamp")
 def _date_timestamp(vector: Vector, context: CallContext) -> Data:
-    days, mask = zones.ints(vector.data)
-    return packed(zones.to_instants(days * _DAY, context.tz), context.dtype, mask)
+    local, mask = _midnights(vector)
+    return packed(zones.to_instants(local, context.tz), context.dtype, mask)
 
 
 @cast_rule("date", "timestamp_ntz")
 def _date_ntz(vector: Vector, context: CallContext) -> Data:
-    days, mask = zones.ints(vector.data)
-    return packed(days * _DAY, context.dtype, mask)
+    local, mask = _midnights(vector)
+    return packed(local, context.dtype, mask)
 
 
 @cast_rule("timestamp", "date")

@@ -10,6 +10,8 @@ from tests.functions.parity import Arg, Case, text
 ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata")
 STEPS = Arg(t.INT, (0, 1, -1, 30, 365, -366, 100000))
 MONTHS = Arg(t.INT, (0, 1, -1, 11, 12, -13, 600, -25))
+WIDE = Arg(t.DAY_TIME, (2**63 - 1, -(2**63), 7, -7, 5, -5, 2**62, 90061000001, -90061000001))
+
 CASES: list[Case] = []
 for name in ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear"):
     CASES.append(c(name, v.WIDE_DATES))
@@ -59,6 +61,21 @@ for tz in ZONES[:2]:
     ]
 CASES += [
     c("add_months", v.DATES, MONTHS, sql=f"{{0}} + {YM}"),
+    *(
+        c("multiply_interval", a, b, sql="{0} * {1}")
+        for a in (v.INTERVALS, WIDE)
+        for b in (v.INTS, v.LONGS, v.DOUBLES, v.BYTES)
+    ),
+    *(
+        c("divide_interval", a, b, sql="{0} / {1}")
+        for a in (v.INTERVALS, WIDE)
+        for b in (v.INTS, v.LONGS, v.DOUBLES, v.SHORT_DOUBLES)
+    ),
+    *(
+        c(f"interval_{part}", a, sql=f"extract({part.upper()} FROM {{0}})")
+        for part in ("days", "hours", "minutes", "seconds")
+        for a in (v.INTERVALS, WIDE)
+    ),
     c("add", v.INTERVALS, v.INTERVALS, sql="{0} + {1}"),
     c("subtract", v.INTERVALS, v.INTERVALS, sql="{0} - {1}"),
 ]

@@ -94,6 +94,13 @@ _INTERNAL = frozenset(
         "last_ignore_nulls",
         "null_if_negative",
         "parse_timestamp",
+        "precise_timestamp",
+        "multiply_interval",
+        "divide_interval",
+        "interval_days",
+        "interval_hours",
+        "interval_minutes",
+        "interval_seconds",
     ]
 )
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}

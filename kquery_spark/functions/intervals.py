@@ -1,0 +1,145 @@
+"""Intervals of days to seconds: times and divided by numbers, and their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions import civil
+from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, register
+from kquery_spark.functions.strings import joint_mask
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+_SECOND = 1_000_000
+_MINUTE = 60 * _SECOND
+_HOUR = 60 * _MINUTE
+_MOST = 2**63 - 1
+
+
+def _micros(vector: Vector, length: int) -> Int64s:
+    """The microseconds; 0 for NULL."""
+    return np.asarray(vector.array(length).view(t.LONG).fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def _number(vector: Vector, length: int, missing: int) -> Any:
+    """The numbers, as int64 or double; ``missing`` for NULL."""
+    data = vector.array(length).cast(t.LONG if t.is_integral(vector.dtype) else t.DOUBLE)
+    return np.asarray(data.fill_null(missing).to_numpy(zero_copy_only=False))
+
+
+def _overflow() -> ExecutionError:
+    return ExecutionError("INTERVAL_ARITHMETIC_OVERFLOW", "Integer overflow while operating with intervals.")
+
+
+def _rounded(values: Any) -> Int64s:
+    """Doubles to the nearest whole number, halves away from zero; what fits no bigint raises."""
+    near = np.rint(values)
+    near = np.where(np.abs(values - near) == 0.5, values + np.copysign(0.5, values), near)
+    if not ((near >= -(2.0**63)) & (near < 2.0**63)).all():
+        raise _overflow()
+    return near.astype(np.int64)
+
+
+def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    micros, number, mask = _micros(args[0], n), _number(args[1], n, 0), joint_mask(args, n)
+    if mask is not None:
+        micros, number = np.where(mask, 0, micros), np.where(mask, 0, number)
+    with np.errstate(all="ignore"):
+        if number.dtype == np.int64:
+            product = micros * number
+            bound = np.abs(micros.astype(np.float64)) * np.abs(number.astype(np.float64))
+            near = np.flatnonzero(bound > 2.0**62)  # few: these are multiplied again without a limit
+            exact = [int(micros[i]) * int(number[i]) for i in near]
+            if any(not -_MOST - 1 <= value <= _MOST for value in exact):
+                raise _overflow()
+        else:
+            product = _rounded(micros * number)
+    return pa.array(product, mask=mask).view(t.DAY_TIME)
+
+
+def _divide(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    micros, number, mask = _micros(args[0], n), _number(args[1], n, 1), joint_mask(args, n)
+    if mask is not None:
+        micros, number = np.where(mask, 0, micros), np.where(mask, 1, number)
+    if (number == 0).any():
+        raise ExecutionError("INTERVAL_DIVIDED_BY_ZERO", "Division by zero.")
+    with np.errstate(all="ignore"):
+        if number.dtype != np.int64:
+            return pa.array(_rounded(micros / number), mask=mask).view(t.DAY_TIME)
+        if ((micros == -_MOST - 1) & (number == -1)).any():
+            raise _overflow()
+        whole = micros // number
+        rest = micros - whole * number
+        negative = (micros < 0) != (number < 0)
+        # Towards zero first: what is left of that decides, halves going away from zero.
+        inexact = (rest != 0) & negative
+        whole = np.where(inexact, whole + 1, whole)
+        left = np.abs(np.where(inexact, number - rest, rest)).view(np.uint64)
+        up = (rest != 0) & (left >= np.abs(number).view(np.uint64) - left)
+    return pa.array(whole + np.where(up, np.where(negative, -1, 1), 0), mask=mask).view(t.DAY_TIME)
+
+
+def _field(unit: int, modulus: int, dtype: pa.DataType) -> Callable[[Sequence[Vector], CallContext], Data]:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        n = context.num_rows
+        micros = _micros(args[0], n)
+        within = micros if not modulus else np.fmod(micros, modulus)
+        values = within - np.fmod(within, unit)
+        return pa.array(values // unit, mask=joint_mask(args, n)).cast(dtype)
+
+    return run
+
+
+def _seconds(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    return pa.array(
+        np.fmod(_micros(args[0], n), _MINUTE), mask=joint_mask(args, n)
+    )  # the digits of a decimal
+
+
+def _scaled(types: Sequence[pa.DataType]) -> pa.DataType:
+    if types[0] != t.DAY_TIME or not (t.is_integral(types[1]) or t.is_fractional(types[1])):
+        raise PlanError(
+            f"an interval and {t.spark_name(types[1])} are not multiplied or divided by the engine"
+        )
+    return t.DAY_TIME
+
+
+def _part(name: str, catalyst: str, unit: int, modulus: int, dtype: pa.DataType) -> Function:
+    return Function(name, _field(unit, modulus, dtype), accept(dtype, t.DAY_TIME), catalyst=(catalyst,))
+
+
+register(
+    Function(
+        "multiply_interval",
+        _multiply,
+        _scaled,
+        catalyst=("MultiplyDTInterval",),
+        arity=(2, 2),
+        raises=ALWAYS_RAISES,
+    ),
+    Function(
+        "divide_interval",
+        _divide,
+        _scaled,
+        catalyst=("DivideDTInterval",),
+        arity=(2, 2),
+        raises=ALWAYS_RAISES,
+    ),
+    _part("interval_days", "ExtractANSIIntervalDays", civil.DAY, 0, t.INT),
+    _part("interval_hours", "ExtractANSIIntervalHours", _HOUR, civil.DAY, t.BYTE),
+    _part("interval_minutes", "ExtractANSIIntervalMinutes", _MINUTE, _HOUR, t.BYTE),
+    Function(
+        "interval_seconds",
+        _seconds,
+        accept(t.decimal(8, 6), t.DAY_TIME),
+        catalyst=("ExtractANSIIntervalSeconds",),
+    ),
+)
