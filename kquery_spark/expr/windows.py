@@ -60,6 +60,7 @@ def _bound(offset: Literal) -> str:
 WHOLE_PARTITION = Frame(FrameUnit.ROWS, None, None)
 UP_TO_PEERS = Frame()  # the default with ORDER BY
 UP_TO_ROW = Frame(FrameUnit.ROWS, None, Literal(0, pa.int32()))
+PICKS = ("first_value", "last_value")
 
 
 @dataclass(frozen=True)
@@ -89,25 +90,29 @@ class WindowCall(Expr):
     ) -> WindowCall:
         """A call whose type the registry derives; PlanError for a wrong arity or argument type.
 
-        condition: FILTER (WHERE condition) of an aggregate. All aggregates over windows ignore rows whose arguments
-        are NULL, so the others' arguments become NULL. Unsupported where an argument may raise, as Spark evaluates it
-        for the others too.
+        condition: FILTER (WHERE condition) of an aggregate. first_value and last_value have it as their second argument;
+        all other aggregates ignore rows whose arguments are NULL, so the others' arguments become NULL. Unsupported
+        where an argument may raise, as Spark evaluates it for the others too.
         """
         entry = window_function(name) or aggregate_function(name)
         entry.check_arity(len(args))
         if condition is not None:
-            if isinstance(entry, WindowFunction):
+            if isinstance(entry, WindowFunction) and entry.name not in PICKS:
                 raise PlanError(f"{name} is no aggregate function, so it takes no FILTER")
             if any(map(can_raise, args)):
                 raise Unsupported(
                     "FILTER over a window with an argument that may raise is not supported: Spark evaluates all rows."
                 )
-            values = args or (Literal(1, pa.int32()),)
-            values = values[:1] if entry.name == "percentile" else values  # its share is a constant
-            args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])
+            if entry.name in PICKS:
+                args = (*args, condition)
+            else:
+                values = args or (Literal(1, pa.int32()),)
+                values = values[:1] if entry.name == "percentile" else values  # its share is a constant
+                args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])
         if not isinstance(entry, WindowFunction) and entry.always_distinct:
             raise PlanError(f"{entry.name} cannot be used over a window")
-        derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
+        given = args[:1] if entry.name in PICKS else args
+        derived = entry.result([a.dtype for a in given]) if dtype is None else dtype
         return cls(entry.name, args, derived, frame, ignore_nulls, mode)
 
     @property
@@ -140,9 +145,11 @@ class WindowCall(Expr):
         return replace(self, args=tuple(children))
 
     def __str__(self) -> str:
-        inner = ", ".join(map(str, self.args))
+        args, only = (self.args[:1], self.args[1:]) if self.function in PICKS else (self.args, ())
+        inner = ", ".join(map(str, args))
         if not self.args and self.entry is None:
             inner = "*"
         text = f"{self.function.upper()}({inner}){' IGNORE NULLS' if self.ignore_nulls else ''}"
+        text += "".join(f" FILTER (WHERE {c})" for c in only)
         framed = self.entry is None or self.entry.framed
         return f"{text} OVER ({self.frame})" if framed else f"{text} OVER ()"

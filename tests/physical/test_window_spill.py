@@ -147,6 +147,7 @@ def test_frames_that_need_the_whole_partition_have_it(partition: list[Expr]) -> 
         WindowCall.of("sum", NUM, frame=near),
         WindowCall.of("lag", S, Literal(2, t.INT), ignore_nulls=True),
         WindowCall.of("nth_value", S, Literal(3, t.INT), frame=UP_TO_ROW),
+        WindowCall.of("last_value", S, frame=UP_TO_ROW, condition=B),
     ]
     assert not any(map(streamable, calls))
     check(calls, partition, ORDERS["unique"])

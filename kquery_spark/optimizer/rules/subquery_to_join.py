@@ -21,7 +21,7 @@ from kquery_spark.expr import (
     walk,
 )
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import conjunction, conjuncts, is_constant
+from kquery_spark.expr.properties import conjunction, conjuncts, is_constant, is_deterministic
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -30,7 +30,9 @@ from kquery_spark.logical import (
     Limit,
     LogicalPlan,
     Projection,
+    Scan,
     Sort,
+    Union,
     walk_plan,
 )
 from kquery_spark.logical.conditions import split_condition
@@ -214,13 +216,13 @@ class _Joined:
         if not _row_bounds(plan)[1]:
             raise Unsupported("A correlated subquery used as a value must be an aggregate without GROUP BY.")
         empty = _on_no_rows(plan)
-        pulled, terms = _pull(plan, existence=False)
+        outer = {n.name: n.expr for n in expr.outer}
+        pulled, terms = _pull(plan, existence=False, around=(self.plan, outer))
         found = Named(Literal(True, t.BOOL), _fresh("found", [*self.plan.schema.names, *pulled.schema.names]))
         if empty.value is not None:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
             pulled = Projection(pulled, (*columns, found))
         inner, mapping = _disjoint(pulled, self.plan, [])
-        outer = {n.name: n.expr for n in expr.outer}
         condition = conjunction([_bind(rename_columns(x, mapping), outer) for x in terms])
         keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
         if len(keys) < len(terms):
@@ -248,16 +250,20 @@ def _bind(expr: Expr, outer: dict[str, Expr]) -> Expr:
     return transform(expr, lambda e: outer.get(e.name, e) if isinstance(e, OuterColumn) else e)
 
 
-def _pull(plan: LogicalPlan, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
+Around = tuple[LogicalPlan, dict[str, Expr]]
+
+
+def _pull(plan: LogicalPlan, existence: bool, around: Around | None = None) -> tuple[LogicalPlan, list[Expr]]:
     """The plan without its correlated conditions, and those, over columns the new plan has in its output.
 
-    ``existence``: only whether there are rows matters, not how many.
+    ``existence``: only whether there are rows matters, not how many. ``around``: the plan around and what the outer
+    columns are in it, for aggregates that need its values.
     """
     if not _correlated(plan):
         return plan, []
     match plan:
         case Filter():
-            child, terms = _pull(plan.child, existence)
+            child, terms = _pull(plan.child, existence, around)
             every = conjuncts(plan.condition)
             mine = [x for x in every if _is_outer(x)]
             stay = conjunction([x for x in every if not _is_outer(x)])
@@ -265,7 +271,7 @@ def _pull(plan: LogicalPlan, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
         case Projection():
             if any(_is_outer(e.expr) for e in plan.exprs):
                 raise Unsupported("A subquery that selects a value of the query around it is not supported.")
-            child, terms = _pull(plan.child, existence)
+            child, terms = _pull(plan.child, existence, around)
             have = {e.name for e in plan.exprs}
             by_column = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
             needed = columns_of(*terms)
@@ -283,10 +289,10 @@ def _pull(plan: LogicalPlan, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
                 [rename_columns(x, renames) for x in terms],
             )
         case Aggregate():
-            return _pull_aggregate(plan, existence)
+            return _pull_aggregate(plan, existence, around)
         case Join(kind=JoinKind.INNER):
-            left, left_terms = _pull(plan.left, existence)
-            right, right_terms = _pull(plan.right, existence)
+            left, left_terms = _pull(plan.left, existence, around)
+            right, right_terms = _pull(plan.right, existence, around)
             every = conjuncts(plan.condition)
             if any(_is_outer(k.left) or _is_outer(k.right) for k in plan.keys):
                 raise Unsupported("This correlation of a subquery is not supported.")
@@ -297,23 +303,27 @@ def _pull(plan: LogicalPlan, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI | JoinKind.EXISTENCE):
             if _correlated(plan.right) or any(_is_outer(e) for e in plan.expressions):
                 raise Unsupported(f"A subquery correlated inside a {plan.kind} join is not supported.")
-            left, terms = _pull(plan.left, existence)
+            left, terms = _pull(plan.left, existence, around)
             return plan.with_children([left, plan.right]), terms
         case Sort():
             if not any(_is_outer(e) for e in plan.expressions):
-                return _pull(plan.child, existence)
+                return _pull(plan.child, existence, around)
         case Limit() if existence and plan.offset == 0 and (plan.count is None or plan.count > 0):
-            return _pull(plan.child, existence)
+            return _pull(plan.child, existence, around)
     raise Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
 
 
-def _pull_aggregate(plan: Aggregate, existence: bool) -> tuple[LogicalPlan, list[Expr]]:
+def _pull_aggregate(
+    plan: Aggregate, existence: bool, around: Around | None
+) -> tuple[LogicalPlan, list[Expr]]:
     """Group by what the inner rows are compared on, too."""
     if any(_is_outer(e) for e in plan.expressions):
         raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
     if existence and not plan.keys:
         raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
-    child, terms = _pull(plan.child, existence)
+    child, terms = _pull(plan.child, existence, around)
+    if around is not None and any(_equality(x) is None for x in terms):
+        return _aggregate_of_pairs(plan, child, terms, around)
     keys = list(plan.keys)
     known = {k.expr: k.column for k in plan.keys}
     above: list[Expr] = []
@@ -330,6 +340,49 @@ def _pull_aggregate(plan: Aggregate, existence: bool) -> tuple[LogicalPlan, list
             known[inner] = named.column
         above.append(Call.of("eq", known[inner], outer))
     return Aggregate(child, tuple(keys), plan.aggregates), above
+
+
+def _aggregate_of_pairs(
+    plan: Aggregate, child: LogicalPlan, terms: list[Expr], around: Around
+) -> tuple[LogicalPlan, list[Expr]]:
+    """Correlated by more than equalities: the different outer values, joined to the rows they see, are the groups."""
+    below, outer = around
+    names = sorted({e.name for x in terms for e in walk(x) if isinstance(e, OuterColumn)})
+    wanted = [outer[n] for n in names if n in outer]
+    if len(wanted) < len(names) or any(map(_is_outer, wanted)) or not _repeatable(below):
+        raise Unsupported(
+            f"An aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here."
+        )
+    taken = [*child.schema.names, *plan.schema.names]
+    keys: list[Named] = []
+    for name, expr in zip(names, wanted, strict=True):
+        keys.append(Named(expr, _fresh(name, taken)))
+        taken.append(keys[-1].name)
+    values = Aggregate(below, tuple(keys), ())
+    columns = {n: values.column(k.name) for n, k in zip(names, keys, strict=True)}
+    condition = conjunction([_bind(x, dict(columns)) for x in terms])
+    on, rest = split_condition(condition, values.schema.names, child.schema.names)
+    pairs = Join(values, child, JoinKind.INNER, tuple(on), conjunction(rest))
+    grouped = tuple(Named(pairs.column(k.name), k.name) for k in keys)
+    done = Aggregate(pairs, (*plan.keys, *grouped), plan.aggregates)
+    outers = [OuterColumn(n, k.expr.dtype, k.expr.nullable) for n, k in zip(names, keys, strict=True)]
+    return done, [Call.of("eq_null_safe", done.column(k.name), o) for k, o in zip(keys, outers, strict=True)]
+
+
+def _repeatable(plan: LogicalPlan) -> bool:
+    """Whether computing the plan a second time gives the same rows."""
+    for node in walk_plan(plan):
+        if not isinstance(node, Scan | Filter | Projection | Join | Aggregate | Sort | Union):
+            return False
+        for expr in (e for x in node.expressions for e in walk(x)):
+            if not is_deterministic(expr) or isinstance(expr, Subquery):
+                return False
+            if isinstance(expr, AggregateCall) and (
+                expr.function not in ("count", "min", "max", "sum", "avg")
+                or any(t.is_fractional(a.dtype) for a in expr.args)
+            ):
+                return False
+    return True
 
 
 def _equality(term: Expr) -> tuple[Expr, Expr] | None:

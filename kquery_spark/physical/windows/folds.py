@@ -33,7 +33,9 @@ def as_aggregate(call: WindowCall) -> WindowCall:
     """first_value and last_value as the aggregates that have states to merge."""
     name, ignore_nulls = AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
     folded = _AS_AGGREGATES.get((name, ignore_nulls))
-    return call if folded is None else replace(call, function=folded, ignore_nulls=False)
+    return (
+        call if folded is None or len(call.args) > 1 else replace(call, function=folded, ignore_nulls=False)
+    )
 
 
 class Fold:

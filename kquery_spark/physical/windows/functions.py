@@ -46,7 +46,7 @@ class Windowed:
             return self._shifted(call, args)
         name, ignore_nulls = AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
         if name in ("first_value", "last_value", "nth_value"):
-            return self._nth(call, name, ignore_nulls, args[0])
+            return self._nth(call, name, ignore_nulls, args)
         if ignore_nulls:
             raise Unsupported(f"IGNORE NULLS with {call.function} is not supported.")
         if call.frame.whole:
@@ -93,14 +93,23 @@ class Windowed:
         both = Vector(call.dtype, concat_arrays(call.dtype, [data, args[2].physical(n)]))
         return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
 
-    def _nth(self, call: WindowCall, name: str, ignore_nulls: bool, values: Vector) -> Vector:
-        """first_value, last_value and nth_value: one row of the frame, NULL where it has none."""
+    def _nth(self, call: WindowCall, name: str, ignore_nulls: bool, args: Sequence[Vector]) -> Vector:
+        """first_value, last_value and nth_value: one row of the frame, NULL where it has none.
+
+        The second argument of the first two says which rows count (FILTER).
+        """
         low, high = self._frame(call.frame)
-        data = values.physical(self._segments.num_rows)
-        places: Int64s | None = None
+        n = self._segments.num_rows
+        data = args[0].physical(n)
+        counted: np.ndarray | None = None
         if ignore_nulls and data.null_count:
-            valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
-            places, before = np.flatnonzero(valid), prefix_counts(valid)
+            counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
+        if name != "nth_value" and len(args) == 2:
+            chosen = pc.fill_null(args[1].physical(n), False).to_numpy(zero_copy_only=False)
+            counted = chosen if counted is None else counted & chosen
+        places: Int64s | None = None
+        if counted is not None:
+            places, before = np.flatnonzero(counted), prefix_counts(counted)
             low, high = before[low], before[high]
         target = high - 1 if name == "last_value" else low + (_nth_of(call) if name == "nth_value" else 0)
         outside = (target >= high) | (target < low)

@@ -30,8 +30,8 @@ from kquery_spark.types.vector import Int64s, Vector
 def streamable(call: WindowCall) -> bool:
     """Whether a call needs no more than some pieces of its partition at once.
 
-    Not so: RANGE frames with an offset, lag and lead with IGNORE NULLS, nth_value and aggregates whose states are
-    lists (``collect_list``, ``percentile``) over frames without a beginning or an end.
+    Not so: RANGE frames with an offset, lag and lead with IGNORE NULLS, and over frames without a beginning or an end
+    nth_value, FILTER of first and last, and aggregates whose states are lists (``collect_list``, ``percentile``).
     """
     if call.function in RANKING or call.function == "ntile":
         return True

@@ -135,10 +135,10 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
     only = aggregate_filter(node)
     pick = _PICKS.get(function.cls)
     if pick is not None:
-        if only is not None:
-            raise Unsupported(f"{pick} with FILTER over a window stays with Spark")
+        value = translate(function.child("child"))
+        where = None if only is None else translate(only)
         ignore = bool(function["ignoreNulls"])
-        return WindowCall.of(pick, translate(function.child("child")), frame=frame, ignore_nulls=ignore)
+        return WindowCall.of(pick, value, frame=frame, ignore_nulls=ignore, condition=where)
     if function.cls in ORDERED:
         raise Unsupported(f"{function.cls} over a window stays with Spark")
     found = aggregated(function, translate)

@@ -190,23 +190,32 @@ def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call) -> list[Expr]:
     return [analyzer.expr(a) for a in node.arguments]
 
 
-def _percentiles(analyzer: ExpressionAnalyzer, node: ast.Call, shares: ast.Call) -> Expr:
+def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:
+    """p and q of ``percentile(x, array(p, q))``; None for any other call."""
+    if node.name[0].lower() != "percentile" or len(node.arguments) != 2:
+        return None
+    shares = node.arguments[1]
+    return shares.arguments if isinstance(shares, ast.Call) and shares.name[0].lower() == "array" else None
+
+
+def percentiles(
+    analyzer: ExpressionAnalyzer,
+    node: ast.Call,
+    shares: tuple[ast.Expression, ...],
+    one: Callable[[ExpressionAnalyzer, ast.Call], Expr],
+) -> Expr:
     """``percentile(x, array(p, q))``: an array of one percentile each; NULL where there is no value."""
-    if not shares.arguments:
+    if not shares:
         raise Unsupported("percentile with an empty array is not supported.")
-    each = [
-        _aggregate(analyzer, "percentile", replace(node, arguments=(node.arguments[0], share)))
-        for share in shares.arguments
-    ]
+    each = [one(analyzer, replace(node, arguments=(node.arguments[0], share))) for share in shares]
     none = analyzer.call("isnull", each[0])
     return analyzer.case([none], [Literal(None, t.NULL)], analyzer.call("array", *each))
 
 
 def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
-    if name == "percentile" and len(node.arguments) == 2:
-        shares = node.arguments[1]
-        if isinstance(shares, ast.Call) and shares.name[0].lower() == "array":
-            return _percentiles(analyzer, node, shares)
+    shares = percentile_shares(node)
+    if shares is not None:
+        return percentiles(analyzer, node, shares, lambda a, n: _aggregate(a, "percentile", n))
     if not analyzer.aggregates:
         analyzer.fail(
             f"[INVALID_WHERE_CONDITION] the aggregate function {name} is not allowed in {analyzer.place}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal, Named, SortKey, WindowCall
-from kquery_spark.expr.windows import UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION, Frame, FrameUnit
+from kquery_spark.expr.windows import PICKS, UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION, Frame, FrameUnit
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import has_aggregate
@@ -67,11 +67,16 @@ def is_window_function(name: str) -> bool:
 
 def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """The expression of a call with OVER."""
+    from kquery_spark.frontends.sql.analyzer.calls import percentile_shares, percentiles
+
     if not analyzer.windows:
         analyzer.fail(
             f"[UNSUPPORTED_EXPR_FOR_WINDOW] a window function is not allowed in {analyzer.place}", node
         )
     name = node.name[0].lower()
+    shares = percentile_shares(node)
+    if shares is not None:
+        return percentiles(analyzer, node, shares, window_call)
     if node.distinct:
         analyzer.fail("[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT has no meaning over a window", node)
     if node.filter is not None:
@@ -97,9 +102,7 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 
 def _check_filter(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> None:
-    if name in _PICKS or name in _PICKS.values():
-        raise Unsupported(f"FILTER of {name} over a window is not supported.")
-    if window_function(name) is not None:
+    if window_function(name) is not None and name not in PICKS:
         analyzer.fail(
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} does not support FILTER", node
         )

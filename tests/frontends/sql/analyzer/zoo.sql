@@ -263,3 +263,15 @@ select d + (interval '1' year + interval '2' month) as a, d - 2 * interval '1' m
 select d + make_ym_interval(1, id) as a, at - make_ym_interval(id) as b from t join ts using (id);
 select d + id * interval '1' month, d - (interval '1' year - interval '2' month) from t join ts using (id);
 select interval '1' month - d from t;
+select id, first(name) filter (where big > 10) over (order by id) f, last(name) filter (where flag) over (order by id) l from t;
+select id, first_value(name) filter (where big > 10) ignore nulls over (order by id) f, any_value(id) filter (where flag is null) over (order by id desc) l from t;
+select id, last(id, true) filter (where name <> 'a') over (partition by flag order by id rows between 1 preceding and 1 following) l from t;
+select nth_value(id, 2) filter (where flag) over (order by id) from t;
+select id, percentile(big, array(0.25, 0.5)) over (order by id) p, percentile(big, array(1, 0)) filter (where flag) over () q from t;
+select id, (select avg(v) from u where u.id < t.id) m from t;
+select id from t where big > (select sum(v) / 20 from u where u.id >= t.id or t.id is null);
+select id, (select count(*) from u where u.id <= t.id and u.tag <> t.name) c from t;
+select id, (select max(tag) from u where u.id = t.id and u.v > t.big * 10) m from t;
+select id, (select count(*) + 1 from u where u.v <> t.big having count(*) > 3) m from t;
+select name, n, (select count(*) from u where u.id < n) c from (select name, count(*) n from t group by name) s;
+select id, (select max(x) from (select v - 1 as x from u where u.id < t.id) w) m from t
