@@ -23,7 +23,8 @@ _MOST = 2**63 - 1
 
 def _micros(vector: Vector, length: int) -> Int64s:
     """The microseconds; 0 for NULL."""
-    return np.asarray(vector.array(length).view(t.LONG).fill_null(0).to_numpy(zero_copy_only=False))
+    plain = vector.array(length).view(t.LONG).fill_null(0)
+    return np.asarray(plain.to_numpy(zero_copy_only=False), np.int64)
 
 
 def _number(vector: Vector, length: int, missing: int) -> Any:

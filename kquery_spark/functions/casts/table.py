@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.casts.nested import cast_nested, parts
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -49,7 +50,11 @@ def cast_rule(source: str, target: str) -> Callable[[CastKernel], CastKernel]:
 
 def check_cast(source: pa.DataType, target: pa.DataType) -> None:
     """Raise Unsupported unless the engine casts ``source`` to ``target`` exactly as Spark does."""
-    if source != target and (family(source), family(target)) not in _TABLE:
+    inner = None if source == target else parts(source, target)
+    if inner is not None:
+        for pair in inner:
+            check_cast(*pair)
+    elif source != target and (family(source), family(target)) not in _TABLE:
         raise Unsupported(f"CAST from {t.spark_name(source)} to {t.spark_name(target)} is not supported.")
 
 
@@ -79,6 +84,9 @@ def can_raise(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
     """Whether some value makes this cast raise (ANSI mode only)."""
     if mode is not EvalMode.ANSI or source == target or source == t.NULL:
         return False
+    inner = parts(source, target)
+    if inner is not None:
+        return any(can_raise(*pair, mode) for pair in inner)
     kinds = (family(source), family(target))
     if kinds in _SAFE or (kinds == ("fractional", "fractional")):
         return False
@@ -113,6 +121,9 @@ _INTEGRAL_DIGITS = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 20}
 
 def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """``Cast.canUpCast``: no value is lost."""
+    inner = parts(source, target)
+    if inner is not None:
+        return all(a == b or _up_cast(a, b) for a, b in inner)
     if target == t.STRING:
         return bool(source != t.BINARY)
     if source in _ORDER and target in _ORDER:
@@ -153,12 +164,23 @@ def _fits_digits(source: pa.DataType, target: pa.DataType) -> bool:
     return bool(target.precision - target.scale > source.precision - source.scale)
 
 
+def _cast_parts(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows: int) -> Vector:
+    if vector.is_scalar and not vector.data.is_valid:
+        return Vector(target, pa.scalar(None, target))
+    array = pa.repeat(vector.data, 1) if vector.is_scalar else vector.data
+    done = cast_nested(array, target, lambda part, to, rows: cast(part, to, mode, tz, rows))
+    return Vector(target, done[0] if vector.is_scalar else done)
+
+
 def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows: int) -> Vector:
     """Cast values to ``target`` with Spark's semantics; literals stay literals, dictionaries are cast once a value."""
     if vector.dtype == target:
         return vector
     if vector.dtype == t.NULL:
         return Vector(target, pa.scalar(None, target))
+    if parts(vector.dtype, target) is not None:
+        check_cast(vector.dtype, target)
+        return _cast_parts(vector, target, mode, tz, num_rows)
     kernel = _TABLE.get((family(vector.dtype), family(target)))
     if kernel is None:
         check_cast(vector.dtype, target)

@@ -1,0 +1,42 @@
+"""Casts of arrays and structs: those of their elements and fields, behind NULL left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions.elements import elements, listed
+from kquery_spark.types.vector import Data, Vector
+
+CastParts = Callable[[Vector, pa.DataType, int], Vector]
+
+
+def parts(source: pa.DataType, target: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
+    """The casts that one of arrays, or of structs of as many fields, is made of; None for other types."""
+    if pa.types.is_map(source) or pa.types.is_map(target):
+        return None
+    if pa.types.is_list(source) and pa.types.is_list(target):
+        return [(source.value_type, target.value_type)]
+    if pa.types.is_struct(source) and pa.types.is_struct(target) and len(source) == len(target):
+        return [(a.type, b.type) for a, b in zip(source, target, strict=True)]
+    return None
+
+
+def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
+    """The array at the target type, each part by ``cast``."""
+    if pa.types.is_list(target):
+        found = elements(array)
+        values = cast(Vector(found.values.type, found.values), target.value_type, len(found.rows))
+        flat = values.array(len(found.rows))
+        return listed(flat, np.arange(len(flat)), found.sizes, found.nulls, target)
+    fields = []
+    for place, field in enumerate(target):
+        part = pc.struct_field(array, [place])
+        fields.append(cast(Vector(part.type, part), field.type, len(array)).array(len(array)))
+    mask = array.is_null() if array.null_count else None
+    if not fields:
+        return array.cast(target)
+    return pa.StructArray.from_arrays(fields, fields=list(target), mask=mask)
