@@ -43,7 +43,7 @@ def _rounded(values: Any) -> Int64s:
     near = np.where(np.abs(values - near) == 0.5, values + np.copysign(0.5, values), near)
     if not ((near >= -(2.0**63)) & (near < 2.0**63)).all():
         raise _overflow()
-    return near.astype(np.int64)
+    return np.asarray(near, np.int64)
 
 
 def _multiply(args: Sequence[Vector], context: CallContext) -> Data:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
-from kquery_spark.functions.comparison import compare
+from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.conditional import one_type
 from kquery_spark.functions.elements import bounds, elements, is_array, listed
 from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register
@@ -153,6 +153,10 @@ def _array_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.list_(one_type(types) if types else t.NULL)
 
 
+def _one_type(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return coerce_comparison(types) if types else types
+
+
 def _array(args: Sequence[Vector], context: CallContext) -> Data:
     n, width = context.num_rows, len(args)
     element = context.dtype.value_type
@@ -259,7 +263,15 @@ register(
         arity=(2, 2),
         nullable="always",
     ),
-    Function("array", _array, _array_type, catalyst=("CreateArray",), arity=(0, None), nullable="never"),
+    Function(
+        "array",
+        _array,
+        _array_type,
+        catalyst=("CreateArray",),
+        arity=(0, None),
+        nullable="never",
+        coerce=_one_type,
+    ),
     Function("map_keys", _map_part(True), _part_type(True), catalyst=("MapKeys",)),
     Function("map_values", _map_part(False), _part_type(False), catalyst=("MapValues",)),
 )

@@ -27,7 +27,7 @@ _CALLS: dict[str, list[str]] = {
         "({string} LIKE '%a_')", "rlike({string}, '[a-c]+')", "contains({string}, {string})", "endswith({string}, {string})",
         "isnan({double})", "({double} BETWEEN -1 AND {double})", "try_cast({string} AS BOOLEAN)", "(CAST({int} AS BOOLEAN) <=> {boolean})",
         "({string} < {int})", "({date} > {timestamp})", "({int} = {decimal})", "({decimal} >= {double})", "({bigint} <> {double})", "({string} = {date})",
-        "arrays_overlap({ints}, {ints})", "array_contains({ints}, {int})", "array_contains({texts}, {string})", "({pair}.x > 0)",
+        "arrays_overlap({ints}, {ints})", "array_contains({ints}, {int})", "array_contains({texts}, {string})", "({pair}.x > 0)", "exists({ints}, x -> x > {int})", "forall({texts}, w -> w < {string})", "exists({doubles}, x -> 1 / x > {double})",
     ],
     "int": [
         "({int} + {int})", "({int} - {int})", "({int} * 3)", "(-{int})", "abs({int})", "({int} % {int})", "pmod({int}, {int})", "({int} & {int})",
@@ -75,9 +75,10 @@ _CALLS: dict[str, list[str]] = {
     ],
     "ints": [
         "array({int}, {int})", "array_distinct({ints})", "array_union({ints}, {ints})", "array_except({ints}, {ints})", "array_intersect({ints}, {ints})", "sort_array({ints})", "reverse({ints})",
-        "slice({ints}, 1, 2)", "concat({ints}, {ints})", "array_remove({ints}, {int})", "array_repeat({int}, {int} % 3)", "sequence({int} % 5, 4)", "flatten(array({ints}, {ints}))", "array_compact({ints})",
+        "slice({ints}, 1, 2)", "concat({ints}, {ints})", "array_remove({ints}, {int})", "array_repeat({int}, {int} % 3)", "sequence({int} % 5, 4)", "flatten(array({ints}, {ints}))", "array_compact({ints})", "transform({ints}, x -> try_add(x, {int}))", "filter({ints}, (x, i) -> x > i OR {boolean})",
+        "transform({texts}, w -> length(w))", "CAST({texts} AS ARRAY<INT>)", "CAST({doubles} AS ARRAY<INT>)",
     ],
-    "texts": ["array({string}, {string})", "split({string}, ',')", "array_distinct({texts})", "sort_array({texts}, false)", "array_union({texts}, {texts})", "concat({texts}, {texts})", "array_remove({texts}, {string})"],
+    "texts": ["array({string}, {string})", "split({string}, ',')", "array_distinct({texts})", "sort_array({texts}, false)", "array_union({texts}, {texts})", "concat({texts}, {texts})", "array_remove({texts}, {string})", "CAST({ints} AS ARRAY<STRING>)", "transform({ints}, x -> concat({string}, x))"],
     "doubles": ["array({double}, {double})", "array_distinct({doubles})", "sort_array({doubles})", "array_union({doubles}, {doubles})", "array_except({doubles}, {doubles})", "array_intersect({doubles}, {doubles})"],
     "pair": ["named_struct('x', {int}, 's', {string})"],
 }  # fmt: skip

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
+from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
+from kquery_spark.frontends.sql.analyzer.lambdas import higher_order
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
@@ -163,6 +165,8 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         )
     if name in ("grouping", "grouping_id"):
         return grouping_call(analyzer, node)
+    if name in HIGHER_ORDER:
+        return higher_order(analyzer, name, node)
     form = _FORMS.get(name)
     if form is not None:
         return form(analyzer, node)

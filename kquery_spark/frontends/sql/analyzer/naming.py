@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from kquery_spark.frontends.sql.analyzer.lambdas import LambdaContext, parameters_text
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import TypeNode
 from kquery_spark.frontends.sql.printer import to_sql
@@ -136,6 +137,9 @@ class _Writer:
         match node:
             case ast.Name():
                 return self._context.shown(node)
+            case ast.Lambda():
+                body = _Writer(LambdaContext(self._context, node.parameters)).text(node.body)
+                return f"lambdafunction({body}, {parameters_text(node.parameters)})"
             case ast.Aliased():
                 return f"{self.text(node.expression)} AS {node.alias}"
             case ast.StringLiteral():

@@ -274,4 +274,20 @@ select id, (select count(*) from u where u.id <= t.id and u.tag <> t.name) c fro
 select id, (select max(tag) from u where u.id = t.id and u.v > t.big * 10) m from t;
 select id, (select count(*) + 1 from u where u.v <> t.big having count(*) > 3) m from t;
 select name, n, (select count(*) from u where u.id < n) c from (select name, count(*) n from t group by name) s;
-select id, (select max(x) from (select v - 1 as x from u where u.id < t.id) w) m from t
+select id, (select max(x) from (select v - 1 as x from u where u.id < t.id) w) m from t;
+select id, transform(arr, x -> x + 1), transform(arr, (x, i) -> x * i + t.id), filter(arr, X -> x > 2) from n t;
+select id, exists(arr, x -> x = 2), forall(arr, x -> x > 1 or x is null), transform(arr, id -> id * 2) a from n;
+select transform(array(st), s -> s.x + id), transform(arr, x -> transform(arr, y -> x * 10 + y)), transform(arr, x -> case when x > 2 then 'b' end) from n;
+select id from n where exists(arr, x -> x = id + 1) and not exists(arr, x -> 1 / (x - x) > 0 and false);
+select size(filter(collect_list(id), x -> x > 1)) s, name from t group by name;
+select transform(arr, x -> x + nothing) from n;
+select transform(id, x -> x) from n;
+select transform(arr, (x, i, j) -> x) from n;
+select transform(arr, (x, x) -> x) from n;
+select st, count(*) from n group by st order by st desc;
+select distinct arr from n order by arr;
+select id, max(st) over (order by id) m from n order by st;
+select a.id from n a join n b on a.st = b.st and a.arr = b.arr;
+select max(struct(id, name)), min(array(id, big)) from t;
+select arr from n union select array(id * 1L) from t;
+select cast(arr as array<bigint>), cast(st as struct<a: bigint, b: string>), cast(arr as array<string>) from n;
