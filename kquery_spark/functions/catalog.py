@@ -3,6 +3,7 @@
 from kquery_spark.functions import aggregates as _aggregates
 from kquery_spark.functions import arithmetic as _arithmetic
 from kquery_spark.functions import arrays as _arrays
+from kquery_spark.functions import buckets as _buckets
 from kquery_spark.functions import calendar_units as _calendar_units
 from kquery_spark.functions import case_mapping as _case_mapping
 from kquery_spark.functions import comparison as _comparison
@@ -26,6 +27,7 @@ del (
     _aggregates,
     _arithmetic,
     _arrays,
+    _buckets,
     _calendar_units,
     _case_mapping,
     _comparison,

@@ -36,6 +36,14 @@ for name in (
     "log1p",
 ):
     CASES.append(c(name, D, ulps=2))
+ENDS = Arg(t.DOUBLE, (0.0, -0.0, 10.0, -3.5, 1e300, -1e300, float("nan"), float("inf"), float("-inf")))
+BUCKETS = Arg(t.LONG, (1, 5, 0, -1, 10, 2**63 - 1, 2**63 - 2, 1000))
+CASES += [
+    c("width_bucket", v.DOUBLES, ENDS, ENDS, BUCKETS), c("width_bucket", v.SHORT_DOUBLES, ENDS, ENDS, BUCKETS),
+    *(c("getbit", a, Arg(t.INT, (0, 1, 5, 7))) for a in (v.BYTES, v.SHORTS, v.INTS, v.LONGS)),
+    *(c("getbit", a, Arg(t.INT, (0, 63, 64, -1, 31, 8))) for a in (v.BYTES, v.INTS, v.LONGS)),
+]  # fmt: skip
+
 CASES += [
     c("log", D, ulps=2), c("log", v.SHORT_DOUBLES, v.SHORT_DOUBLES, ulps=2), c("power", v.SHORT_DOUBLES, v.SHORT_DOUBLES, ulps=2), c("power", D, Arg(t.DOUBLE, (2.0, 0.5, 0.0, -1.0, 3.0)), ulps=2),
     c("atan2", v.SHORT_DOUBLES, v.SHORT_DOUBLES, ulps=2), c("hypot", v.SHORT_DOUBLES, v.SHORT_DOUBLES, ulps=2), c("pi"), c("e"), c("positive", v.INTS), c("positive", v.DEC),
