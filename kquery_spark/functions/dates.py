@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
@@ -59,6 +60,8 @@ def _day_of_year(days: Int64s) -> Int64s:
     return days - civil.join(year, 1, 1) + 1
 
 
+_MANY = 10_000  # days whose fields are looked up in a table
+
 _FIELDS: dict[str, Callable[[Int64s], Int64s]] = {
     "year": lambda d: civil.months_of(d) // 12 + 1970,
     "quarter": lambda d: civil.months_of(d) % 12 // 3 + 1,
@@ -86,9 +89,20 @@ _FIELD_CLASSES = {
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         days, mask = _ints(args[0], context.num_rows)
-        return pa.array(field(days).astype(np.int32), mask=mask)
+        return pa.array(_of_days(field, days).astype(np.int32, copy=False), mask=mask)
 
     return run
+
+
+def _of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
+    """A field of each day, by a table of the days between the first and the last where those are fewer."""
+    if len(days) < _MANY:
+        return field(days)
+    low, high = int(days.min()), int(days.max())
+    if high - low > len(days) // 4:
+        return field(days)
+    table = field(np.arange(low, high + 1)).astype(np.int32)
+    return table[days - low] if low else table[days]
 
 
 def _time_field(unit: int, count: int) -> Any:

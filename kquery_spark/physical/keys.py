@@ -15,14 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.vector import Int64s, Vector, validity
 
 _RADIX_LIMIT = 2**62
+_LOWEST = -(2**63)
 _HEAD = 4096  # rows looked at first for one of each group
+_SOUGHT = 4  # groups not among them that are looked for one by one
+_FEW = 65536  # codes that are counted however few the rows
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,9 @@ def normalized_bits(data: pa.Array) -> pa.Array:
 
 def encode(vector: Vector) -> Codes:
     """Codes of one key column; NULL is a code of its own."""
-    integers = as_integers(vector)
+    integers = _native(vector)
     if integers is not None:
-        coded = _encode_range(integers)
-        if coded is not None:
-            return coded
-        return _encode_values(integers)
+        return _encode_range(integers) or _encode_values(integers)
     check_key_type(vector.dtype)
     if pa.types.is_struct(vector.dtype) and len(vector.dtype):
         return _encode_struct(vector.data)
@@ -84,18 +83,30 @@ def encode(vector: Vector) -> Codes:
     return _encode_values(vector.plain())
 
 
+def _native(vector: Vector) -> pa.Array | None:
+    """The values as integers of the width they have, where ``as_integers`` would widen them."""
+    if vector.dtype == t.DATE:
+        return vector.data.view(t.INT)
+    return vector.data if t.is_integral(vector.dtype) else as_integers(vector)
+
+
 def _encode_range(data: pa.Array) -> Codes | None:
+    """Distances from the lowest value, with 0 for NULL; None when they are too large to be packed."""
     if len(data) == data.null_count:
         return Codes(np.zeros(len(data), np.int64), 1)
     ends = pc.min_max(data)
     low, high = ends["min"].as_py(), ends["max"].as_py()
-    if high - low >= _RADIX_LIMIT:
+    if high - low >= _RADIX_LIMIT or low == _LOWEST:  # NULL's place is one below the lowest
         return None
-    values = np.asarray(dk.as_int64(data))
+    width = data.type.bit_width // 8
+    values = np.frombuffer(data.buffers()[1], f"i{width}", len(data), width * data.offset)
     valid = validity(data)
     if valid is None:
-        return Codes(values - low if low else values, high - low + 1)
-    return Codes(np.where(valid, values - (low - 1), 0), high - low + 2)
+        codes = values if low == 0 and width == 8 else np.subtract(values, np.int64(low), dtype=np.int64)
+        return Codes(codes, high - low + 1)
+    codes = np.subtract(values, np.int64(low - 1), dtype=np.int64)
+    np.multiply(codes, valid, out=codes)
+    return Codes(codes, high - low + 2)
 
 
 def _encode_dictionary(data: pa.Array) -> Codes:
@@ -171,11 +182,12 @@ class Groups:
     ids: Int64s
     count: int
     first_rows: Int64s
+    known_sizes: Int64s | None = None
 
     @cached_property
     def sizes(self) -> Int64s:
         """Rows of each group."""
-        return np.bincount(self.ids, minlength=self.count)
+        return np.bincount(self.ids, minlength=self.count) if self.known_sizes is None else self.known_sizes
 
     def representatives(self) -> pa.Array:
         """Row indexes, one per group, to take the key columns by."""
@@ -187,28 +199,30 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     if not keys:
         return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
     codes = pack([encode(k) for k in keys], num_rows)
-    if codes.cardinality <= max(65536, 4 * num_rows):
-        seen = np.zeros(codes.cardinality, np.bool_)
-        seen[codes.values] = True
-        count = int(np.count_nonzero(seen))
-        ids = (
-            codes.values
-            if count == codes.cardinality
-            else (np.cumsum(seen, dtype=np.int64) - 1)[codes.values]
-        )
+    if codes.cardinality <= max(_FEW, 4 * num_rows):
+        sizes = np.bincount(codes.values, minlength=codes.cardinality)
+        kept = np.flatnonzero(sizes)
+        ids, count = codes.values, len(kept)
+        if count < codes.cardinality:
+            places = np.zeros(codes.cardinality, np.int64)
+            places[kept] = np.arange(count)
+            ids, sizes = places[ids], sizes[kept]
     else:
         dense = compress(codes)
-        ids, count = dense.values, dense.cardinality
+        ids, count, sizes = dense.values, dense.cardinality, None
     if num_rows == 0:
         return Groups(ids, 0, np.zeros(0, np.int64))
-    return Groups(ids, count, _first_rows(ids, count))
+    return Groups(ids, count, _first_rows(ids, count), sizes)
 
 
 def _first_rows(ids: Int64s, count: int) -> Int64s:
-    """The first row of each group; few groups have all been seen after some rows."""
+    """The first row of each group; few groups have nearly all been seen after some rows."""
+    first = np.full(count, -1, np.int64)
     for rows in (_HEAD, len(ids)) if len(ids) > _HEAD else (len(ids),):
-        first = np.full(count, -1, np.int64)
         first[ids[:rows][::-1]] = np.arange(rows - 1, -1, -1, dtype=np.int64)
-        if first.min() >= 0:
+        missing = np.flatnonzero(first < 0)
+        if len(missing) <= _SOUGHT:
             break
+    for group in missing:
+        first[group] = np.argmax(ids == group)
     return first

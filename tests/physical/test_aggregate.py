@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+import kquery_spark as kq
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.logical import Aggregate, LogicalPlan
 from kquery_spark.types import names as t
@@ -204,3 +205,24 @@ def test_wide_key_ranges_and_many_groups_agree_with_python() -> None:
         want[k, j] = want.get((k, j), 0) + v
     for config in CONFIGS:
         assert {(k, j): s for k, j, s in rows_of(run(plan, config))} == want
+
+
+@pytest.mark.parametrize("dtype", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
+def test_groups_of_whole_numbers_at_the_ends_of_their_type(dtype: pa.DataType) -> None:
+    bits = dtype.bit_width
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    for values in ([low, low, None, low + 1], [high, None, high - 1, high], [low, high, None], [None, None]):
+        context = kq.ExecutionContext()
+        context.register_arrow("t", pa.table({"k": pa.array(values * 3, dtype)}))
+        found = context.sql("SELECT k, count(*) AS n FROM t GROUP BY k").collect()
+        assert {r["k"]: r["n"] for r in found} == {v: 3 * values.count(v) for v in values}
+
+
+def test_groups_that_come_late_have_their_own_first_row() -> None:
+    keys = [0] * 20_000 + [7] + [0] * 500 + [3, 9, 7, 11, 13, 15, 17]
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"k": keys, "s": [f"k{k}" for k in keys]}))
+    for names in ("k", "k, s"):
+        found = context.sql(f"SELECT {names}, count(*) AS n FROM t GROUP BY {names}").collect()
+        assert sorted((r["k"], r["n"]) for r in found) == sorted((k, keys.count(k)) for k in set(keys))
+        assert all(r.get("s", f"k{r['k']}") == f"k{r['k']}" for r in found)
