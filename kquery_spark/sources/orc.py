@@ -1,4 +1,4 @@
-"""ORC files: stripes are the splits; columns by name; what depends on ORC's hybrid calendar is refused."""
+"""ORC files: stripes are the splits; columns by name; days of the hybrid calendar are read as Spark reads them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc as pa_orc
@@ -23,13 +24,18 @@ from kquery_spark.sources.files import (
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.orc_footer import OrcFacts, gregorian_days, orc_facts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
-_GREGORIAN_DAYS = -141_427  # 1582-10-15; ORC files count earlier days in the Julian calendar
+_GREGORIAN_DAYS = (
+    -141_427
+)  # 1582-10-15; ORC files count earlier days in the Julian calendar, if they do not say otherwise
+_MISSING_DAYS = 10  # before it, which the hybrid calendar does not have
 _YEAR_1900 = -2_208_988_800_000_000
+_LAST_NANOS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
 _TWO_DAYS = 2 * 86_400_000_000
 
 
@@ -76,6 +82,8 @@ class OrcSource(Source):
                     differs_in_case(column.name, names, file.path)
                 elif not _readable_as(schema.field(column.name), column.type):
                     raise Unsupported(_mismatch(f"{column.name} of {file.path}", schema, column))
+            if any(t.is_timestamp(c.type) for c in fields):
+                _check_times(file, [c.name for c in fields if t.is_timestamp(c.type)])
 
     def splits(self) -> list[Split]:
         """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
@@ -119,13 +127,14 @@ class OrcSource(Source):
                     value = file.partition[self.partition_columns.index(column)]
                     arrays.append(constant(value, dtype, found.num_rows))
                 elif column in names:
-                    arrays.append(self._convert(found.column(column), dtype, f"{column} of {file.path}"))
+                    arrays.append(self._convert(found.column(column), dtype, column, file))
                 else:
                     differs_in_case(column, names, file.path)
                     arrays.append(pa.nulls(found.num_rows, dtype))
             yield Batch(schema, tuple(arrays), found.num_rows)
 
-    def _convert(self, data: pa.Array, dtype: pa.DataType, what: str) -> pa.Array:
+    def _convert(self, data: pa.Array, dtype: pa.DataType, column: str, file: DataFile) -> pa.Array:
+        what = f"{column} of {file.path}"
         if isinstance(data, pa.ChunkedArray):
             data = data.combine_chunks()
         if dtype == t.TIMESTAMP_NTZ and pa.types.is_int64(data.type):
@@ -133,9 +142,8 @@ class OrcSource(Source):
         if t.is_timestamp(dtype) and pa.types.is_timestamp(data.type) and data.type.tz is None:
             return self._instants(data, dtype, what)
         if dtype == t.DATE and data.type == t.DATE:
-            if pc.any(pc.less(data.view(pa.int32()), _GREGORIAN_DAYS)).as_py():
-                raise SourceError(f"a date before 1582-10-15 in {what} is not supported")
-            return data
+            early = pc.any(pc.less(data.view(pa.int32()), _GREGORIAN_DAYS)).as_py()
+            return _early_dates(data, file, what) if early else data
         if data.type != dtype:
             raise SourceError(
                 f"column {what} is {t.spark_name(data.type)} in the file, the table says {t.spark_name(dtype)}"
@@ -156,6 +164,41 @@ class OrcSource(Source):
             return micros.view(dtype)
         values, mask = zones.ints(micros)
         return pa.array(zones.to_instants(values, self.zone), mask=mask).view(dtype)
+
+
+def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
+    """Dates of which some are before 1582-10-15, in the calendar that the file's footer names."""
+    facts = _facts(file)
+    if facts is None:
+        raise SourceError(f"a date before 1582-10-15 in {what} is not supported with this compression")
+    days, mask = zones.ints(data.view(pa.int32()).cast(pa.int64()))
+    if facts.proleptic:
+        # Java's reader goes through the hybrid calendar and takes days that it lacks for ten days later
+        days = np.where((days < _GREGORIAN_DAYS) & (days >= _GREGORIAN_DAYS - _MISSING_DAYS), days + 10, days)
+    else:
+        days = gregorian_days(days)
+    return pa.array(days.astype(np.int32), mask=mask).view(t.DATE)
+
+
+def _check_times(file: DataFile, columns: Sequence[str]) -> None:
+    """Decline a file whose statistics show times that ``OrcSource`` cannot read exactly."""
+    facts = _facts(file) if file.size else None
+    for name in columns if facts is not None else ():
+        low, high = facts.timestamps.get(name, (0, 0)) if facts is not None else (0, 0)
+        if low < _YEAR_1900 // 1000 or (low < 0 and low % 1000) or high >= _LAST_NANOS:
+            raise Unsupported(
+                f"ORC timestamps before 1900 (1970 if fractional) or after 2262 are not supported; {name} of {file.path} "
+                "has one."
+            )
+
+
+def _facts(file: DataFile) -> OrcFacts | None:
+    fs, inner = filesystem(file.path)
+    try:
+        with fs.open_input_file(inner) as opened:
+            return orc_facts(opened)
+    except OSError as error:
+        raise SourceError(f"cannot read {file.path}: {error}") from None
 
 
 def _described(opened: Any) -> tuple[tuple[int, int, int], pa.Schema]:

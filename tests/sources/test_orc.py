@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import orc
 
+import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources import orc as orc_module
 from kquery_spark.sources.orc import orc_source
+from kquery_spark.sources.orc_footer import gregorian_days, orc_facts
 from tests.sources.compare import assert_same, read_all
 
 ROW = """
@@ -51,14 +57,54 @@ def test_partitions_missing_columns_and_other_orders(spark, tmp_path):
     assert {source.ranges(s, "p").low for s in source.splits()} == {1, 2, 3}
 
 
-def test_days_of_the_julian_calendar_are_refused(spark, tmp_path):
+DAYS = "SELECT DATE'0001-01-01' - 2000 AS d UNION ALL SELECT NULL UNION ALL SELECT explode(sequence({}))"
+
+
+@pytest.mark.parametrize("calendar", ["hybrid", "proleptic"])
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "zlib", "none"])
+def test_days_of_the_julian_calendar(calendar: str, codec: str, spark, tmp_path):
     path = str(tmp_path / "t")
-    spark.sql("SELECT DATE'1500-01-01' AS d, TIMESTAMP'1969-12-31 12:00:00.5' AS at, 1 AS x").write.orc(path)
+    frame = spark.sql(DAYS.format("DATE'0001-01-01', DATE'2050-12-31', INTERVAL 11 DAYS")).union(
+        spark.sql("SELECT explode(sequence(DATE'1582-01-01', DATE'1582-12-31'))")
+    )
+    writer = frame.write.option("compression", codec)
+    writer.option("orc.proleptic.gregorian", str(calendar == "proleptic").lower()).orc(path)
+    assert_same(spark.read.orc(path), orc_source([path]))
+
+
+def test_every_julian_day_is_the_date_that_spark_makes_of_it(spark, tmp_path):
+    days = np.arange(-735_600, -141_300, dtype=np.int32)
+    orc.write_table(pa.table({"d": pa.array(days).view(pa.date32())}), tmp_path / "t.orc")
+    wanted = spark.read.orc(str(tmp_path)).selectExpr("unix_date(d) AS n").toArrow().column("n").to_numpy()
+    assert (gregorian_days(days.astype(np.int64)) == np.sort(wanted)).all()
+
+
+def test_early_days_of_a_footer_that_is_not_understood_are_an_error(spark, tmp_path, monkeypatch):
+    path = str(tmp_path / "t")
+    spark.sql("SELECT DATE'1500-01-01' AS d, 1 AS x").write.orc(path)
+    monkeypatch.setattr(orc_module, "orc_facts", lambda file: None)
+    with pytest.raises(SourceError, match="1582-10-15"):
+        read_all(orc_source([path]), ["d"])
+    assert read_all(orc_source([path]), ["x"]).num_rows == 1
+    (tmp_path / "short").write_bytes(b"ORC")
+    for name in (str(tmp_path / "short"), __file__):
+        with pa.OSFile(name) as file:
+            assert orc_facts(file) is None
+
+
+@pytest.mark.parametrize(
+    "time", ["1500-01-01 00:00:00", "1899-12-31 23:59:59", "1969-12-31 12:00:00.5", "9999-12-31 00:00:00"]
+)
+def test_times_that_readers_disagree_about_are_declined_by_the_footer(time: str, spark, tmp_path):
+    path = str(tmp_path / "t")
+    spark.sql(f"SELECT TIMESTAMP'{time}' AS at, 1 AS x UNION ALL SELECT NULL, 2").write.orc(path)
     source = orc_source([path])
-    for column in ("d", "at"):
-        with pytest.raises(SourceError, match="not supported"):
-            read_all(source, [column])
-    assert read_all(source, ["x"]).num_rows == 1
+    with pytest.raises(Unsupported, match="ORC timestamps before 1900"):
+        source.check_files(["at", "x"])
+    source.check_files(["x"])
+    assert sorted(read_all(source, ["x"])["x"].to_pylist()) == [1, 2]
+    found = kq.explain(spark.read.orc(path))
+    assert not found.accelerated and "ORC timestamps before 1900" in str(found)
 
 
 def test_columns_that_differ_in_case_only_are_an_error(spark, tmp_path):
