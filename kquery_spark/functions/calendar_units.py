@@ -11,7 +11,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import packed
-from kquery_spark.functions.dates import is_stamp, local
+from kquery_spark.functions.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     COLUMN,

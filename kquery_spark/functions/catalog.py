@@ -8,6 +8,7 @@ from kquery_spark.functions import calendar_units as _calendar_units
 from kquery_spark.functions import case_mapping as _case_mapping
 from kquery_spark.functions import comparison as _comparison
 from kquery_spark.functions import conditional as _conditional
+from kquery_spark.functions import date_fields as _date_fields
 from kquery_spark.functions import dates as _dates
 from kquery_spark.functions import encodings as _encodings
 from kquery_spark.functions import formatting as _formatting
@@ -32,6 +33,7 @@ del (
     _case_mapping,
     _comparison,
     _conditional,
+    _date_fields,
     _dates,
     _encodings,
     _formatting,

@@ -1,17 +1,17 @@
-"""Dates and timestamps: fields, arithmetic, truncation. Timestamps are split in the session's time zone."""
+"""Dates and timestamps: arithmetic and truncation. Timestamps are split in the session's time zone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import packed
+from kquery_spark.functions.date_fields import coerce_stamp, ints, is_stamp, local
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -30,139 +30,6 @@ _DAY = civil.DAY
 _SECOND = 1_000_000
 
 
-def _ints(vector: Vector, length: int) -> tuple[Int64s, Any]:
-    return zones.ints(vector.array(length))
-
-
-def is_stamp(dtype: pa.DataType) -> bool:
-    """Whether the type is timestamp or timestamp_ntz."""
-    return bool(pa.types.is_timestamp(dtype))
-
-
-def local(vector: Vector, context: CallContext) -> tuple[Int64s, Any]:
-    """Wall-clock microseconds of a timestamp of either kind."""
-    micros, mask = _ints(vector, context.num_rows)
-    return (micros if vector.dtype.tz is None else zones.to_local(micros, context.tz)), mask
-
-
-# --- fields ---------------------------------------------------------------------------------------
-
-
-def _iso_week(days: Int64s) -> tuple[Int64s, Int64s]:
-    """Year and week by ISO 8601: the week belongs to the year its Thursday is in."""
-    thursday = days - (days + 3) % 7 + 3
-    year, _, _ = civil.split(thursday)
-    return year, (thursday - civil.join(year, 1, 1)) // 7 + 1
-
-
-def _day_of_year(days: Int64s) -> Int64s:
-    year, _, _ = civil.split(days)
-    return days - civil.join(year, 1, 1) + 1
-
-
-_MANY = 10_000  # days whose fields are looked up in a table
-
-_FIELDS: dict[str, Callable[[Int64s], Int64s]] = {
-    "year": lambda d: civil.months_of(d) // 12 + 1970,
-    "quarter": lambda d: civil.months_of(d) % 12 // 3 + 1,
-    "month": lambda d: civil.months_of(d) % 12 + 1,
-    "day": lambda d: civil.split(d)[2],
-    "dayofweek": lambda d: (d + 4) % 7 + 1,
-    "weekday": lambda d: (d + 3) % 7,
-    "dayofyear": _day_of_year,
-    "weekofyear": lambda d: _iso_week(d)[1],
-    "yearofweek": lambda d: _iso_week(d)[0],
-}
-_FIELD_CLASSES = {
-    "year": "Year",
-    "quarter": "Quarter",
-    "month": "Month",
-    "day": "DayOfMonth",
-    "dayofweek": "DayOfWeek",
-    "weekday": "WeekDay",
-    "dayofyear": "DayOfYear",
-    "weekofyear": "WeekOfYear",
-    "yearofweek": "YearOfWeek",
-}
-
-
-def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
-    def run(args: Sequence[Vector], context: CallContext) -> Data:
-        days, mask = _ints(args[0], context.num_rows)
-        return pa.array(_of_days(field, days).astype(np.int32, copy=False), mask=mask)
-
-    return run
-
-
-def _of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
-    """A field of each day, by a table of the days between the first and the last where those are fewer."""
-    if len(days) < _MANY:
-        return field(days)
-    low, high = int(days.min()), int(days.max())
-    if high - low > len(days) // 4:
-        return field(days)
-    table = field(np.arange(low, high + 1)).astype(np.int32)
-    return table[days - low] if low else table[days]
-
-
-def _time_field(unit: int, count: int) -> Any:
-    def run(args: Sequence[Vector], context: CallContext) -> Data:
-        micros, mask = local(args[0], context)
-        return pa.array((micros // unit % count).astype(np.int32), mask=mask)
-
-    return run
-
-
-def _fraction(args: Sequence[Vector], context: CallContext) -> Data:
-    micros, mask = local(args[0], context)
-    return pa.array(micros % (60 * _SECOND), t.LONG, mask=mask)
-
-
-_DATE = accept(t.INT, t.DATE)
-_STAMP = accept(t.INT, is_stamp)
-_ALIASES = {"day": ("dayofmonth",)}
-
-
-def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Anything that is no timestamp becomes one (its zone is the session's, which the frontend puts in)."""
-    return [types[0] if is_stamp(types[0]) else t.timestamp("UTC"), *types[1:]]
-
-
-def _time_entry(name: str, unit: int, count: int, catalyst: str) -> Function:
-    # Catalyst's timeZoneId is the Call's tz; the child is timestamp or timestamp_ntz
-    return Function(name, _time_field(unit, count), _STAMP, catalyst=(catalyst,), coerce=coerce_stamp)
-
-
-register(
-    # Catalyst casts timestamps to date below these; EXTRACT and DATE_PART are the same classes
-    *(
-        Function(
-            name,
-            _date_field(_FIELDS[name]),
-            _DATE,
-            catalyst=(cls,),
-            coerce=cast_to(t.DATE),
-            aliases=_ALIASES.get(name, ()),
-        )
-        for name, cls in _FIELD_CLASSES.items()
-    ),
-    _time_entry("hour", 3600 * _SECOND, 24, "Hour"),
-    _time_entry("minute", 60 * _SECOND, 60, "Minute"),
-    _time_entry("second", _SECOND, 60, "Second"),
-    # EXTRACT(SECOND FROM ts): decimal(8,6), held as unscaled microseconds
-    Function(
-        "second_with_fraction",
-        _fraction,
-        accept(t.decimal(8, 6), is_stamp),
-        catalyst=("SecondWithFraction",),
-        coerce=coerce_stamp,
-    ),
-)
-
-
-# --- arithmetic of dates --------------------------------------------------------------------------
-
-
 def _wrap32(values: Int64s) -> Int64s:
     return values.astype(np.int32).astype(np.int64)
 
@@ -170,7 +37,7 @@ def _wrap32(values: Int64s) -> Int64s:
 def _date_shift(sign: int) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
-        days, _ = _ints(args[0], n)
+        days, _ = ints(args[0], n)
         return packed(_wrap32(days + sign * numbers(args[1], n)), t.DATE, joint_mask(args, n))
 
     return run
@@ -178,24 +45,24 @@ def _date_shift(sign: int) -> Any:
 
 def _date_diff(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    left, right = (_ints(a, n)[0] for a in args)
+    left, right = (ints(a, n)[0] for a in args)
     return pa.array((left - right).astype(np.int32), mask=joint_mask(args, n))
 
 
 def _subtract_dates(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    left, right = (_ints(a, n)[0] for a in args)
+    left, right = (ints(a, n)[0] for a in args)
     return pa.array((left - right) * _DAY, mask=joint_mask(args, n)).view(t.DAY_TIME)
 
 
 def _add_months(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    days, _ = _ints(args[0], n)
+    days, _ = ints(args[0], n)
     return packed(civil.add_months(days, numbers(args[1], n)), t.DATE, joint_mask(args, n))
 
 
 def _last_day(args: Sequence[Vector], context: CallContext) -> Data:
-    days, mask = _ints(args[0], context.num_rows)
+    days, mask = ints(args[0], context.num_rows)
     return packed(civil.first_day(civil.months_of(days) + 1) - 1, t.DATE, mask)
 
 
@@ -268,7 +135,7 @@ def _trunc_days(days: Int64s, level: str) -> Int64s:
 def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
     """``trunc(date, format)``; an unknown format gives NULL."""
     n = context.num_rows
-    days, mask = _ints(args[0], n)
+    days, mask = ints(args[0], n)
     if args[1].is_scalar:
         name = args[1].data.as_py()
         level = None if name is None else _LEVELS.get(name.upper())
@@ -295,7 +162,7 @@ _UNITS = {
 def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
     """``date_trunc(format, timestamp)``; an unknown format gives NULL."""
     n = context.num_rows
-    micros, mask = _ints(args[1], n)
+    micros, mask = ints(args[1], n)
     tz = context.tz
     if args[0].is_scalar:
         name = args[0].data.as_py()
@@ -344,7 +211,7 @@ def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64
     midnight = days * _DAY
     if vector.dtype.tz is not None:
         midnight = zones.to_instants(midnight, context.tz)
-    return (_ints(vector, context.num_rows)[0] - midnight) // _SECOND
+    return (ints(vector, context.num_rows)[0] - midnight) // _SECOND
 
 
 def numbers_of_bool(vector: Vector, length: int) -> Any:
@@ -462,8 +329,8 @@ register(
 def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
     """Timestamp plus a day-time interval: whole days move the wall clock, the rest the instant."""
     n = context.num_rows
-    micros, _ = _ints(args[0], n)
-    step, _ = _ints(args[1], n)
+    micros, _ = ints(args[0], n)
+    step, _ = ints(args[1], n)
     days = np.sign(step) * (np.abs(step) // _DAY)
     rest = step - days * _DAY
     if args[0].dtype.tz is None:
@@ -479,7 +346,7 @@ def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
     wall, _ = local(args[0], context)
     moved = civil.add_months(wall // _DAY, numbers(args[1], n)) * _DAY + wall % _DAY
     if args[0].dtype.tz is not None:
-        moved = zones.near(moved, _ints(args[0], n)[0], context.tz)
+        moved = zones.near(moved, ints(args[0], n)[0], context.tz)
     return packed(moved, context.dtype, joint_mask(args, n))
 
 
@@ -505,7 +372,7 @@ def _from_units(unit: int) -> Any:
 
 def _to_units(unit: int) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
-        micros, mask = _ints(args[0], context.num_rows)
+        micros, mask = ints(args[0], context.num_rows)
         return pa.array(micros // unit, mask=mask)
 
     return run

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.functions.dates import _MANY
+from kquery_spark.functions.date_fields import _MANY
 
 PARTS = ["year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear"]
 

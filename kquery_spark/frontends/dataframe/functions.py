@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 from collections.abc import Callable
 
 from kquery_spark.errors import PlanError
+from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.dataframe.column import Column, SortOrder, flat, lit, to_column
 from kquery_spark.frontends.sql.analyzer.calls import special_forms
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -36,15 +39,19 @@ _PLACES = {
     **dict.fromkeys(["try_subtract", "try_element_at", "dateadd", "try_to_timestamp"], (0, 1)),
     **dict.fromkeys(["make_date", "nvl2", "position", "replace", "substring", "substr"], (0, 1, 2)),
     **dict.fromkeys(["date_part", "datepart", "date_trunc", "extract"], (1,)),
-    **dict.fromkeys(["array_except", "array_intersect", "array_repeat", "array_union"], (0, 1)),
+    **dict.fromkeys(
+        ["array_except", "array_intersect", "array_repeat", "array_union", "bit_get", "getbit"], (0, 1)
+    ),
     **dict.fromkeys(["arrays_overlap", "to_unix_timestamp"], (0, 1)),
     **dict.fromkeys(["sequence", "slice", "split_part"], (0, 1, 2)),
     "overlay": (0, 1, 2, 3),
     "make_timestamp": tuple(range(9)),
     "locate": (1,),
+    "width_bucket": (0, 1, 2, 3),
     "split": (0, 2),
 }
 _SPELLED = {"countDistinct": "count", "count_distinct": "count", "sumDistinct": "sum", "sum_distinct": "sum"}
+_lambdas = itertools.count()
 # PySpark gives the text first and the characters second, SQL's plain call the other way round.
 _TRIMS = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _ORDERS = {
@@ -92,10 +99,26 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
 def _node(function: str, place: int, argument: object) -> ast.Expression:
     if isinstance(argument, SortOrder):
         raise PlanError(f"{function}() takes no sort order")
+    if callable(argument) and not isinstance(argument, Column):
+        return _lambda(function, argument)
     by_name = place >= _ALL[function] if function in _ALL else place in _PLACES.get(function, (0,))
     if isinstance(argument, str) and by_name:
         return to_column(argument).node
     return lit(argument).node
+
+
+def _lambda(function: str, body: Callable[..., object]) -> ast.Lambda:
+    """A Python function of columns as SQL's lambda; its parameters have names that no column has by chance."""
+    if function not in HIGHER_ORDER:
+        raise PlanError(f"{function}() takes columns and constants, not a Python function")
+    given = inspect.signature(body).parameters.values()
+    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in given):
+        raise PlanError(f"the function that {function}() is given must have positional parameters only")
+    names = tuple(f"{p.name} of lambda {next(_lambdas)}" for p in given)
+    found = body(*(Column(ast.Name((name,))) for name in names))
+    if not isinstance(found, Column):
+        raise PlanError(f"the function that {function}() is given must return a column, not {found!r}")
+    return ast.Lambda(names, found.node)
 
 
 def _order(name: str) -> Callable[..., SortOrder]:

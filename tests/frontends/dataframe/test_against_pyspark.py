@@ -168,6 +168,11 @@ CASES: dict[str, Case] = {
         f.round("score", 1).alias("a"), f.abs(-f.col("id")).alias("b"), f.sqrt("id").alias("c"), f.pow("id", f.lit(2)).alias("d"), f.ceil("score").alias("e"),
         f.pmod("id", f.lit(3)).alias("g"), f.try_divide("id", f.lit(0)).alias("h"), f.nanvl("score", f.lit(9.0)).alias("i"), f.isnan("score").alias("j"), f.signum("id").alias("k"),
     ),
+    "lambdas": lambda t, f, w: t["lists"].select(
+        f.transform("xs", lambda x: x + f.col("k")).alias("a"), f.transform("xs", lambda x, i: x * i).alias("b"),
+        f.filter("xs", lambda x: x.isNotNull()).alias("c"), f.exists("xs", lambda x: x > 1).alias("d"), f.forall(f.col("xs"), lambda x: x > 0).alias("e"),
+        f.transform("xs", lambda k: f.transform(f.array(k, f.col("k")), lambda x: x + k)).alias("g"),
+    ),
     "expr": lambda t, f, w: t["people"].select(getattr(f, "sql_expr", f.expr)("CASE WHEN id > 2 THEN 'late' END AS z"), getattr(f, "sql_expr", f.expr)("salary DIV 1000")),
     "transform": lambda t, f, w: t["people"].transform(lambda d, n: d.limit(n), 0),
     "cached": lambda t, f, w: t["people"].groupBy("state").agg(f.max("id")).cache().filter("state = 'CO'"),
@@ -319,6 +324,10 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
         (lambda p, s: list(kq.col("id")), "cannot be iterated"),
         (lambda p, s: kq.col("id").cast(int), "a type is written as in SQL"),
         (lambda p, s: kq.col("id").over(kq.Window.orderBy("id")), "belongs to a function call"),
+        (lambda p, s: kq.upper(lambda x: x), "takes columns and constants, not a Python function"),
+        (lambda p, s: kq.transform("id", lambda *x: x), "positional parameters only"),
+        (lambda p, s: kq.transform("id", lambda x: 1), "must return a column, not 1"),
+        (lambda p, s: p.select(kq.transform("id", lambda x: x)), "takes an array, not int"),
         (lambda p, s: kq.lit(object()), "constant cannot be made of object"),
     ],
 )  # fmt: skip

@@ -473,7 +473,7 @@ _NOW = frozenset({"current_date", "current_timestamp", "localtimestamp", "curren
 def special_forms() -> frozenset[str]:
     """Functions that are in no registry: the analyzer makes them of others."""
     inline = {"inline", "inline_outer", "grouping", "grouping_id"}
-    return frozenset({*_FORMS, *_TRY, *_SYNONYMS, *_NOW, *inline})
+    return frozenset({*_FORMS, *_TRY, *_SYNONYMS, *_NOW, *HIGHER_ORDER, *inline})
 
 
 def _now(analyzer: ExpressionAnalyzer, name: str) -> Expr:
