@@ -46,10 +46,11 @@ bench: venv ## time Spark and kquery_spark; ARGS="--suite tpch --scale 10 --quer
 	@$(SPARK_ENV) $(PY) -m benchmarks.bench run $(ARGS)
 
 # The compiler is pinned: code of newer ones asks for a runtime of their own time, this runs on all from 5.28 on.
-proto: ## write the plan messages' Python code from plan.proto
+proto: ## write the messages' Python code from the .proto files
 	python="$$(.ci/find-python)"; test -d .protoc || "$$python" -m venv .protoc
 	.protoc/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
-	.protoc/bin/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. kquery_spark/stages/plan.proto
+	.protoc/bin/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. kquery_spark/stages/plan.proto \
+		kquery_spark/sources/orc_footer.proto
 
 clean: ## remove the environment, caches, and generated data
 	rm -rf $(VENV) .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

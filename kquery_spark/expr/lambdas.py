@@ -10,6 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
+from kquery_spark.functions.elements import is_array
 from kquery_spark.types import names as t
 
 HIGHER_ORDER = ("transform", "filter", "exists", "forall")
@@ -35,7 +36,7 @@ class HigherOrder(Expr):
         """A call; columns of ``body`` that are no parameters are those of the row. PlanError for wrong types."""
         if function not in HIGHER_ORDER:
             raise PlanError(f"there is no function {function} of a lambda")
-        if not pa.types.is_list(array.dtype) or pa.types.is_map(array.dtype):
+        if not is_array(array.dtype):
             raise PlanError(f"{t.spark_name(array.dtype)} is no array")
         if function == "transform" and body.dtype == t.NULL:
             raise Unsupported("transform to nothing but NULL is not supported")

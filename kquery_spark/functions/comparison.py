@@ -46,9 +46,8 @@ def comparable(left: Vector, right: Vector, context: CallContext) -> tuple[Data,
 
 
 def _bytes(vector: Vector) -> Data:
-    if not vector.is_scalar:
-        return ordered_bytes(vector.data)
-    return ordered_bytes(pa.repeat(vector.data, 1) if vector.data.is_valid else pa.nulls(1, vector.dtype))[0]
+    coded = ordered_bytes(vector.array(1))
+    return coded[0] if vector.is_scalar else coded
 
 
 def _decimals(left: Vector, right: Vector, context: CallContext) -> tuple[Data, Data]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions import civil
-from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, register
+from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, Kernel, accept, register
 from kquery_spark.functions.strings import joint_mask
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -117,23 +117,13 @@ def _part(name: str, catalyst: str, unit: int, modulus: int, dtype: pa.DataType)
     return Function(name, _field(unit, modulus, dtype), accept(dtype, t.DAY_TIME), catalyst=(catalyst,))
 
 
+def _scaling(name: str, run: Kernel, catalyst: str) -> Function:
+    return Function(name, run, _scaled, catalyst=(catalyst,), arity=(2, 2), raises=ALWAYS_RAISES)
+
+
 register(
-    Function(
-        "multiply_interval",
-        _multiply,
-        _scaled,
-        catalyst=("MultiplyDTInterval",),
-        arity=(2, 2),
-        raises=ALWAYS_RAISES,
-    ),
-    Function(
-        "divide_interval",
-        _divide,
-        _scaled,
-        catalyst=("DivideDTInterval",),
-        arity=(2, 2),
-        raises=ALWAYS_RAISES,
-    ),
+    _scaling("multiply_interval", _multiply, "MultiplyDTInterval"),
+    _scaling("divide_interval", _divide, "DivideDTInterval"),
     _part("interval_days", "ExtractANSIIntervalDays", civil.DAY, 0, t.INT),
     _part("interval_hours", "ExtractANSIIntervalHours", _HOUR, civil.DAY, t.BYTE),
     _part("interval_minutes", "ExtractANSIIntervalMinutes", _MINUTE, _HOUR, t.BYTE),

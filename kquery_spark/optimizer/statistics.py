@@ -29,7 +29,6 @@ _UNKNOWN_ROWS = 1_000_000.0
 _SELECTIVITY = {"eq": 0.05, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95} | dict.fromkeys(
     ("like", "contains", "startswith", "endswith", "rlike"), 0.1
 )
-_DAY_MICROSECONDS = 86_400e6
 # Values that a part of a date or time takes, NULL among them; few tables span more years.
 _PARTS = {
     "year": 30.0,

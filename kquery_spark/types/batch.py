@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -76,6 +77,21 @@ def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
         concat_arrays(field.type, [b.columns[i] for b in batches]) for i, field in enumerate(schema)
     )
     return Batch(schema, columns, sum(b.num_rows for b in batches))
+
+
+def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:
+    """Small batches put together until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small."""
+    held: list[Batch] = []
+    held_rows = held_bytes = 0
+    for batch in batches:
+        held.append(batch)
+        held_rows += batch.num_rows
+        held_bytes += batch.nbytes if nbytes < math.inf else 0
+        if held_rows >= rows or held_bytes > nbytes:
+            yield concat(held[0].schema, held)
+            held, held_rows, held_bytes = [], 0, 0
+    if held:
+        yield concat(held[0].schema, held)
 
 
 def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.test_nested_keys import ROWS, check
+from tests.session.checks import check, view_of_files
+from tests.session.test_nested_keys import ROWS
 
 WHOLE = {
     "transform": "SELECT k, transform(a, x -> x * 2L + k), transform(fa, x -> -x) FROM lam",
@@ -31,13 +32,10 @@ WHOLE = {
 
 @pytest.fixture(scope="module")
 def rows(spark, tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("lambdas") / "rows")
-    spark.sql(ROWS).repartition(3).write.parquet(path)
-    spark.read.parquet(path).createOrReplaceTempView("lam")
-    yield
-    spark.catalog.dropTempView("lam")
+    with view_of_files(spark, "lam", ROWS, tmp_path_factory.mktemp("rows")):
+        yield
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_in_the_engine(spark, rows, name):
-    check(spark.sql(WHOLE[name]))
+    check(spark.sql(WHOLE[name]), coverage=1.0)

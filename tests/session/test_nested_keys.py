@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import pytest
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from tests.session.checks import check, view_of_files
 
 ROWS = """SELECT * FROM VALUES
  (1, named_struct('x', 1, 'f', 0.0D, 's', 'a'), array(1, 2), array(0.0D), TIMESTAMP'2021-03-28 00:59:59.999999'),
@@ -60,27 +59,13 @@ WHOLE = {
 
 @pytest.fixture(scope="module")
 def rows(spark, tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("nested") / "rows")
-    spark.sql(ROWS).repartition(3).write.parquet(path)
-    spark.read.parquet(path).createOrReplaceTempView("nk")
-    yield
-    spark.catalog.dropTempView("nk")
-
-
-def check(frame, coverage=1.0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", kq.FallbackWarning)
-        fast = frame.transform(kquery_plan, when="always")
-    assert fast.schema == frame.schema
-    report = kq.verify(frame)
-    assert report.ok, str(report)
-    assert report.coverage >= coverage, f"coverage is {report.coverage}"
-    return report
+    with view_of_files(spark, "nk", ROWS, tmp_path_factory.mktemp("rows")):
+        yield
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_in_the_engine(spark, rows, name):
-    check(spark.sql(WHOLE[name]))
+    check(spark.sql(WHOLE[name]), coverage=1.0)
 
 
 def test_many_rows_in_many_tasks(spark, rows):
@@ -90,8 +75,10 @@ def test_many_rows_in_many_tasks(spark, rows):
     frame.write.mode("overwrite").saveAsTable("nested_many")
     try:
         many = spark.table("nested_many")
-        check(many.groupBy("st").agg(F.sum("id"), F.max("st")))
-        check(many.join(many.groupBy("st").agg(F.min("id").alias("m")), "st").groupBy("m").count())
+        check(many.groupBy("st").agg(F.sum("id"), F.max("st")), coverage=1.0)
+        check(
+            many.join(many.groupBy("st").agg(F.min("id").alias("m")), "st").groupBy("m").count(), coverage=1.0
+        )
     finally:
         spark.sql("DROP TABLE nested_many")
 

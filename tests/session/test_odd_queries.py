@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import Unsupported
+from tests.session.checks import check
 
 ZOO = """SELECT * FROM VALUES
  (1, 10Y, 1.5D, 'a', DATE'2020-01-01', TIMESTAMP'2021-03-28 01:30:00', 12.34BD, true, ARRAY(1, 2, NULL), MAP('k', 1),
@@ -60,17 +61,6 @@ def zoo(spark, tmp_path_factory):
     yield folder
     for view in VIEWS:
         spark.catalog.dropTempView(view)
-
-
-def check(frame, coverage: float = 0.0) -> kq.Report:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", kq.FallbackWarning)
-        fast = frame.transform(kquery_plan, when="always")
-    assert fast.schema == frame.schema
-    report = kq.verify(frame)
-    assert report.ok, str(report)
-    assert report.coverage >= coverage, f"coverage is {report.coverage}"
-    return report
 
 
 WHOLE = {

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from google.protobuf import descriptor_pb2
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ from kquery_spark.logical import (
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.physical.operators import FilterExec, PhysicalPlan, ReadExec, ScanExec
 from kquery_spark.planner import plan_query
+from kquery_spark.sources import orc_footer_pb2
 from kquery_spark.sources.base import DataFile, Source, Split
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet import ParquetSource
@@ -625,19 +627,19 @@ def test_only_what_can_be_written_can_be_registered() -> None:
             register_serializable(cls)
 
 
-def test_the_generated_code_is_of_this_definition() -> None:
-    text = (Path(serialization.__file__).parent / "plan.proto").read_text()
+@pytest.mark.parametrize(
+    "generated_code", [plan_pb2, orc_footer_pb2], ids=lambda m: m.__name__.rsplit(".")[-1]
+)
+def test_the_generated_code_is_of_its_definition(generated_code: Any) -> None:
+    text = Path(generated_code.__file__.replace("_pb2.py", ".proto")).read_text()
     written = {}
     for name, body in re.findall(r"^message (\w+) \{(.*?)^\}", text, re.MULTILINE | re.DOTALL):
         written[name] = {
-            (m[2], int(m[3]), m[1], bool(m[0]))
-            for m in re.findall(r"^  (repeated )?(\w+) (\w+) = (\d+);", body, re.MULTILINE)
+            (m[2], int(m[3]), m[1], m[0] == "repeated ")
+            for m in re.findall(r"^  (repeated |optional )?(\w+) (\w+) = (\d+)", body, re.MULTILINE)
         }
-    descriptor = plan_pb2.DESCRIPTOR
-    proto = (
-        type(descriptor).__module__
-        and __import__("google.protobuf.descriptor_pb2", fromlist=["x"]).FileDescriptorProto()
-    )
+    descriptor = generated_code.DESCRIPTOR
+    proto = descriptor_pb2.FileDescriptorProto()
     descriptor.CopyToProto(proto)
     kinds = {1: "double", 4: "uint64", 9: "string", 12: "bytes", 13: "uint32", 18: "sint64"}
     generated = {

@@ -167,8 +167,7 @@ def _fits_digits(source: pa.DataType, target: pa.DataType) -> bool:
 def _cast_parts(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows: int) -> Vector:
     if vector.is_scalar and not vector.data.is_valid:
         return Vector(target, pa.scalar(None, target))
-    array = pa.repeat(vector.data, 1) if vector.is_scalar else vector.data
-    done = cast_nested(array, target, lambda part, to, rows: cast(part, to, mode, tz, rows))
+    done = cast_nested(vector.array(1), target, lambda part, to, rows: cast(part, to, mode, tz, rows))
     return Vector(target, done[0] if vector.is_scalar else done)
 
 

@@ -18,7 +18,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_partitions, scatter
-from kquery_spark.types.batch import Batch, concat, from_vectors
+from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
 from kquery_spark.types.vector import Vector
 
 _MERGE_ROWS = 1_000_000
@@ -91,7 +91,7 @@ class AggregateExec(PhysicalPlan):
             yield from run.partial(source)
             return
         if self.in_order and self.keys and self.phase is Phase.SINGLE and not self._needs_rows:
-            for states in run.streamed(_coalesced(source, task.config.batch_rows)):
+            for states in run.streamed(coalesced(source, task.config.batch_rows // 2)):
                 yield run.finish(states)
             return
         for states in self._states(run, source, task):
@@ -117,9 +117,9 @@ class AggregateExec(PhysicalPlan):
                 yield run.update(part)
             return
         if self.phase is Phase.MIXED:
-            source = map(run.mixed, _coalesced(source, task.config.batch_rows))
+            source = map(run.mixed, coalesced(source, task.config.batch_rows // 2))
         elif self.phase not in (Phase.FINAL, Phase.MERGE):
-            source = map(run.update, _coalesced(source, task.config.batch_rows))
+            source = map(run.update, coalesced(source, task.config.batch_rows // 2))
         yield from run.merged(source, limit if self.keys else None, metrics)
 
     def label(self) -> str:
@@ -128,20 +128,6 @@ class AggregateExec(PhysicalPlan):
         order = ", in order" if self.in_order else ""
         calls = ", ".join(map(str, self.aggregates))
         return f"AggregateExec: {self.phase}{order}, groupExpr=[{keys}], aggregateExpr=[{calls}]"
-
-
-def _coalesced(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
-    """Put small batches together so that per-batch costs stay small."""
-    waiting: list[Batch] = []
-    size = 0
-    for batch in batches:
-        waiting.append(batch)
-        size += batch.num_rows
-        if size >= rows // 2:
-            yield concat(waiting[0].schema, waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield concat(waiting[0].schema, waiting)
 
 
 class _Aggregation:
@@ -307,7 +293,7 @@ class _Aggregation:
         useless = False
         waiting: list[Batch] = []
         waiting_rows = 0
-        for batch in _coalesced(source, 4 * 128 * 1024):
+        for batch in coalesced(source, 2 * 128 * 1024):
             if useless:
                 yield self.update(batch, each_row=True)
                 continue

@@ -22,7 +22,7 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.runtime_filter import RuntimeFilter, drops_unmatched, key_names
 from kquery_spark.physical.spill import SpillDirectory, SpillFile, scatter
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.vector import Int64s, Vector
 
 _PAIR_LIMIT = 2_000_000
@@ -143,7 +143,7 @@ class JoinExec(PhysicalPlan):
         joining = _Probe(self, self._table(schema, []), probe_plan.schema)
         joining.pairs_at_once = min(_PAIR_LIMIT, max(1024, limit // 64))
         marks = None if joining.marks is None else np.zeros(built.rows, np.bool_)
-        for block in _blocks(probe_plan, task):
+        for block in coalesced(probe_plan.run(task), _PAIR_LIMIT, limit // 4):
             matched = np.zeros(block.num_rows, np.bool_)
             for chunk, part in _numbered(built, marks):
                 joining.take_side(self._table(schema, [chunk]), part)
@@ -370,21 +370,6 @@ class _Probe:
         _, counts = self._table.counts(keys, n)
         null = pc.is_null(keys[0].data).to_numpy(zero_copy_only=False)
         return self._one_side(batch, (counts > 0) | null)
-
-
-def _blocks(plan: PhysicalPlan, task: TaskContext) -> Iterator[Batch]:
-    """The rows of a probe side put together, so that the build side is read from disk less often."""
-    held: list[Batch] = []
-    rows = size = 0
-    for batch in plan.run(task):
-        held.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if size > task.config.memory_bytes // 4 or rows > _PAIR_LIMIT:
-            yield concat(plan.schema, held)
-            held, rows, size = [], 0, 0
-    if held:
-        yield concat(plan.schema, held)
 
 
 def _numbered(file: SpillFile, marks: np.ndarray | None) -> Iterator[tuple[Batch, np.ndarray | None]]:

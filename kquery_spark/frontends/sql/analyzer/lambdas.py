@@ -12,6 +12,7 @@ from kquery_spark.expr import Column, Expr
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.sql.analyzer.scope import Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.elements import is_array
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def higher_order(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
     if len(node.arguments) != 2 or not isinstance(node.arguments[1], ast.Lambda):
         raise PlanError(f"{name} takes an array and a lambda")
     array, function = analyzer.expr(node.arguments[0]), node.arguments[1]
-    if not pa.types.is_list(array.dtype) or pa.types.is_map(array.dtype):
+    if not is_array(array.dtype):
         raise PlanError(
             f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {name} takes an array, not {t.spark_name(array.dtype)}"
         )

@@ -1,0 +1,46 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class PostScript(_message.Message):
+    __slots__ = ("footer_length", "compression")
+    FOOTER_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    COMPRESSION_FIELD_NUMBER: _ClassVar[int]
+    footer_length: int
+    compression: int
+    def __init__(self, footer_length: _Optional[int] = ..., compression: _Optional[int] = ...) -> None: ...
+
+class Footer(_message.Message):
+    __slots__ = ("types", "statistics", "calendar")
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    STATISTICS_FIELD_NUMBER: _ClassVar[int]
+    CALENDAR_FIELD_NUMBER: _ClassVar[int]
+    types: _containers.RepeatedCompositeFieldContainer[Type]
+    statistics: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
+    calendar: int
+    def __init__(self, types: _Optional[_Iterable[_Union[Type, _Mapping]]] = ..., statistics: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., calendar: _Optional[int] = ...) -> None: ...
+
+class Type(_message.Message):
+    __slots__ = ("subtypes", "field_names")
+    SUBTYPES_FIELD_NUMBER: _ClassVar[int]
+    FIELD_NAMES_FIELD_NUMBER: _ClassVar[int]
+    subtypes: _containers.RepeatedScalarFieldContainer[int]
+    field_names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ColumnStatistics(_message.Message):
+    __slots__ = ("timestamps",)
+    TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
+    timestamps: TimestampStatistics
+    def __init__(self, timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ...) -> None: ...
+
+class TimestampStatistics(_message.Message):
+    __slots__ = ("minimum_utc", "maximum_utc")
+    MINIMUM_UTC_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_UTC_FIELD_NUMBER: _ClassVar[int]
+    minimum_utc: int
+    maximum_utc: int
+    def __init__(self, minimum_utc: _Optional[int] = ..., maximum_utc: _Optional[int] = ...) -> None: ...
