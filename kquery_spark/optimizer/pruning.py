@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
-from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 import pyarrow as pa
@@ -30,44 +29,39 @@ def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
     """The source's splits that remain; a split is dropped only when no row of it can pass."""
     if not filters:
         return source.splits()
-    if source.columnar:
-        return list(_remembered(_Same(source), tuple(filters)))
-    return _remaining(source, filters)
+    if not source.columnar:
+        return _remaining(source, filters)
+    # estimates, strategy and placement ask for the same splits
+    key = ("prune", *filters)
+    if key not in source.derived:
+        source.derived[key] = _remaining(source, filters)
+    return list(source.derived[key])
 
 
 def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
-    return [s for s in source.splits() if all(_possible(source, s, f) for f in filters)]
-
-
-class _Same:
-    """A key that only the very same source equals: its files were listed once, so its statistics never change."""
-
-    __slots__ = ("source",)
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def __hash__(self) -> int:
-        return id(self.source)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.source is self.source
-
-
-@lru_cache(maxsize=64)  # estimates, strategy and placement ask for the same splits, each query again
-def _remembered(same: _Same, filters: tuple[Expr, ...]) -> tuple[Split, ...]:
-    return tuple(_remaining(same.source, filters))
+    kept = source.splits()
+    for condition in filters:
+        kept = list(compress(kept, _possible(source, kept, condition)))
+    return kept
 
 
 def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
     """The splits that remain, their bytes those of just these columns."""
-    kept = prune(source, filters)
     if not source.columnar:
-        return kept
+        return prune(source, filters)
+    key = ("sized", tuple(filters), *columns)
+    if key not in source.derived:
+        source.derived[key] = _sized(source, filters, columns)
+    return list(source.derived[key])
+
+
+def _sized(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
     whole = sum(s.nbytes for s in source.splits())
     wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
     share = min(1.0, wanted / whole) if whole else 1.0
-    return [replace(s, nbytes=int(s.nbytes * share)) for s in kept]
+    return [
+        Split(s.file, s.pieces, s.rows, int(s.nbytes * share), s.bounds) for s in prune(source, filters)
+    ]
 
 
 def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -85,43 +79,56 @@ def _always(source: Source, splits: Sequence[Split], expr: Expr) -> bool:
     return False
 
 
-def _possible(source: Source, split: Split, expr: Expr) -> bool:
+def _possible(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]:
+    """Whether a row of each split can pass."""
     match expr:
         case Call(function="and"):
-            return all(_possible(source, split, a) for a in expr.args)
+            return [all(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)]
         case Call(function="or"):
-            return any(_possible(source, split, a) for a in expr.args)
+            return [any(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)]
         case Call(function="isnotnull", args=(Column() as column,)):
-            found = source.ranges(split, column.name)
-            return found is None or found.nulls is None or found.nulls < split.rows
+            found = [source.ranges(s, column.name) for s in splits]
+            return [
+                r is None or r.nulls is None or r.nulls < s.rows for s, r in zip(splits, found, strict=True)
+            ]
         case Call(function="isnull", args=(Column() as column,)):
-            found = source.ranges(split, column.name)
-            return found is None or found.nulls is None or found.nulls > 0
+            return [_may_have_null(source.ranges(s, column.name)) for s in splits]
         case Call(function=name, args=(Column() as column, Literal() as value)) if name in _FLIPPED:
-            return _compare(source.ranges(split, column.name), name, column, value)
+            return _compare(source, splits, name, column, value)
         case Call(function=name, args=(Literal() as value, Column() as column)) if name in _FLIPPED:
-            return _compare(source.ranges(split, column.name), _FLIPPED[name], column, value)
+            return _compare(source, splits, _FLIPPED[name], column, value)
         case InList(child=Column() as column):
-            found = source.ranges(split, column.name)
-            return any(_compare(found, "eq", column, v) for v in expr.values)
-    return True
+            each_value = [_compare(source, splits, "eq", column, v) for v in expr.values]
+            return [any(each) for each in zip(*each_value, strict=True)] if each_value else [False] * len(splits)
+    return [True] * len(splits)
 
 
-def _compare(found: ColumnRange | None, op: str, column: Column, value: Literal) -> bool:
+def _may_have_null(found: ColumnRange | None) -> bool:
+    return found is None or found.nulls is None or found.nulls > 0
+
+
+def _compare(source: Source, splits: Sequence[Split], op: str, column: Column, value: Literal) -> list[bool]:
+    found = [source.ranges(s, column.name) for s in splits]
     if op == "eq_null_safe":
         if value.value is None:
-            return found is None or found.nulls is None or found.nulls > 0
+            return [_may_have_null(r) for r in found]
         op = "eq"
     if value.value is None:
-        return False
-    if found is None or found.low is None or column.dtype != value.dtype:
-        return True
-    low, high = comparable(found.low, column.dtype), comparable(found.high, column.dtype)
+        return [False] * len(splits)
     literal = value.value.encode() if isinstance(value.value, str) else value.value
-    if low is None or high is None or type(low) is not type(literal) or isinstance(literal, bool):
-        return True
+    if column.dtype != value.dtype or isinstance(literal, bool):
+        return [True] * len(splits)
     if t.is_fractional(column.dtype) and (literal != literal or op not in ("lt", "lteq")):
-        return True  # NaN is above every statistic
+        return [True] * len(splits)  # NaN is above every statistic
+    return [_overlaps(r, op, literal, column.dtype) for r in found]
+
+
+def _overlaps(found: ColumnRange | None, op: str, literal: Any, dtype: pa.DataType) -> bool:
+    if found is None or found.low is None:
+        return True
+    low, high = comparable(found.low, dtype), comparable(found.high, dtype)
+    if low is None or high is None or type(low) is not type(literal):
+        return True
     if op == "eq":
         return bool(low <= literal <= high)
     if op in ("lt", "lteq"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -96,3 +97,8 @@ class Source(ABC):
     def row_count(self) -> int | None:
         """Exact number of rows when it is known without reading data."""
         return None
+
+    @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What planning works out of the statistics, kept as long as this very object, whose files were listed once."""
+        return {}

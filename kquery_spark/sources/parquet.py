@@ -20,6 +20,7 @@ from kquery_spark.sources.files import (
     differs_in_case,
     filesystem,
     local_path,
+    partition_range,
     partitioned_files,
     with_partitions,
 )
@@ -51,13 +52,11 @@ class ParquetSource(Source):
 
     @cached_property
     def _splits(self) -> list[Split]:
-        found = []
-        for index, file in enumerate(self.files):
-            metadata = open_file(file).metadata
-            for group in range(metadata.num_row_groups):
-                info = metadata.row_group(group)
-                found.append(Split(index, (group,), info.num_rows, info.total_byte_size))
-        return found
+        return [
+            Split(index, (group,), rows, nbytes)
+            for index, file in enumerate(self.files)
+            for group, (rows, nbytes) in enumerate(open_file(file).groups)
+        ]
 
     def splits(self) -> list[Split]:
         """One split per row group."""
@@ -65,11 +64,33 @@ class ParquetSource(Source):
 
     def row_count(self) -> int | None:
         """See Source."""
-        return sum(int(open_file(f).metadata.num_rows) for f in self.files)
+        return sum(split.rows for split in self._splits)
 
     def column_bytes(self, columns: Sequence[str]) -> int:
         """See Source."""
-        return sum(opened.column_bytes(c) for opened in map(open_file, self.files) for c in columns)
+        return sum(self._column_bytes(column) for column in columns)
+
+    def _column_bytes(self, column: str) -> int:
+        found = self._bytes.get(column)
+        if found is None:
+            found = self._bytes[column] = sum(open_file(f).column_bytes(column) for f in self.files)
+        return found
+
+    def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
+        """Statistics per file and row group; of a file that lacks the column, None."""
+        found = self._ranges.get(column)
+        if found is None:
+            found = self._ranges[column] = [open_file(f).column_ranges(column) for f in self.files]
+        return found
+
+    # Facts by column, kept with the source so that each file is looked for once a column and not once a row group.
+    @cached_property
+    def _bytes(self) -> dict[str, int]:
+        return {}
+
+    @cached_property
+    def _ranges(self) -> dict[str, list[list[ColumnRange | None] | None]]:
+        return {}
 
     def check_files(self, columns: Sequence[str]) -> None:
         """See Source; looks at footers."""
@@ -87,13 +108,11 @@ class ParquetSource(Source):
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
-        file = self.files[split.file]
         if column in self.partition_columns:
-            value = file.partition[self.partition_columns.index(column)]
-            return ColumnRange(value, value, split.rows if value is None else 0)
+            return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
         if len(split.pieces) != 1:
             return None
-        ranges = open_file(file).column_ranges(column)
+        ranges = self._column_ranges(column)[split.file]
         return None if ranges is None else ranges[split.pieces[0]]
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -257,6 +276,12 @@ class OpenFile:
     def leaf(self, column: str) -> int | None:
         """Index of a flat column in the footer."""
         return self._leaves.get(column)
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        """Rows and uncompressed bytes of each row group."""
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        return [(group.num_rows, group.total_byte_size) for group in groups]
 
     def column_bytes(self, column: str) -> int:
         """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
