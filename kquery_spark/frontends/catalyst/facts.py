@@ -131,7 +131,7 @@ class FactFetcher:
         """The plan as a tree."""
         if self._tree is None:
             shown = without_case(self._jvm, self._plan)
-            self._tree = parse_plan(self._jvm.text(shown, _TREE, "toJSON"))
+            self._tree = parse_plan(self._jvm.long_text(shown, _TREE, "toJSON"))
         return self._tree
 
     @_fetching

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kquery_spark.errors import Unsupported
@@ -41,6 +41,7 @@ class Jvm:
         self._loader = self._java.lang.Thread.currentThread().getContextClassLoader()
         self._classes: dict[str, Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
+        self._types: dict[str, Any] = {}
         self._places: Any = None
         self._values: dict[tuple[int, str], Any] = {}
         self._counter = itertools.count()
@@ -140,13 +141,61 @@ class Jvm:
 
     def static_call(self, cls: str, method: str) -> Any:
         """What a static method without parameters gives now."""
+        return self.call(cls, method)
+
+    def call(self, cls: str, method: str, *arguments: Any) -> Any:
+        """What a static method, or one of a Scala object, gives; the method is looked up once."""
+        key = ("member", cls, method)
+        found = self._functions.get(key)
+        if found is None:
+            found = self._functions[key] = getattr(self._owner(cls), method)
+        return found(*arguments)
+
+    def new(self, cls: str, *arguments: Any) -> Any:
+        """A new object of a class, which is looked up once."""
+        return self._owner(cls)(*arguments)
+
+    def _owner(self, cls: str) -> Any:
+        """py4j's object for a class, or for the one instance of a Scala object, whose class ends in ``$``."""
         owner = self._functions.get(("owner", cls))
         if owner is None:
             owner = self._gateway.jvm
             for part in cls.split("."):
                 owner = getattr(owner, part)
+            if cls.endswith("$"):
+                owner = getattr(owner, "MODULE$")
             self._functions["owner", cls] = owner
-        return getattr(owner, method)()
+        return owner
+
+    def none(self) -> Any:
+        """Scala's ``None``."""
+        return self.static("scala.Option", "empty")
+
+    def some(self, value: int) -> Any:
+        """Scala's ``Some`` of a number."""
+        return self.new("scala.Some", value)
+
+    def java_list(self, texts: Sequence[str]) -> Any:
+        """A ``java.util.List`` of strings that nobody changes; equal ones are one."""
+        key = ("list", *texts)
+        found = self._functions.get(key)
+        if found is None:
+            found = self.new("java.util.ArrayList")
+            for text in texts:
+                found.add(text)
+            self._functions[key] = found
+        return found
+
+    def java_dict(self, texts: Mapping[str, str]) -> Any:
+        """A ``java.util.Map`` of strings that nobody changes; equal ones are one."""
+        key = ("dict", *texts.items())
+        found = self._functions.get(key)
+        if found is None:
+            found = self.new("java.util.HashMap")
+            for name, text in texts.items():
+                found.put(name, text)
+            self._functions[key] = found
+        return found
 
     def is_local(self) -> bool:
         """Whether Spark's tasks run in this very JVM."""
@@ -168,19 +217,18 @@ class Jvm:
                 self.handle("java.lang.Class", "isInstance", "java.lang.Object"), 0, self.cls(cls)
             )
             guarded = self._handles.guardWithTest(test, handle, anything)
-            companion = getattr(getattr(self._gateway.jvm.scala, "PartialFunction$"), "MODULE$")
-            found = self._functions[key] = companion.fromFunction(self.function(guarded))
+            function = self.function(guarded)
+            found = self._functions[key] = self.call("scala.PartialFunction$", "fromFunction", function)
         return found
 
     def data_type(self, spark: Any) -> Any:
-        """The DataType of a ``DataType.jsonValue``."""
+        """The DataType of a ``DataType.jsonValue``; those of the last queries are kept."""
         text = json.dumps(spark)
-        key = ("type", text)
-        found = self._functions.get(key)
+        found = self._types.get(text)
         if found is None:
-            found = self._functions[key] = self._gateway.jvm.org.apache.spark.sql.types.DataType.fromJson(
-                text
-            )
+            if len(self._types) >= _REMEMBERED:
+                self._types.clear()
+            found = self._types[text] = self.call("org.apache.spark.sql.types.DataType", "fromJson", text)
         return found
 
     def row_value(self, position: int, data_type: Any) -> Any:
@@ -220,11 +268,12 @@ class Jvm:
         return self._java.util.IdentityHashMap()
 
     def text(self, owner: Any, cls: str, method: str) -> str:
-        """The string that ``owner.method()`` returns, in slices that fit the socket's buffer.
-
-        Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
-        """
+        """The string that ``owner.method()`` returns, in slices that fit the socket's buffer."""
         return self._read(owner, cls, method)
+
+    def long_text(self, owner: Any, cls: str, method: str) -> str:
+        """The same for a string that is long nearly always: ``method`` is called once, and not for the beginning first."""
+        return "".join(_slices(self._builder_of(cls, method).apply(owner), 0))
 
     def strings(self, sequence: Any, count: int | None = None) -> list[str]:
         """``toString`` of each element of a Scala sequence, in as few calls as their length allows.
@@ -275,11 +324,7 @@ class Jvm:
         if units < _SLICE:
             return start
         builder = self._builder_of(cls, method, *arguments).apply(owner)
-        length: int = builder.length()
-        if builder.codePointCount(0, length) != length:
-            return str(builder.toString())
-        slices = (builder.substring(i, min(i + _SLICE, length)) for i in range(_SLICE, length, _SLICE))
-        return start + "".join(slices)
+        return "".join(_slices(builder, _SLICE, start))
 
     def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => x.method(arguments)`` cut to a slice."""
@@ -313,3 +358,17 @@ class Jvm:
         for i, name in enumerate(names):
             classes[i] = self.cls(name)
         return classes
+
+
+def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
+    """The text of a ``StringBuilder`` from ``start``, ``before`` it what is there already.
+
+    Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
+    """
+    length: int = builder.length()
+    if builder.codePointCount(0, length) != length:
+        yield str(builder.toString())
+        return
+    yield before
+    for i in range(start, length, _SLICE):
+        yield builder.substring(i, min(i + _SLICE, length))
