@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,15 @@ import py4j.java_gateway
 import py4j.protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.types import names as t
+from tests.conftest import uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type
+
+Reference = Callable[[int, int, Arg], str]
 
 
 @dataclass
@@ -43,19 +47,21 @@ class Oracle:
 
     spark: Any
     folder: Path
-    chunk: int = 60
+    chunk: int = 120
     answers: dict[int, Answer] = field(default_factory=dict)
     files: int = 0
 
     def ask(self, cases: Sequence[Case]) -> dict[int, Answer]:
         """Answers by ``id(case)``."""
         keyed = sorted(enumerate(cases), key=lambda pair: (pair[1].ansi, pair[1].tz, pair[0]))
-        for (ansi, tz), group in itertools.groupby(keyed, key=lambda pair: (pair[1].ansi, pair[1].tz)):
-            self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
-            self.spark.conf.set("spark.sql.session.timeZone", tz)
-            members = [c for _, c in group]
-            for start in range(0, len(members), self.chunk):
-                self._ask_chunk(members[start : start + self.chunk], f"{ansi}-{tz.replace('/', '_')}-{start}")
+        with uncompiled(self.spark):
+            for (ansi, tz), group in itertools.groupby(keyed, key=lambda pair: (pair[1].ansi, pair[1].tz)):
+                self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+                self.spark.conf.set("spark.sql.session.timeZone", tz)
+                members = [c for _, c in group]
+                for start in range(0, len(members), self.chunk):
+                    name = f"{ansi}-{tz.replace('/', '_')}-{start}"
+                    self._ask_chunk(members[start : start + self.chunk], name)
         self.spark.conf.set("spark.sql.ansi.enabled", "true")
         self.spark.conf.set("spark.sql.session.timeZone", "UTC")
         return self.answers
@@ -64,61 +70,65 @@ class Oracle:
         rows = [rows_of(c) for c in cases]
         height = max(map(len, rows))
         view = self._store(cases, rows, height, f"{name}-all")
-        sound, texts = [], []
-        for i, case in enumerate(cases):
-            shown = case.text([self._reference(i, j, a) for j, a in enumerate(case.columns)])
-            try:
-                self.spark.sql(f"select {shown} as r from {view}").schema  # noqa: B018  analyzes
-                sound.append(i)
-                texts.append(shown)
-            except Exception as error:
-                self.answers[id(case)] = Answer(pa.nulls(0), [], t.NULL, True, failure=str(error)[:300])
-        offered = len(cases)
-        cases, rows = [cases[i] for i in sound], [rows[i] for i in sound]
-        if not cases:
-            return
-        renumbered = [
-            c.text([self._reference(i, j, a) for j, a in enumerate(c.columns)]) for i, c in enumerate(cases)
-        ]
-        if len(cases) < offered:
+        failures = self._unsound(view, self._texts(cases), 0)
+        if failures:
+            for i, failure in failures.items():
+                self.answers[id(cases[i])] = Answer(pa.nulls(0), [], t.NULL, True, failure=failure)
+            sound = [i for i in range(len(cases)) if i not in failures]
+            if not sound:
+                return
+            cases, rows = [cases[i] for i in sound], [rows[i] for i in sound]
             view = self._store(cases, rows, height, f"{name}-sound")
-        errors = self._errors(view, renumbered, cases, rows)
-        select = ", ".join(f"{e} as r{i}" for i, e in enumerate(renumbered))
-        for attempt in (0, 1):
-            good = [
-                [tuple([None] * len(r)) if errors[i][k] else r for k, r in enumerate(rows[i])]
-                for i in range(len(cases))
-            ]
-            view = self._store(cases, good, height, f"{name}-good")
-            frame = self.spark.sql(f"select {select} from {view}")
-            try:
-                table = frame.toArrow()
-                break
-            except Exception:
-                if attempt:
-                    raise
-                # an error nobody declared: look at every row of every case
-                errors = self._errors(
-                    self._store(cases, rows, height, f"{name}-sound"), renumbered, cases, rows, True
-                )
-        tight = self.spark.sql(
-            "select "
-            + ", ".join(
-                c.text([self._tight(i, j, a) for j, a in enumerate(c.columns)]) + f" as r{i}"
-                for i, c in enumerate(cases)
-            )
-            + f" from {view}"
-        ).schema
+        texts = self._texts(cases)
+        errors = self._errors(view, texts, cases, rows)
+        try:
+            frame, table = self._values(cases, texts, rows, errors, view)
+        except Exception:
+            # an error nobody declared: look at every row of every case
+            errors = self._errors(view, texts, cases, rows, True)
+            frame, table = self._values(cases, texts, rows, errors, view)
+        types = frame.schema
+        tight = self.spark.sql(select(self._texts(cases, self._tight), view)).schema
         for i, case in enumerate(cases):
             column = table.column(i).combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
             self.answers[id(case)] = Answer(
-                column.slice(0, len(rows[i])),
-                errors[i],
-                column.type,
-                frame.schema[i].nullable,
-                tight[i].nullable,
+                column.slice(0, len(rows[i])), errors[i], column.type, types[i].nullable, tight[i].nullable
             )
+
+    def _unsound(self, view: str, texts: list[str], first: int) -> dict[int, str]:
+        """The calls that Spark refuses to analyze, found by halves: number and message."""
+        try:
+            self.spark.sql(select(texts, view))  # analyzes
+        except Exception as error:
+            if len(texts) == 1:
+                return {first: str(error)[:300]}
+            half = len(texts) // 2
+            return self._unsound(view, texts[:half], first) | self._unsound(view, texts[half:], first + half)
+        return {}
+
+    def _values(
+        self,
+        cases: list[Case],
+        texts: list[str],
+        rows: list[list[tuple[Any, ...]]],
+        errors: list[list[str | None]],
+        view: str,
+    ) -> tuple[Any, pa.Table]:
+        """The answers on the rows that do not raise; the others have NULL arguments."""
+        if any(itertools.chain.from_iterable(errors)):
+            good = [
+                [tuple([None] * len(r)) if e else r for r, e in zip(*pair, strict=True)]
+                for pair in zip(rows, errors, strict=True)
+            ]
+            view = self._store(cases, good, max(map(len, rows)), f"{view}-good")
+        frame = self.spark.sql(select(texts, view))
+        return frame, frame.toArrow()
+
+    def _texts(self, cases: Sequence[Case], reference: Reference | None = None) -> list[str]:
+        """Spark's text of each call over the columns of the stored file."""
+        refer = reference or self._reference
+        return [c.text([refer(i, j, a) for j, a in enumerate(c.columns)]) for i, c in enumerate(cases)]
 
     @staticmethod
     def _reference(i: int, j: int, arg: Arg) -> str:
@@ -159,9 +169,13 @@ class Oracle:
                 names.append(f"c{i}_{j}")
         self.files += 1
         path = self.folder / f"{self.files}.parquet"
-        pq.write_table(pa.table(arrays, names), path, compression="none")
+        table = pa.table(arrays, names)
+        pq.write_table(table, path, compression="none")
         view = "parity_" + "".join(ch if ch.isalnum() else "_" for ch in name)
-        self.spark.read.parquet(str(path)).createOrReplaceTempView(view)
+        # a schema in hand saves the job that would look for it
+        self.spark.read.schema(from_arrow_schema(table.schema)).parquet(str(path)).createOrReplaceTempView(
+            view
+        )
         return view
 
     def _errors(
@@ -181,21 +195,16 @@ class Oracle:
         expressions = jvm.org.apache.spark.sql.catalyst.expressions
         logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error
         sequence = getattr(getattr(expressions, "package$"), "MODULE$").AttributeSeq
-        collected: dict[str, list[Any]] = {}
-        for i in fallible:
-            plan = (
-                self.spark.sql(f"select {texts[i]} as r, row from {view}")
-                ._jdf.queryExecution()
-                .optimizedPlan()
-            )
-            expr = plan.projectList().head()
-            output = plan.child().output()
-            order = ", ".join(x.rpartition("#")[0] for x in output.mkString(",").split(","))
-            if order not in collected:
-                read = self.spark.sql(f"select {order} from {view}")
-                collected[order] = list(read._jdf.queryExecution().executedPlan().executeCollect())
-            picked = collected[order]
-            bound = expressions.BindReferences.bindReference(expr.child(), sequence(output), False)
+        query = select([*(texts[i] for i in fallible), "row"], view)
+        plan = self.spark.sql(query)._jdf.queryExecution().optimizedPlan()
+        output = plan.child().output()
+        order = ", ".join(x.rpartition("#")[0] for x in output.mkString(",").split(","))
+        read = self.spark.sql(f"select {order} from {view}")
+        picked = list(read._jdf.queryExecution().executedPlan().executeCollect())
+        attributes = sequence(output)
+        for n, i in enumerate(fallible):
+            call = plan.projectList().apply(n).child()
+            bound = expressions.BindReferences.bindReference(call, attributes, False)
             with unconverted_errors():
                 for k in range(len(rows[i])):
                     try:
@@ -211,6 +220,11 @@ class Oracle:
         return can_raise(expr) or (
             case.function in ("mod", "pmod", "div") and t.is_decimal(case.columns[0].dtype)
         )
+
+
+def select(texts: Sequence[str], view: str) -> str:
+    """One SELECT of all these calls."""
+    return f"select {', '.join(f'{text} as r{i}' for i, text in enumerate(texts))} from {view}"
 
 
 @contextlib.contextmanager

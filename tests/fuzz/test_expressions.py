@@ -10,6 +10,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError, PlanError, SqlError, Unsupported
+from tests.conftest import uncompiled
 from tests.fuzz.grammar import LEAVES, expression
 
 ROWS = """SELECT * FROM VALUES
@@ -95,13 +96,8 @@ def ours(spark, tmp_path_factory):
     spark.read.parquet(path).createOrReplaceTempView("fuzz_rows")
     context = kq.ExecutionContext()
     context.register_parquet("fuzz_rows", path)
-    quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {name: spark.conf.get(name, None) for name in quick}
-    for name, value in quick.items():  # compiling a hundred expressions takes longer than all else
-        spark.conf.set(name, value)
-    yield context
-    for name, old in before.items():
-        spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+    with uncompiled(spark):
+        yield context
     spark.catalog.dropTempView("fuzz_rows")
 
 

@@ -18,11 +18,11 @@ from kquery_spark.expr.windows import UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.physical.operators import TaskContext, WindowExec
 from kquery_spark.physical.windows import StreamedPartition, streamable
 from kquery_spark.types import names as t
-from tests.physical.harness import assert_same_rows, batches_of, execute, read
+from tests.physical.harness import assert_same_by, batches_of, execute, read
 
 TINY = EngineConfig(memory_bytes=60_000, batch_rows=1000)
 ROOMY = replace(TINY, memory_bytes=1 << 30)
-N = 8000
+N = 4000
 
 
 @pytest.fixture(autouse=True)
@@ -98,8 +98,7 @@ def check(calls: list[WindowCall], partition: list[Expr], order: tuple[SortKey, 
     plan = WindowExec(read(T), named, tuple(partition), order)
     want, _ = execute(plan, {"t": T}, ROOMY, rows=500)
     got, task = execute(plan, {"t": T}, TINY, rows=500)
-    assert got.schema == want.schema
-    assert_same_rows(got, want)
+    assert_same_by(got, want, ["id"])
     metrics = task.metrics_of(plan)
     assert metrics.extra["spilled_bytes"] > T.nbytes // 2
 
