@@ -59,9 +59,7 @@ def _sized(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> l
     whole = sum(s.nbytes for s in source.splits())
     wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
     share = min(1.0, wanted / whole) if whole else 1.0
-    return [
-        Split(s.file, s.pieces, s.rows, int(s.nbytes * share), s.bounds) for s in prune(source, filters)
-    ]
+    return [Split(s.file, s.pieces, s.rows, int(s.nbytes * share), s.bounds) for s in prune(source, filters)]
 
 
 def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -83,9 +81,13 @@ def _possible(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]
     """Whether a row of each split can pass."""
     match expr:
         case Call(function="and"):
-            return [all(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)]
+            return [
+                all(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)
+            ]
         case Call(function="or"):
-            return [any(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)]
+            return [
+                any(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)
+            ]
         case Call(function="isnotnull", args=(Column() as column,)):
             found = [source.ranges(s, column.name) for s in splits]
             return [
@@ -99,7 +101,9 @@ def _possible(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]
             return _compare(source, splits, _FLIPPED[name], column, value)
         case InList(child=Column() as column):
             each_value = [_compare(source, splits, "eq", column, v) for v in expr.values]
-            return [any(each) for each in zip(*each_value, strict=True)] if each_value else [False] * len(splits)
+            return (
+                [any(each) for each in zip(*each_value, strict=True)] if each_value else [False] * len(splits)
+            )
     return [True] * len(splits)
 
 

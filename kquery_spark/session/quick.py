@@ -14,6 +14,7 @@ from kquery_spark.session.failures import SPARK_ERRORS
 
 _TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_SEQ = "scala.collection.immutable.Seq"
 # What imports as a node that ``decide`` finds no gain in, or does not import at all.
 _PASS_ROWS_ON = frozenset(
     {
@@ -35,5 +36,9 @@ def only_passes_rows_on(frame: DataFrame) -> bool:
         return False
     if plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")):
         return False
-    names = plan.map(jvm.getter(_TREE, "nodeName")).distinct()
+    names = jvm.steps(
+        "names of nodes",
+        (_TREE, "map", "scala.Function1", jvm.getter(_TREE, "nodeName")),
+        (_SEQ, "distinct"),
+    ).apply(plan)
     return _PASS_ROWS_ON.issuperset(name.split(" ", 1)[0] for name in jvm.strings(names))

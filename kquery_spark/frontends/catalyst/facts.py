@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ _PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _ENUM = "scala.Enumeration$Value toString"
+_SEQ = "scala.collection.immutable.Seq"
 _FEW = 1000
 
 # Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
@@ -82,16 +84,23 @@ class _PlanIndex:
     """The nodes of one plan (without its subqueries' plans) as indexed sequences inside the JVM."""
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
-        self.nodes = plan.map(jvm.identity()).toIndexedSeq()
+        self._jvm = jvm
+        self.nodes = plan.map(jvm.identity())
         below = jvm.mapper(_TREE, "map", jvm.identity())
-        flatten = jvm.mapper("scala.collection.immutable.Seq", "flatMap", below)
-        self.expressions = self.nodes.map(jvm.getter(_PLAN, "expressions")).map(flatten).toIndexedSeq()
+        expressions = jvm.steps(
+            "expressions", (_PLAN, "expressions"), (_SEQ, "flatMap", "scala.Function1", below)
+        )
+        self.expressions = self.nodes.map(expressions)
         self.counts = [int(n) for n in jvm.strings(self.expressions.map(_length(jvm)))]
-        self.flat = self.expressions.flatMap(jvm.identity()).toIndexedSeq()
+
+    @cached_property
+    def flat(self) -> Any:
+        """All expressions."""
+        return self.expressions.flatMap(self._jvm.identity())
 
 
 def _length(jvm: Jvm) -> Any:
-    return jvm.getter("scala.collection.immutable.Seq", "length")
+    return jvm.getter(_SEQ, "length")
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -146,8 +155,14 @@ class FactFetcher:
         getter = _mode_getter(self._jvm, family)
         seen = self._modes.get((prefix, family))
         if seen is None:
-            modes = index.flat.filter(self._jvm.is_instance(family)).map(getter).distinct()
-            seen = self._modes[prefix, family] = self._jvm.strings(modes)
+            modes = self._jvm.steps(
+                f"modes of {family}",
+                (_SEQ, "filter", "scala.Function1", self._jvm.is_instance(family)),
+                (_SEQ, "map", "scala.Function1", getter),
+                (_SEQ, "distinct"),
+                (_SEQ, "mkString", "java.lang.String", " "),
+            )
+            seen = self._modes[prefix, family] = modes.apply(index.flat).split()
         mode = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
         if mode in ("ANSI", "TRY", "LEGACY"):
             return cast(EvalMode, mode)
@@ -233,7 +248,7 @@ class FactFetcher:
             if len(node.path) % 2
             else index.expressions.apply(position).apply(node.path[-1])
         )
-        if found.getClass().getName() != node.qualified:
+        if self._jvm.class_name(found) != node.qualified:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         return found
 

@@ -80,6 +80,41 @@ class Jvm:
         accepts = second.type().changeParameterType(0, first.type().returnType())
         return self._handles.filterReturnValue(first, second.asType(accepts))
 
+    def steps(self, key: str, *steps: tuple[Any, ...]) -> Any:
+        """``x => x.a(...).b(...)`` as a Scala function, kept by its key.
+
+        A step is a class, one of its methods, and what it is given: for each parameter its class and the value.
+        """
+        found = self._functions.get(("steps", key))
+        if found is None:
+            handle = None
+            for cls, name, *given in steps:
+                one = self.handle(cls, name, *given[::2])
+                for value in given[1::2]:
+                    one = self.bind(one, 1, value)
+                handle = one if handle is None else self.then(handle, one)
+            found = self._functions["steps", key] = self.function(handle)
+        return found
+
+    def triple(self, cls: str, *names: str) -> Any:
+        """``x => (x.a, x.b, x.c)`` as a Scala function."""
+        key = ("triple", cls, *names)
+        found = self._functions.get(key)
+        if found is None:
+            anything = "java.lang.Object"
+            make = self.cls("scala.Tuple3").getConstructor(self._class_array(anything, anything, anything))
+            parts = self._gateway.new_array(self._owner("java.lang.invoke.MethodHandle"), 3)
+            for i, name in enumerate(names):
+                part = self.handle(cls, name)
+                parts[i] = part.asType(part.type().changeReturnType(self.cls(anything)))
+            handle = self._handles.filterArguments(self._lookup.unreflectConstructor(make), 0, parts)
+            accepts = handle.type().dropParameterTypes(1, 3)
+            places = self._gateway.new_array(self._gateway.jvm.int, 3)  # all 0: the one argument, thrice
+            found = self._functions[key] = self.function(
+                self._handles.permuteArguments(handle, accepts, places)
+            )
+        return found
+
     def has_method(self, cls: str, name: str) -> bool:
         """Whether a class has a public method of no arguments; the answer is kept, a miss being dear."""
         key = ("has", cls, name)
@@ -265,7 +300,7 @@ class Jvm:
 
     def identity_map(self) -> Any:
         """A new ``java.util.IdentityHashMap``."""
-        return self._java.util.IdentityHashMap()
+        return self.new("java.util.IdentityHashMap")
 
     def text(self, owner: Any, cls: str, method: str) -> str:
         """The string that ``owner.method()`` returns, in slices that fit the socket's buffer."""
@@ -299,6 +334,11 @@ class Jvm:
                 handle = self.bind(handle, 2, second)
             found = self._functions[key] = self.function(self.bind(handle, 0, owner))
         return found
+
+    def class_name(self, owner: Any) -> str:
+        """The name of an object's class."""
+        name: str = self.getter("java.lang.Object", "getClass", "java.lang.Class getName").apply(owner)
+        return name
 
     def map_strings(self, texts: tuple[str, ...], function: Any) -> list[str]:
         """What a Scala function answers for each of some fixed strings, which cross to the JVM only once."""

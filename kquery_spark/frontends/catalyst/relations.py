@@ -21,7 +21,6 @@ from kquery_spark.types.names import spark_name as name_of
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _DIRECTORY = f"{_SOURCES}PartitionDirectory"
 _FILE = f"{_SOURCES}FileStatusWithMetadata"
-_PATH = "org.apache.hadoop.fs.Path toString"
 _FORMATS = {
     f"{_SOURCES}parquet.ParquetFileFormat": "parquet",
     f"{_SOURCES}orc.OrcFileFormat": "orc",
@@ -31,6 +30,7 @@ _FORMATS = {
 # Formats that find a column by its name, so that others in the file do not matter.
 _BY_NAME = frozenset({"parquet", "orc"})
 _NAME = "java.lang.Class getName"
+_SEQ = "scala.collection.immutable.Seq"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
 
@@ -153,7 +153,7 @@ class RelationReader:
 
 
 def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
-    kind = jvm.getter("java.lang.Object", "getClass", _NAME).apply(source)
+    kind = jvm.class_name(source)
     if kind != f"{_SOURCES}HadoopFsRelation":
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
@@ -162,7 +162,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
     if isinstance(described, OtherRelation):
         return described
     try:
-        files = _files(source.location(), source, described.partition_schema, jvm)
+        files = _files(source, described.partition_schema, jvm)
     except Unsupported as error:
         return OtherRelation(described.format, error.reason)
     if described.format != "orc":
@@ -235,28 +235,28 @@ def _fields(struct: Any, jvm: Jvm) -> list[Any]:
     return fields
 
 
-def _files(location: Any, source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
+def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
     """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
-    directories = location.listFiles(jvm.empty(), jvm.empty()).toIndexedSeq()
-    files = directories.flatMap(jvm.getter(_DIRECTORY, "files")).toIndexedSeq()
-    sizes = files.map(jvm.getter(_FILE, "getLen"))
-    times = files.map(jvm.getter(_FILE, "getModificationTime"))
-    facts = jvm.strings(files.map(jvm.getter(_FILE, "getPath", _PATH)).concat(sizes).concat(times))
-    count = len(facts) // 3
-    paths = facts[:count]
+    listed = jvm.steps(
+        "directories",
+        (f"{_SOURCES}HadoopFsRelation", "location"),
+        (f"{_SOURCES}FileIndex", "listFiles", _SEQ, jvm.empty(), _SEQ, jvm.empty()),
+    )
+    status = jvm.triple(_FILE, "getPath", "getLen", "getModificationTime")
+    statuses = jvm.steps("files", (_DIRECTORY, "files"), (_SEQ, "map", "scala.Function1", status))
+    directories = listed.apply(source)
+    facts = [text[1:-1].rsplit(",", 2) for text in jvm.strings(directories.flatMap(statuses))]
     if not len(schema):
-        partitions: list[tuple[pa.Scalar, ...]] = [()] * count
+        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
     else:
-        length = jvm.getter(_DIRECTORY, "files", "scala.collection.immutable.Seq length")
+        length = jvm.getter(_DIRECTORY, "files", f"{_SEQ} length")
         counts = jvm.strings(directories.map(length))
         rows = directories.map(jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
         DataFile(path, int(size), int(time), partition)
-        for path, size, time, partition in zip(
-            paths, facts[count : 2 * count], facts[2 * count :], partitions, strict=True
-        )
+        for (path, size, time), partition in zip(facts, partitions, strict=True)
     )
 
 
