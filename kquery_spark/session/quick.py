@@ -1,4 +1,4 @@
-"""The quick no: queries that only pass rows on, told from a glance at Spark's plan.
+"""The quick no: queries that only pass rows on, or want the first of a few, told from a glance at Spark's plan.
 
 Reading such a plan whole would take longer than some of them run.
 """
@@ -14,7 +14,6 @@ from kquery_spark.session.failures import SPARK_ERRORS
 
 _TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
-_SEQ = "scala.collection.immutable.Seq"
 # What imports as a node that ``decide`` finds no gain in, or does not import at all.
 _PASS_ROWS_ON = frozenset(
     {
@@ -25,8 +24,12 @@ _PASS_ROWS_ON = frozenset(
 )
 
 
-def only_passes_rows_on(frame: DataFrame) -> bool:
-    """Whether no node of the optimized plan is one that the engine could win time with."""
+# Bytes of a file whose rows cost Spark so little to order that ``decide`` never finds a gain in its first ones.
+_LITTLE = 1_000_000
+
+
+def nothing_to_win(frame: DataFrame) -> bool:
+    """Whether a glance at the optimized plan tells that the engine could not win time with any node of it."""
     if frame.isStreaming:
         return False
     jvm = bridge(frame.sparkSession).jvm
@@ -36,9 +39,18 @@ def only_passes_rows_on(frame: DataFrame) -> bool:
         return False
     if plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")):
         return False
-    names = jvm.steps(
-        "names of nodes",
-        (_TREE, "map", "scala.Function1", jvm.getter(_TREE, "nodeName")),
-        (_SEQ, "distinct"),
-    ).apply(plan)
-    return _PASS_ROWS_ON.issuperset(name.split(" ", 1)[0] for name in jvm.strings(names))
+    names = jvm.steps("names of nodes", (_TREE, "map", "scala.Function1", jvm.getter(_TREE, "nodeName")))
+    nodes = [name.split(" ", 1)[0] for name in jvm.strings(names.apply(plan))]
+    return _PASS_ROWS_ON.issuperset(nodes) or (_first_of_a_file(nodes) and _size_of_leaf(plan) <= _LITTLE)
+
+
+def _first_of_a_file(nodes: list[str]) -> bool:
+    """Whether the plan's nodes, top down, are a limit over a sort over files."""
+    if nodes[:2] != ["GlobalLimit", "LocalLimit"] or nodes[-1] != "LogicalRelation" or "Sort" not in nodes:
+        return False
+    sort = nodes.index("Sort")
+    return {"Project"}.issuperset(nodes[2:sort]) and {"Project", "Filter"}.issuperset(nodes[sort + 1 : -1])
+
+
+def _size_of_leaf(plan: Any) -> int:
+    return int(str(plan.collectLeaves().head().stats().sizeInBytes()))

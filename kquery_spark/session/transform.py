@@ -17,7 +17,7 @@ from kquery_spark.session.decision import decide
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.failures import warn_user
 from kquery_spark.session.planning import Part, PlannedQuery, Position, plan_frame, position_below
-from kquery_spark.session.quick import only_passes_rows_on
+from kquery_spark.session.quick import nothing_to_win
 
 Fallback = Literal["spark", "error"]
 When = Literal["auto", "always", "never"]
@@ -39,7 +39,7 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     if isinstance(frame, EngineFrame):
         frame = frame.original
     try:
-        if when == "auto" and fallback == "spark" and only_passes_rows_on(frame):
+        if when == "auto" and fallback == "spark" and nothing_to_win(frame):
             return frame
         planned = plan_frame(frame)
         if not planned.config.enabled:

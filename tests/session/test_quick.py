@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kquery_spark.session import quick
 from kquery_spark.session.decision import decide
 from kquery_spark.session.planning import plan_frame
-from kquery_spark.session.quick import only_passes_rows_on
+from kquery_spark.session.quick import nothing_to_win
 from kquery_spark.session.transform import kquery_plan
 
 PASSING = (
@@ -21,6 +22,8 @@ PASSING = (
     "SELECT id FROM t UNION ALL SELECT id * 2 FROM t",
     "SELECT id, item FROM t LATERAL VIEW explode(array(id, id + 1)) AS item",
     "SELECT * FROM range(5)",
+    "SELECT * FROM t ORDER BY id LIMIT 2",
+    "SELECT id + 1 AS next FROM t WHERE id < 3 ORDER BY name DESC, next LIMIT 2",
 )
 WORKING = (
     "SELECT count(*) AS n FROM t",
@@ -28,6 +31,9 @@ WORKING = (
     "SELECT * FROM t WHERE id > (SELECT avg(id) FROM t)",
     "SELECT * FROM t WHERE id IN (SELECT id + 1 FROM t)",
     "SELECT * FROM t ORDER BY id",
+    "SELECT * FROM t ORDER BY id LIMIT 2 OFFSET 1",
+    "SELECT name, count(*) AS n FROM t GROUP BY name ORDER BY n LIMIT 2",
+    "SELECT a.id FROM t AS a JOIN t AS b ON a.id = b.id ORDER BY a.id LIMIT 2",
     "SELECT row_number() OVER (ORDER BY id) AS r FROM t",
     "SELECT a.id FROM t AS a CROSS JOIN t AS b",
 )
@@ -44,7 +50,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("query", PASSING)
 def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, table: str, query: str):
     frame = spark.sql(query)
-    assert only_passes_rows_on(frame)
+    assert nothing_to_win(frame)
     planned = plan_frame(frame)
     assert not any(decide(planned, part).accelerate for part in planned.parts)
     assert kquery_plan(frame) is frame
@@ -52,7 +58,12 @@ def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, tabl
 
 @pytest.mark.parametrize("query", WORKING)
 def test_what_works_on_rows_is_planned(spark: Any, table: str, query: str):
-    assert not only_passes_rows_on(spark.sql(query))
+    assert not nothing_to_win(spark.sql(query))
+
+
+def test_the_first_rows_of_a_large_file_are_planned(spark: Any, table: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(quick, "_LITTLE", 10)
+    assert not nothing_to_win(spark.sql("SELECT * FROM t ORDER BY id LIMIT 2"))
 
 
 def test_what_passes_rows_on_still_says_why_when_it_must_not_stay(spark: Any, table: str):

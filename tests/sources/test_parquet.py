@@ -171,6 +171,19 @@ def test_changed_files(tmp_path):
         list(source.read(split, ["id"]))
 
 
+def test_a_change_is_noticed_when_statistics_are_first_asked_for(tmp_path):
+    path = tmp_path / "f.parquet"
+    pq.write_table(table(), path)
+    source = parquet_source([str(path)])
+    split = source.splits()[0]
+    assert source.ranges(split, "id").high == 999
+    pq.write_table(table(5, 700), path)
+    with pytest.raises(SourceError, match="has changed"):
+        source.ranges(split, "day")
+    with pytest.raises(SourceError, match="has changed"):
+        source.column_bytes(["day"])
+
+
 def test_a_filesystem_by_uri(tmp_path):
     for i in (1, 2):
         (tmp_path / f"p={i}").mkdir()
