@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from kquery_spark.expr.nodes import Column, Expr
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_function
 from kquery_spark.functions.registry import EvalMode
+from kquery_spark.types.names import LONG
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ class AggregateCall(Expr):
     def entry(self) -> AggregateFunction:
         """The registry entry."""
         return aggregate_function(self.function)
+
+    @property
+    def raises(self) -> bool:
+        """Whether some rows can make the call raise, so that even a group nobody will see must be computed."""
+        overflows = self.function == "sum" and self.mode is EvalMode.ANSI
+        return any(map(can_raise, self.children)) or (overflows and any(a.dtype == LONG for a in self.args))
 
     @property
     def plain_name(self) -> str | None:

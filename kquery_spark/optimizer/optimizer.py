@@ -18,6 +18,7 @@ from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
 from kquery_spark.optimizer.rules.remove_sorts import remove_sorts
+from kquery_spark.optimizer.rules.shared_aggregates import shared_aggregates
 from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
 from kquery_spark.optimizer.rules.unwrap_casts import unwrap_casts
 
@@ -37,6 +38,7 @@ RULES: tuple[Rule, ...] = (
     limit_pushdown,
     projection_pushdown,
     common_subexpressions,
+    shared_aggregates,
 )
 
 

@@ -21,11 +21,13 @@ from kquery_spark.logical import (
     Scan,
     SingleRow,
     Union,
+    walk_plan,
 )
 from kquery_spark.optimizer.pruning import comparable, prune
 from kquery_spark.types import names as t
 
 _UNKNOWN_ROWS = 1_000_000.0
+_SMALL_TABLE = 100_000.0  # its rows bound the values of its columns; of a larger one that says too little
 _SELECTIVITY = {"eq": 0.05, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95} | dict.fromkeys(
     ("like", "contains", "startswith", "endswith", "rlike"), 0.1
 )
@@ -147,12 +149,16 @@ class Estimator:
         if key not in self._distinct:
             found = _scan_distinct(plan, name)
             rows = float(sum(s.rows for s in plan.source.splits()))
-            self._distinct[key] = (plan.source, None if found is None else max(1.0, min(found, rows)))
+            if found is None and rows <= _SMALL_TABLE:
+                found = rows + 1.0
+            self._distinct[key] = (plan.source, None if found is None else max(1.0, min(found, rows + 1.0)))
         return self._distinct[key][1]
 
     def _join(self, plan: Join, inputs: list[Estimate]) -> float:
         left, right = inputs[0].rows, inputs[1].rows
-        if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        if plan.kind is JoinKind.SEMI:
+            return left * min(self.share(plan.right, [k.right for k in plan.keys]), 0.5)
+        if plan.kind is JoinKind.ANTI:
             return left * 0.5
         if plan.kind is JoinKind.EXISTENCE:
             return left
@@ -164,6 +170,23 @@ class Estimator:
         if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
             pairs = max(pairs, right)
         return pairs
+
+    def share(self, plan: LogicalPlan, keys: Sequence[Expr]) -> float:
+        """Of the values that ``keys`` could have, the share that the plan's rows have: 0 to 1, 1 where nothing is known.
+
+        Rows are taken to be spread evenly over the values: of d values, n rows have d * (1 - exp(-n / d)).
+        """
+        counts = [self.distinct(plan, k) for k in keys]
+        known = [c for c in counts if c is not None]
+        if not known or len(known) < len(counts):
+            return 1.0
+        values = min(math.prod(known), max(self._unfiltered(plan), 1.0))
+        return 1.0 - math.exp(-self.estimate(plan).rows / values)
+
+    def _unfiltered(self, plan: LogicalPlan) -> float:
+        """Rows of the largest scan."""
+        scans = [node.source for node in walk_plan(plan) if isinstance(node, Scan)]
+        return max((float(sum(s.rows for s in source.splits())) for source in scans), default=_UNKNOWN_ROWS)
 
     def matches(
         self, left: float, right: float, keys: Sequence[tuple[LogicalPlan, Expr, LogicalPlan, Expr]]

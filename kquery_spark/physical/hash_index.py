@@ -1,6 +1,6 @@
-"""An open-addressing hash table from distinct int64 values to their positions, in numpy.
+"""Tables from distinct int64 values to their positions, in numpy: by hash, or by the value itself where it is small.
 
-Unlike Arrow's ``index_in`` it is built once and probed batch by batch.
+Unlike Arrow's ``index_in`` they are built once and probed batch by batch.
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ import numpy as np
 
 from kquery_spark.types.vector import Int64s
 
+_ROOMY = (
+    1 << 16
+)  # up to so many values most slots are left free, so that absent values are seen at the first look
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class HashIndex:
-    """Positions of distinct values; linear probing at a load of at most one half."""
+    """Positions of distinct values; linear probing at a load of at most one half, one eighth for few values."""
 
     def __init__(self, values: Int64s) -> None:
         self._values = values
-        bits = max(4, int(2 * max(len(values), 1) - 1).bit_length())
+        room = 8 if len(values) <= _ROOMY else 2
+        bits = max(4, int(room * max(len(values), 1) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)
         self._slots = np.full(1 << bits, -1, np.int32)
@@ -48,3 +52,15 @@ class HashIndex:
             wrong = (candidate >= 0) & (self._values[candidate] != values[rows])
             rows, places = rows[wrong], places[wrong]
         return found
+
+
+class DirectIndex:
+    """Positions of distinct values from 0 to ``size``, one slot for each that could be."""
+
+    def __init__(self, values: Int64s, size: int) -> None:
+        self._slots = np.full(size + 1, -1, np.int32)
+        self._slots[values] = np.arange(len(values), dtype=np.int32)
+
+    def lookup(self, values: Int64s) -> Int64s:
+        """Position of each value, -1 where it is absent or itself -1."""
+        return self._slots[values].astype(np.int64)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.ordered_bytes import ordered_bytes
-from kquery_spark.physical.hash_index import HashIndex
+from kquery_spark.physical.hash_index import DirectIndex, HashIndex
 from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, narrow, validity
@@ -20,6 +20,8 @@ from kquery_spark.types.vector import Int64s, Vector, narrow, validity
 _RADIX_LIMIT = 2**62
 _OUT_OF_RANGE = 2**63 - 1
 _DENSE_LIMIT = 64 * 1024 * 1024
+_DIRECT_LIMIT = 4 * 1024 * 1024  # codes that get a slot each, however few of them there are
+_FLAGS_PER_ROW = 256  # bytes that looking up a build row quickly is worth
 
 Encode = Callable[[Vector, int], Int64s]
 
@@ -36,50 +38,71 @@ class JoinTable:
     """Looks up probe rows among ``num_rows`` build rows.
 
     A NULL key matches nothing unless its column is ``null_safe``. Keys are compared, never only hashed.
+
+    Each column has codes of its own: 0 is NULL's, the last one (size - 1) is that of all values no build row has. Numbers
+    of rows are looked up by one number for all columns, and no build row is under a number with such a last code in it.
     """
 
     def __init__(self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool]) -> None:
         self.num_rows = num_rows
         self._columns: list[tuple[Encode, int]] = []
-        self._squeezes: dict[int, HashIndex] = {}
-        self._index: HashIndex | None = None
+        self._squeezes: dict[int, tuple[HashIndex, int]] = {}
+        self._index: HashIndex | DirectIndex | None = None
+        self._flags: npt.NDArray[np.bool_] | None = None
         codes = np.zeros(num_rows, np.int64)
+        known = np.ones(num_rows, np.bool_)
         cardinality = 1
         for place, (key, safe) in enumerate(zip(keys, null_safe, strict=True)):
             encode, size = _encoder(key, safe)
             self._columns.append((encode, size))
             column = encode(key, num_rows)
+            known &= column < size - 1
             if place and cardinality * size >= _RADIX_LIMIT:
-                known = np.unique(codes[codes >= 0])
-                squeeze = self._squeezes[place] = HashIndex(known)
-                codes, cardinality = squeeze.lookup(codes), max(len(known), 1)
-            codes = np.where((codes < 0) | (column < 0), -1, codes * size + column)
+                values = np.unique(codes[known])
+                self._squeezes[place] = HashIndex(values), len(values)
+                codes, cardinality = self._squeezed(place, codes), len(values) + 1
+            codes = codes * size + column
             cardinality *= size
         self._cardinality = cardinality
-        self._link(codes)
+        self._link(codes, np.flatnonzero(known))
 
-    def _link(self, codes: Int64s) -> None:
+    def _squeezed(self, place: int, codes: Int64s) -> Int64s:
+        """Fewer codes for the columns before ``place``, the last one for what no build row has."""
+        index, count = self._squeezes[place]
+        found = index.lookup(codes)
+        found[found < 0] = count
+        return found
+
+    def _link(self, codes: Int64s, rows: Int64s) -> None:
         """Connect codes to rows: one row each when keys are unique, else runs of an order."""
-        rows = np.flatnonzero(codes >= 0)
         self.has_null_key = len(rows) < self.num_rows
         present = codes[rows]
-        if self._cardinality > min(_DENSE_LIMIT, max(65536, 16 * self.num_rows)):
+        sparse = self._cardinality > min(_DENSE_LIMIT, max(65536, 16 * self.num_rows))
+        if self._cardinality <= min(_DENSE_LIMIT, max(_DIRECT_LIMIT, _FLAGS_PER_ROW * self.num_rows)):
+            self._flags = np.zeros(self._cardinality + 1, np.bool_)
+            self._flags[present] = True
+        if sparse:
             known = np.unique(present)
-            self._index = HashIndex(known)
+            direct = self._cardinality <= _DIRECT_LIMIT
+            self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)
-        counts = np.bincount(present, minlength=self._cardinality)
-        self.unique = bool(counts.max(initial=0) <= 1)
+        self._row_of = np.full(self._cardinality + 1, -1, np.int32)
+        self._row_of[present] = rows
+        self.unique = bool((self._row_of[present] == rows).all())
         if self.unique:
-            self._row_of = np.full(self._cardinality + 1, -1, np.int32)
-            self._row_of[present] = rows
             return
         self._order = rows[np.argsort(present, kind="stable")]
-        self._counts = np.append(counts, 0)
+        self._counts = np.bincount(present, minlength=self._cardinality + 1)
         self._starts = np.cumsum(self._counts) - self._counts
 
     def _codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
         """Dense code of each probe row, -1 where no build row can match."""
+        codes = self._combined(keys, num_rows)
+        return codes if self._index is None else self._index.lookup(codes)
+
+    def _combined(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
+        """One number for the codes of all keys of each probe row."""
         codes = np.zeros(num_rows, np.int64)
         for place, (key, (encode, size)) in enumerate(zip(keys, self._columns, strict=True)):
             column = encode(key, num_rows)
@@ -87,10 +110,8 @@ class JoinTable:
                 codes = column
                 continue
             if place in self._squeezes:
-                codes = np.where(codes < 0, -1, self._squeezes[place].lookup(codes))
-            codes = np.where((codes < 0) | (column < 0), -1, codes * size + column)
-        if self._index is not None:
-            codes = np.where(codes < 0, -1, self._index.lookup(codes))
+                codes = self._squeezed(place, codes)
+            codes = codes * size + column
         return codes
 
     def counts(self, keys: Sequence[Vector], num_rows: int) -> tuple[Int64s, Int64s]:
@@ -102,6 +123,8 @@ class JoinTable:
 
     def contains(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """Whether each probe row matches any build row."""
+        if self._flags is not None:
+            return self._flags[self._combined(keys, num_rows)]
         codes = self._codes(keys, num_rows)
         return np.asarray((self._row_of[codes] >= 0) if self.unique else (self._counts[codes] > 0))
 
@@ -119,40 +142,46 @@ class JoinTable:
 
 def _encoder(key: Vector, null_safe: bool) -> tuple[Encode, int]:
     """A function from a column to codes in the build column's space, and the size of that space."""
-    null_code = 0 if null_safe else -1
     if t.is_decimal(key.dtype) and not key.is_narrow:
-        return _by_value(key.plain(), lambda v: v.plain(), null_code)
+        return _by_value(key.plain(), lambda v: v.plain(), null_safe)
     integers = as_integers(key)
     if integers is not None:
-        return _by_range(integers, null_code)
+        return _by_range(integers, null_safe)
     if key.dtype == t.STRING:
-        return _by_string(key, null_code)
+        return _by_string(key, null_safe)
     if t.is_fractional(key.dtype):
-        return _by_value(normalized_bits(key.data), lambda v: normalized_bits(v.data), null_code)
+        return _by_value(normalized_bits(key.data), lambda v: normalized_bits(v.data), null_safe)
     if t.is_nested(key.dtype):
-        return _by_value(ordered_bytes(key.plain()), lambda v: ordered_bytes(v.plain()), null_code)
-    return _by_value(key.plain(), lambda v: v.plain(), null_code)
+        return _by_value(ordered_bytes(key.plain()), lambda v: ordered_bytes(v.plain()), null_safe)
+    return _by_value(key.plain(), lambda v: v.plain(), null_safe)
 
 
-def _by_range(build: pa.Array, null_code: int) -> tuple[Encode, int]:
-    """Integers: offset from the smallest build value (code 0 is NULL's)."""
+def _with_nulls(codes: Int64s, data: pa.Array, null_code: int) -> Int64s:
+    """Codes of a column in which NULL has its own."""
+    valid = validity(data)
+    return codes if valid is None else np.where(valid, codes, null_code)
+
+
+def _by_range(build: pa.Array, null_safe: bool) -> tuple[Encode, int]:
+    """Integers: offset from the smallest build value."""
     empty = len(build) == build.null_count
     ends = None if empty else pc.min_max(build)
-    low = 0 if ends is None else ends["min"].as_py()
-    high = -1 if ends is None else ends["max"].as_py()
-    if high - low + 2 >= _RADIX_LIMIT:
-        return _by_value(build, _integers_of, null_code)
+    low = 1 if ends is None else ends["min"].as_py()
+    high = 0 if ends is None else ends["max"].as_py()
+    size = high - low + 3
+    if size >= _RADIX_LIMIT:
+        return _by_value(build, _integers_of, null_safe)
+    null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
         data = _integers_of(vector)
-        values = np.asarray(dk.as_int64(data))
-        inside = (values >= low) & (values <= high)
-        with np.errstate(over="ignore"):
-            codes = np.where(inside, values - (low - 1), -1)
-        valid = validity(data)
-        return codes if valid is None else np.where(valid, codes, null_code)
+        with np.errstate(over="ignore"):  # what is below the range wraps around to far above it
+            offsets = (np.asarray(dk.as_int64(data)) - np.int64(low)).view(np.uint64)
+        np.minimum(offsets, np.uint64(size - 2), out=offsets)
+        offsets += np.uint64(1)
+        return _with_nulls(offsets.view(np.int64), data, null_code)
 
-    return encode, high - low + 2
+    return encode, size
 
 
 def _integers_of(vector: Vector) -> pa.Array:
@@ -171,40 +200,38 @@ def _integers_of(vector: Vector) -> pa.Array:
     return pa.array(values, mask=None if valid is None else ~valid)
 
 
-def _by_string(key: Vector, null_code: int) -> tuple[Encode, int]:
+def _by_string(key: Vector, null_safe: bool) -> tuple[Encode, int]:
     values = (key.data.dictionary if key.is_dictionary else key.data).unique().drop_null()
-
-    def lookup(data: pa.Array) -> Int64s:
-        found = pc.index_in(data, value_set=values)
-        return np.asarray(found.fill_null(-2).to_numpy(zero_copy_only=False), np.int64) + 1
+    size = len(values) + 2
+    null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
         data = vector.data
         if vector.is_dictionary:
-            codes = lookup(data.dictionary) if len(data.dictionary) else np.full(1, -1, np.int64)
+            codes = _places(data.dictionary, values) if len(data.dictionary) else np.full(1, size - 1)
             codes = codes[data.indices.fill_null(0).to_numpy(zero_copy_only=False)]
         else:
-            codes = lookup(data)
-        valid = validity(data)
-        return codes if valid is None else np.where(valid, codes, null_code)
+            codes = _places(data, values)
+        return _with_nulls(codes, data, null_code)
 
-    return encode, len(values) + 1
+    return encode, size
 
 
-def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_code: int) -> tuple[Encode, int]:
+def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bool) -> tuple[Encode, int]:
     values = build.unique().drop_null()
+    size = len(values) + 2
+    null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
         data = form(vector)
         if data.type != values.type:
             data = data.cast(values.type)
-        codes = (
-            np.asarray(
-                pc.index_in(data, value_set=values).fill_null(-2).to_numpy(zero_copy_only=False), np.int64
-            )
-            + 1
-        )
-        valid = validity(data)
-        return codes if valid is None else np.where(valid, codes, null_code)
+        return _with_nulls(_places(data, values), data, null_code)
 
-    return encode, len(values) + 1
+    return encode, size
+
+
+def _places(data: pa.Array, values: pa.Array) -> Int64s:
+    """One more than the place of each value among ``values``; for others one more than the last place."""
+    found = pc.index_in(data, value_set=values).fill_null(len(values))
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64) + 1

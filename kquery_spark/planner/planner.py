@@ -53,14 +53,17 @@ from kquery_spark.physical.operators import (
     WindowExec,
     WindowGroupLimitExec,
 )
+from kquery_spark.physical.runtime_filter import drops_unmatched
 from kquery_spark.planner.copartition import Ranges, find_ranges
 from kquery_spark.planner.distinct import TwoLevels, two_levels
 from kquery_spark.planner.distribution import Placed, Spread, together
+from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides
 from kquery_spark.planner.set_operations import lower_set_operation
 
 _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
+_ONE_TASK_SHARE = 0.25  # of small_bytes, shuffled to one task: what two would save is less than one costs
 _WORTH_TURNING = (
     2.0  # how much larger a semi, anti or outer join's natural build side is before the other is built
 )
@@ -90,7 +93,8 @@ class _Planner:
         self._estimator = estimator
         self._one_task = one_task
         self._ranges = ranges
-        self._ranged: dict[int, frozenset[str]] = {}
+        self._ranged: dict[int, tuple[LogicalPlan, frozenset[str]]] = {}
+        self._aggregated: dict[int, tuple[LogicalPlan, Placed]] = {}
         self._scan_ids = [0] if scan_ids is None else scan_ids
 
     def place(self, plan: LogicalPlan) -> Placed:
@@ -106,7 +110,7 @@ class _Planner:
             case Projection():
                 return self._projection(plan)
             case Aggregate():
-                return self._aggregate(plan)
+                return self._aggregate_once(plan)
             case Join():
                 return self._join(plan)
             case Sort():
@@ -150,6 +154,15 @@ class _Planner:
         done = ProjectionExec(child.plan, plan.exprs)
         renamed: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
         return child.renamed(done, renamed.get)
+
+    def _aggregate_once(self, plan: Aggregate) -> Placed:
+        """A node that is in the plan twice reads the same stage twice, if nothing but a stage feeds it."""
+        found = self._aggregated.get(id(plan))
+        if found is None:
+            found = plan, self._aggregate(plan)
+            if not _scans(found[1].plan):
+                self._aggregated[id(plan)] = found
+        return found[1]
 
     def _aggregate(self, plan: Aggregate) -> Placed:
         for key in plan.keys:
@@ -199,7 +212,7 @@ class _Planner:
         names = {k.expr: k.column for k in plan.keys}
         return child.renamed(done, names.get)
 
-    def _join(self, plan: Join) -> Placed:
+    def _join(self, plan: Join, reduced: bool = False) -> Placed:
         for key in plan.keys:
             check_key_type(key.left.dtype)
         build = self._build_side(plan)
@@ -214,11 +227,17 @@ class _Planner:
             inner = ReplicateExec(
                 _Planner(self._config, self._estimator, True, None, self._scan_ids).place(built).plan
             )
+            if drops_unmatched(plan.kind, build is BuildSide.LEFT):
+                probe = reduced_groups(probe, _probe_keys(plan, build), built, self._estimator, self._moves)
             placed = self.place(probe)
             sides: tuple[PhysicalPlan, PhysicalPlan] = (inner, placed.plan)
             left_side, right_side = sides if build is BuildSide.LEFT else sides[::-1]
             return placed.over(self._join_exec(plan, left_side, right_side, build))
+        if plan.keys and not plan.null_aware and not reduced:
+            return self._join(reduced_sides(plan, self._estimator, self._replicable), reduced=True)
         left, right = self.place(plan.left), self.place(plan.right)
+        if left.spread is right.spread is Spread.SINGLE:
+            return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
         if not plan.keys or plan.null_aware:
             left, right = self._exchange(left, _SINGLE), self._exchange(right, _SINGLE)
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
@@ -228,6 +247,8 @@ class _Planner:
         left = self._exchange(left, Partitioning(left_keys, count))
         right = self._exchange(right, Partitioning(right_keys, count))
         joined = self._join_exec(plan, left.plan, right.plan, build)
+        if count == 1:
+            return Placed(joined, Spread.SINGLE)
         if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
             return Placed(joined, Spread.SPLIT)
         if plan.kind is JoinKind.RIGHT:
@@ -238,6 +259,10 @@ class _Planner:
     def _replicates(self, plan: Join, build: BuildSide) -> bool:
         built = plan.left if build is BuildSide.LEFT else plan.right
         return not _owes_build_rows(plan.kind, build) and self._replicable(built)
+
+    def _moves(self, plan: Aggregate) -> bool:
+        """Whether an aggregate's rows are shuffled before they are grouped."""
+        return not self._one_task and not self.ranged(plan)
 
     def _meets(self, plan: Join) -> bool:
         """Whether both sides are spread by the same key ranges and the join compares those keys."""
@@ -252,8 +277,8 @@ class _Planner:
             return frozenset()
         found = self._ranged.get(id(plan))
         if found is None:
-            found = self._ranged[id(plan)] = self._find_ranged(plan, self._ranges)
-        return found
+            found = self._ranged[id(plan)] = plan, self._find_ranged(plan, self._ranges)
+        return found[1]
 
     def _find_ranged(self, plan: LogicalPlan, ranges: Ranges) -> frozenset[str]:
         match plan:
@@ -385,8 +410,16 @@ class _Planner:
     def _reduce_tasks(self, nbytes: float) -> int:
         if self._config.shuffle_partitions:
             return self._config.shuffle_partitions
+        if nbytes <= _ONE_TASK_SHARE * self._config.small_bytes:
+            return 1
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self._config.parallelism))
         return self._config.parallelism * max(1, waves)
+
+
+def _probe_keys(plan: Join, build: BuildSide) -> list[tuple[Expr, Expr]]:
+    """Probe and build expressions of the keys by which NULL matches nothing."""
+    pairs = [(k.left, k.right) for k in plan.keys if not k.null_safe]
+    return [(right, left) for left, right in pairs] if build is BuildSide.LEFT else pairs
 
 
 def _named(expr: Expr, names: frozenset[str]) -> bool:
@@ -409,6 +442,13 @@ def _owes_build_rows(kind: JoinKind, build: BuildSide) -> bool:
     if build is BuildSide.RIGHT:
         return kind is JoinKind.RIGHT
     return kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+
+
+def _scans(plan: PhysicalPlan) -> bool:
+    """Whether something other than stages feeds the plan."""
+    if isinstance(plan, ExchangeExec):
+        return False
+    return not plan.children or any(map(_scans, plan.children))
 
 
 def _reads(plan: PhysicalPlan) -> bool:

@@ -78,11 +78,13 @@ class StageGraph:
 def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
     """Cut the plan at its exchanges."""
     stages: list[Stage] = []
+    written: dict[int, ReadExec] = {}  # by exchange: one that is in the plan twice is one stage
 
     def cut(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, ExchangeExec):
-            stage_id = finish(node.child, node.partitioning)
-            return ReadExec(stage_id, node.schema)
+            if id(node) not in written:
+                written[id(node)] = ReadExec(finish(node.child, node.partitioning), node.schema)
+            return written[id(node)]
         if not node.children:
             return node
         children = [cut(c) for c in node.children]

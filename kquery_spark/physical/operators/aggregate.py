@@ -17,6 +17,7 @@ from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_partitions, scatter
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
 from kquery_spark.types.vector import Vector
@@ -82,6 +83,16 @@ class AggregateExec(PhysicalPlan):
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
         """See PhysicalPlan."""
         return replace(self, child=children[0])
+
+    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+        """Of groups that nobody will see, the rows need not be read."""
+        groups = {k.name: k.expr for k in self.keys}
+        if self.phase not in (Phase.SINGLE, Phase.PARTIAL) or any(c.raises for c in self.calls):
+            return
+        if set(found.columns) <= set(groups):
+            names = key_names([groups[c] for c in found.columns])
+            if names is not None:
+                self.child.accept_filter(task, replace(found, columns=names))
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
 import pyarrow as pa
 
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.types.batch import Batch
+
+
+def _renumbered(plan: PhysicalPlan, numbers: Iterator[int]) -> PhysicalPlan:
+    """The plan with its scans numbered from 0."""
+    if isinstance(plan, ScanExec):
+        return replace(plan, scan_id=next(numbers))
+    return plan.with_children([_renumbered(c, numbers) for c in plan.children])
 
 
 @dataclass(frozen=True)
@@ -33,8 +42,8 @@ class ReplicateExec(PhysicalPlan):
 
     @property
     def cache_key(self) -> object:
-        """Equal for equal sub-plans over unchanged files."""
-        return self.child
+        """Equal for equal sub-plans over unchanged files, wherever in a query they are."""
+        return _renumbered(self.child, count())
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -62,10 +62,20 @@ class _Builder:
         self._settings = to_bytes(config)
         self._inputs = inputs
         self._meter = meter
+        self._frames: dict[str, DataFrame] = {}
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
     def frame(self, stage: Stage) -> DataFrame:
-        """The DataFrame of a stage's output rows: payloads, or results for the last stage."""
+        """The DataFrame of a stage's output rows: payloads, or results for the last stage.
+
+        Two stages that read the same ones share a DataFrame, in which Spark sees that one shuffle serves both.
+        """
+        found = self._frames.get(stage.stage_id)
+        if found is None:
+            found = self._frames[stage.stage_id] = self._frame(stage)
+        return found
+
+    def _frame(self, stage: Stage) -> DataFrame:
         last = stage.output is None
         sources = {i: self._numbers[i] for i in stage.inputs if i in self._numbers}
         task = StageTask(

@@ -5,7 +5,7 @@ A function is shipped by reference with the stage as bytes; a worker decodes a s
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -83,8 +83,9 @@ class StageTask:
     def _stage_inputs(
         self, stage: Stage, batches: Iterator[pa.RecordBatch]
     ) -> dict[str, Callable[[], Iterator[Batch]]]:
-        """Payload rows by the stage that wrote them; with one source they stream."""
-        if len(self._sources) == 1:
+        """Payload rows by the stage that wrote them; with one source that is read once they stream."""
+        reads = Counter(_reads(stage.plan))
+        if len(self._sources) == 1 and reads.total() == 1:
             (name,) = self._sources
             schema = _schema_of(stage, name)
             stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
@@ -93,7 +94,10 @@ class StageTask:
         for batch in batches:
             for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
                 by_tag[tag].append(payload)
-        return {name: _decoder(by_tag[tag], _schema_of(stage, name)) for name, tag in self._sources.items()}
+        return {
+            name: _decoder(by_tag[tag], _schema_of(stage, name), reads[name])
+            for name, tag in self._sources.items()
+        }
 
     def _emit(self, stage: Stage, context: TaskContext) -> Iterator[pa.RecordBatch]:
         """The stage's output; what the operators did is told when the last row is out."""
@@ -136,9 +140,13 @@ def _cell(payload: pa.Buffer) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, payload])
 
 
-def _decoder(payloads: list[pa.Buffer], schema: pa.Schema) -> Callable[[], Iterator[Batch]]:
+def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, reads: int) -> Callable[[], Iterator[Batch]]:
+    """Payloads that are read once are let go one by one."""
+
     def read() -> Iterator[Batch]:
-        while payloads:
+        if reads > 1:
+            yield from (decode_payload(p, schema) for p in payloads)
+        while payloads and reads == 1:
             yield decode_payload(payloads.pop(0), schema)
 
     return read
@@ -146,6 +154,14 @@ def _decoder(payloads: list[pa.Buffer], schema: pa.Schema) -> Callable[[], Itera
 
 def _once(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
     return lambda: iter(stream)
+
+
+def _reads(plan: PhysicalPlan) -> Iterator[str]:
+    """The input of each leaf that reads a stage or rows of Spark."""
+    if isinstance(plan, ReadExec):
+        yield plan.input_id
+    for child in plan.children:
+        yield from _reads(child)
 
 
 def _schema_of(stage: Stage, input_id: str) -> pa.Schema:

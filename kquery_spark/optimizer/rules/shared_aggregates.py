@@ -1,0 +1,95 @@
+"""Equal aggregations are written once, so that the planner can compute them once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kquery_spark.expr import Column, Expr, Named
+from kquery_spark.expr.properties import is_deterministic
+from kquery_spark.expr.traverse import substitute
+from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
+from kquery_spark.logical.join import JoinKey
+
+
+def shared_aggregates(plan: LogicalPlan) -> LogicalPlan:
+    """Of two aggregations that differ in names of columns only, the second becomes a projection over the first.
+
+    A CTE that is read twice is such a pair: each reading has columns of its own names. Both places then hold the same node.
+    """
+    if sum(isinstance(node, Aggregate) for node in walk_plan(plan)) < 2:
+        return plan
+    return _Sharing().visit(plan)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A plan without names of its own; ``columns`` are the plan's output columns over it."""
+
+    plan: LogicalPlan
+    columns: dict[str, Expr]
+
+
+class _Sharing:
+    def __init__(self) -> None:
+        self._first: dict[LogicalPlan, Aggregate] = {}
+
+    def visit(self, plan: LogicalPlan) -> LogicalPlan:
+        """The plan with every aggregation that has been seen before replaced."""
+        form = _form(plan) if isinstance(plan, Aggregate) else None
+        first = None if form is None else self._first.get(form.plan)
+        if first is not None:
+            names = zip(first.schema.names, plan.schema.names, strict=True)
+            return Projection(first, tuple(Named(first.column(old), new) for old, new in names))
+        children = [self.visit(c) for c in plan.children]
+        if any(a is not b for a, b in zip(children, plan.children, strict=True)):
+            plan = plan.with_children(children)
+        if form is not None and isinstance(plan, Aggregate):
+            self._first[form.plan] = plan
+        return plan
+
+
+def _form(plan: LogicalPlan) -> _Form | None:
+    """The form of a plan; None where running it twice may differ, or for nodes it does not know."""
+    if not all(map(is_deterministic, plan.expressions)):
+        return None
+    if isinstance(plan, Scan):
+        bare = replace(plan, table="", projection=None)
+        return _Form(bare, {n: bare.column(n) for n in plan.schema.names})
+    below = [_form(c) for c in plan.children]
+    inputs = [f for f in below if f is not None]
+    if not inputs or len(inputs) < len(below):
+        return None
+    child, columns = inputs[0].plan, inputs[0].columns
+    match plan:
+        case Projection():
+            return _Form(child, {e.name: substitute(e.expr, columns) for e in plan.exprs})
+        case Filter():
+            return _Form(Filter(child, substitute(plan.condition, columns)), columns)
+        case Aggregate():
+            keys = _numbered(plan.keys, columns, "key")
+            calls = _numbered(plan.aggregates, columns, "call")
+            outer = zip(plan.schema.names, (*keys, *calls), strict=True)
+            return _Form(Aggregate(child, keys, calls), {n: e.column for n, e in outer})
+        case Join() if plan.kind is not JoinKind.EXISTENCE:
+            return _joined(plan, inputs[0], inputs[1])
+    return None
+
+
+def _numbered(named: tuple[Named, ...], columns: dict[str, Expr], prefix: str) -> tuple[Named, ...]:
+    return tuple(Named(substitute(e.expr, columns), f"{prefix}{i}") for i, e in enumerate(named))
+
+
+def _joined(plan: Join, left: _Form, right: _Form) -> _Form:
+    """Each side's columns by number, as both may be the same table."""
+    sides, inside = [], {}
+    for form, prefix in ((left, "left"), (right, "right")):
+        exprs = tuple(Named(e, f"{prefix}{i}") for i, e in enumerate(form.columns.values()))
+        sides.append(Projection(form.plan, exprs))
+        inside.update({n: e.column for n, e in zip(form.columns, exprs, strict=True)})
+    keys = tuple(
+        JoinKey(substitute(k.left, inside), substitute(k.right, inside), k.null_safe) for k in plan.keys
+    )
+    condition = None if plan.condition is None else substitute(plan.condition, inside)
+    joined = Join(sides[0], sides[1], plan.kind, keys, condition, plan.null_aware)
+    numbers = {c.name: n for n, c in inside.items() if isinstance(c, Column)}
+    return _Form(joined, {numbers[n]: joined.column(n) for n in joined.schema.names})
