@@ -1,7 +1,6 @@
 """Both jobs on the engine: the same results as on Spark, the same failures, verified when asked."""
 
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs.test_jobs import FAILURES, broken, error_line, here, submit
@@ -31,8 +30,11 @@ def test_the_report_needs_nothing_of_spark(here, taxi_dir, tmp_path):
 def test_the_report_on_the_engine_through_spark_submit(taxi_dir, tmp_path):
     run = submit("taxi_report.py", taxi_dir / "csv", tmp_path / "report", "--engine", "both")
     assert run.returncode == 0, run.stderr
-    assert "engine both" in run.stdout
-    assert pq.read_table(tmp_path / "report").num_rows > 80
+    report = ds.dataset(tmp_path / "report").to_table()
+    assert set(report["month"].to_pylist()) == set(range(1, 13))
+    assert report.num_rows > 80
+    assert f"wrote {tmp_path / 'report'}: {report.num_rows} rows, engine both" in run.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
 @pytest.mark.parametrize("engine", ["kquery", "both"])

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 
-FILES, ROWS = 8, 200_000
+FILES, ROWS = 4, 100_000
 
 
 def children(pid):
@@ -52,6 +52,8 @@ def main(folder):
         kq.configure(SparkSession.builder)
         .master("local-cluster[2,1,1024]")
         .config("spark.executor.memory", "512m")
+        # three executors' JVMs live for seconds each: too short for the second compiler
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.host", "127.0.0.1")

@@ -1,0 +1,66 @@
+"""Plans that the tests of their written form share: one of every logical class, and a table in memory."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import AggregateCall, Call, Cast, Column, InList, Literal, Named, SortKey, WindowCall
+from kquery_spark.expr.windows import UP_TO_PEERS
+from kquery_spark.logical import (
+    Aggregate,
+    Expand,
+    Filter,
+    Generate,
+    Generator,
+    Input,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Scan,
+    SetKind,
+    SetOperation,
+    SingleRow,
+    Sort,
+    Union,
+    Window,
+    WindowGroupLimit,
+)
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.sources.memory import memory_source
+
+LONG, INT, STRING, DOUBLE = pa.int64(), pa.int32(), pa.string(), pa.float64()
+TABLE = pa.table({"a": pa.array([1, 2, None], LONG), "s": pa.array(["x", None, "y"], STRING)})
+MEMORY = memory_source(TABLE)
+A = Column("a", LONG)
+
+
+def _logical() -> dict[str, LogicalPlan]:
+    scan = Scan("t", MEMORY, ("a", "s"), (Call.of("gt", A, Literal(1, LONG)),))
+    other = Projection(scan, (Named(A, "b"), Named(Cast(A, STRING), "text")))
+    b = Column("b", LONG)
+    join = Join(scan, other, JoinKind.LEFT, (JoinKey(A, b, True),), Call.of("lt", A, b))
+    total = Named(
+        AggregateCall.of("sum", A, condition=InList(A, (Literal(1, LONG), Literal(2, LONG)))), "total"
+    )
+    made = [
+        scan, other, join, Aggregate(join, (Named(b, "b"),), (total,)), Input("input", scan.schema, "k"),
+        Filter(join, Call.of("isnotnull", A)), Sort(join, (SortKey(A, False, False),)), Limit(scan, None, 3),
+        Union((scan, Filter(scan, Literal(True, pa.bool_())))),
+        Window(scan, (Named(WindowCall.of("sum", A, frame=UP_TO_PEERS), "w"),), (A,), (SortKey(A, False, False),)),
+        WindowGroupLimit(scan, (A,), (SortKey(A),), "rank", 3), SetOperation(scan, scan, SetKind.EXCEPT, True),
+        Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
+        Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)), SingleRow(scan),
+    ]  # fmt: skip
+    return {type(plan).__name__: plan for plan in made}
+
+
+LOGICAL = _logical()
+
+CONFIGS = [
+    EngineConfig(),
+    EngineConfig(small_bytes=0),
+    EngineConfig(small_bytes=0, broadcast_bytes=0, parallelism=3),
+]
