@@ -24,6 +24,7 @@ from kquery_spark.logical import (
     walk_plan,
 )
 from kquery_spark.optimizer.pruning import comparable, prune
+from kquery_spark.sources.base import Source
 from kquery_spark.types import names as t
 
 _UNKNOWN_ROWS = 1_000_000.0
@@ -214,11 +215,20 @@ class Estimator:
 
 
 def _scan_distinct(plan: Scan, name: str) -> float | None:
-    splits = plan.source.splits()
+    key = ("distinct", name)
+    derived = plan.source.derived
+    if key not in derived:
+        derived[key] = _distinct_by_statistics(plan.source, name)
+    found: float | None = derived[key]
+    return found
+
+
+def _distinct_by_statistics(source: Source, name: str) -> float | None:
+    splits = source.splits()
     if not splits:
         return 1.0
-    ranges = [plan.source.ranges(s, name) for s in splits]
-    dtype = plan.source.schema.field(name).type
+    ranges = [source.ranges(s, name) for s in splits]
+    dtype = source.schema.field(name).type
     if any(r is None or r.low is None for r in ranges):
         return None
     lows = [comparable(r.low, dtype) for r in ranges if r is not None]
@@ -227,7 +237,7 @@ def _scan_distinct(plan: Scan, name: str) -> float | None:
         return float(max(highs) - min(lows) + 2)
     if all(isinstance(x, bytes) for x in (*lows, *highs)) and len(max(highs)) <= 1 and len(min(lows)) <= 1:
         return 257.0
-    per_value = plan.source.column_bytes([name]) / max(sum(s.rows for s in splits), 1)
+    per_value = source.column_bytes([name]) / max(sum(s.rows for s in splits), 1)
     return 1000.0 if dtype == t.STRING and per_value < 1.5 else None
 
 

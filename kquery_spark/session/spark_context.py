@@ -53,7 +53,7 @@ def plan_frame_on_spark(
     plan = transform_plan(analyzed.plan, handed_over)
     graph = build_stages(plan_query(optimize(plan, config.disabled_rules), config), config)
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return to_dataframe(spark, graph, from_arrow_schema(pa.schema(fields)), config, frames)
+    return to_dataframe(spark, bridge(spark).jvm, graph, from_arrow_schema(pa.schema(fields)), config, frames)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:

@@ -114,7 +114,8 @@ class _Builder:
                 plan = self.subtree(plan, at)
             inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
         meter = self._metrics.part(planned.parts.index(part)) if self._metrics is not None else None
-        return to_dataframe(planned.bridge.spark, part.graph, schema, planned.config, inputs, meter)
+        link = planned.bridge
+        return to_dataframe(link.spark, link.jvm, part.graph, schema, planned.config, inputs, meter)
 
     def subtree(self, plan: Any, at: Position) -> Any:
         """Spark's plan at a position with the highest parts in it replaced."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
+from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.runtime.spark.metering import Meter
+from kquery_spark.runtime.spark.plans import SparkPlans
 from kquery_spark.runtime.spark.worker import StageTask
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
@@ -26,6 +28,7 @@ _PAYLOAD = StructType(
 
 def to_dataframe(
     spark: SparkSession,
+    jvm: Jvm,
     graph: StageGraph,
     schema: StructType,
     config: EngineConfig,
@@ -37,45 +40,47 @@ def to_dataframe(
     ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what
     operators do.
     """
+    plans = SparkPlans(spark, jvm)
     if len(set(schema.names)) == len(schema.names):
-        return _Builder(spark, graph, schema, config, inputs or {}, meter).frame(graph.result)
+        return plans.frame(_Builder(plans, graph, schema, config, inputs or {}, meter).plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way
     own = StructType(
         [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
     )
-    return _Builder(spark, graph, own, config, inputs or {}, meter).frame(graph.result).toDF(*schema.names)
+    plan = _Builder(plans, graph, own, config, inputs or {}, meter).plan(graph.result)
+    return plans.frame(plan).toDF(*schema.names)
 
 
 class _Builder:
     def __init__(
         self,
-        spark: SparkSession,
+        plans: SparkPlans,
         graph: StageGraph,
         schema: StructType,
         config: EngineConfig,
         inputs: Mapping[str, DataFrame],
         meter: Meter | None,
     ) -> None:
-        self._spark = spark
+        self._plans = plans
         self._graph = graph
         self._schema = schema
         self._settings = to_bytes(config)
         self._inputs = inputs
         self._meter = meter
-        self._frames: dict[str, DataFrame] = {}
+        self._made: dict[str, Any] = {}
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
-    def frame(self, stage: Stage) -> DataFrame:
-        """The DataFrame of a stage's output rows: payloads, or results for the last stage.
+    def plan(self, stage: Stage) -> Any:
+        """The plan of a stage's output rows: payloads, or results for the last stage.
 
-        Two stages that read the same ones share a DataFrame, in which Spark sees that one shuffle serves both.
+        Two stages that read the same ones share a plan, in which Spark sees that one shuffle serves both.
         """
-        found = self._frames.get(stage.stage_id)
+        found = self._made.get(stage.stage_id)
         if found is None:
-            found = self._frames[stage.stage_id] = self._frame(stage)
+            found = self._made[stage.stage_id] = self._plan(stage)
         return found
 
-    def _frame(self, stage: Stage) -> DataFrame:
+    def _plan(self, stage: Stage) -> Any:
         last = stage.output is None
         sources = {i: self._numbers[i] for i in stage.inputs if i in self._numbers}
         task = StageTask(
@@ -86,12 +91,11 @@ class _Builder:
             sources,
             self._meter,
         )
-        return self._input(stage).mapInArrow(task, self._schema if last else _PAYLOAD)
+        return self._plans.mapped(self._input(stage), task, self._schema if last else _PAYLOAD)
 
-    def _input(self, stage: Stage) -> DataFrame:
+    def _input(self, stage: Stage) -> Any:
         if stage.is_map:
-            count = len(stage.tasks)
-            return self._spark.range(0, count, 1, count)
+            return self._plans.numbers(len(stage.tasks))
         found = [self._graph.stage(i) for i in stage.inputs]
         stages = [s for s in found if s is not None]
         if not stages:
@@ -99,8 +103,8 @@ class _Builder:
                 raise PlanError(
                     f"{stage.stage_id} reads several Spark inputs at once: {', '.join(stage.inputs)}"
                 )
-            return self._inputs[stage.inputs[0]]
+            return self._plans.of(self._inputs[stage.inputs[0]])
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
-        rows = reduce(DataFrame.union, [self.frame(s) for s in stages])
-        return rows.repartitionById(len(stage.tasks), "partition")
+        rows = self._plans.union([self.plan(s) for s in stages])
+        return self._plans.repartitioned(rows, len(stage.tasks), _PAYLOAD.names.index("partition"))

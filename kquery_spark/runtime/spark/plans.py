@@ -1,0 +1,106 @@
+"""Spark's plan of a stage graph, put together from Spark's own nodes.
+
+The public way, a DataFrame for each of ``range``, ``mapInArrow``, ``union`` and ``repartitionById``, makes Spark analyze
+the plan so far at every step and asks the JVM the same things for every stage: most of the time that planning took.
+What is made here is what those methods make; it has types and expression ids from the start, so there is nothing
+left to analyze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+from pyspark.sql.udf import _wrap_function
+from pyspark.util import PythonEvalType
+
+from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.runtime.spark.worker import StageTask
+
+_SQL = "org.apache.spark.sql."
+_PLANS = f"{_SQL}catalyst.plans.logical."
+_EXPRESSIONS = f"{_SQL}catalyst.expressions."
+_FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
+_BROADCAST_BYTES = 1 << 20  # PySpark broadcasts longer commands
+
+
+class SparkPlans:
+    """Makes nodes of Catalyst plans in one session; all have names, types and ids, as after analysis."""
+
+    def __init__(self, spark: SparkSession, jvm: Jvm) -> None:
+        self._spark = spark
+        self._jvm = jvm
+
+    def numbers(self, count: int) -> Any:
+        """``spark.range(0, count, 1, count)``: one number a partition."""
+        return self._jvm.call(f"{_PLANS}Range$", "apply", 0, count, 1, count)
+
+    def of(self, frame: DataFrame) -> Any:
+        """The plan of a DataFrame."""
+        return frame._jdf.queryExecution().analyzed()
+
+    def mapped(self, child: Any, task: StageTask, schema: StructType) -> Any:
+        """``child.mapInArrow(task, schema)``."""
+        jvm = self._jvm
+        data_type = jvm.data_type(schema.jsonValue())
+        function = jvm.new(
+            f"{_EXPRESSIONS}PythonUDF",
+            type(task).__name__,
+            self._function(task, schema),
+            data_type,
+            child.output(),
+            PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
+            True,
+            jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId"),
+        )
+        output = jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
+        return jvm.new(f"{_PLANS}MapInArrow", function, output, child, False, jvm.none())
+
+    def union(self, children: Sequence[Any]) -> Any:
+        """All rows of plans with the same columns."""
+        if len(children) == 1:
+            return children[0]
+        return self._jvm.new(f"{_PLANS}Union", self._sequence(children), False, False)
+
+    def repartitioned(self, child: Any, count: int, position: int) -> Any:
+        """``child.repartitionById(count, column)`` for the column at a position."""
+        jvm = self._jvm
+        number = jvm.new(f"{_EXPRESSIONS}DirectShufflePartitionID", child.output().apply(position))
+        return jvm.new(
+            f"{_PLANS}RepartitionByExpression", self._sequence([number]), child, jvm.some(count), jvm.none()
+        )
+
+    def frame(self, plan: Any) -> DataFrame:
+        """The lazy DataFrame of a plan."""
+        plan.setAnalyzed()
+        made = self._jvm.call(f"{_SQL}classic.Dataset", "ofRows", self._spark._jsparkSession, plan)
+        return DataFrame(made, self._spark)
+
+    def _sequence(self, items: Sequence[Any]) -> Any:
+        made = self._jvm.empty()
+        for item in reversed(items):
+            made = made.prepended(item)
+        return made
+
+    def _function(self, task: StageTask, schema: StructType) -> Any:
+        """The task as the JVM keeps Python functions."""
+        context = self._spark.sparkContext
+        pickler: Any = CloudPickleSerializer
+        command = pickler().dumps((task, schema))
+        if len(command) >= _BROADCAST_BYTES:
+            return _wrap_function(context, task, schema)
+        environment: dict[str, str] = context.environment
+        includes: list[str] = context._python_includes or []
+        return self._jvm.new(
+            _FUNCTION,
+            bytearray(command),
+            self._jvm.java_dict(environment),
+            self._jvm.java_list(includes),
+            context.pythonExec,
+            context.pythonVer,
+            self._jvm.java_list(()),
+            context._javaAccumulator,
+        )
