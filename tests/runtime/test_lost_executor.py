@@ -19,4 +19,4 @@ def test_the_answer_survives_a_killed_executor(tmp_path):
     found = json.loads(run.stdout.strip().splitlines()[-1])
     assert found["lost"] == 1
     assert len(found["engine"]) == 50
-    assert found["engine"] == found["spark"]
+    assert found["engine"] == found["expected"]
