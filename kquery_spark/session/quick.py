@@ -22,10 +22,8 @@ _PASS_ROWS_ON = frozenset(
         *("Project", "Filter", "Union", "Generate", "LocalLimit", "GlobalLimit"),
     }
 )
-
-
-# Bytes of a file whose rows cost Spark so little to order that ``decide`` never finds a gain in its first ones.
-_LITTLE = 1_000_000
+# Bytes of files whose first rows in an order ``decide`` leaves to Spark: it asks for 30 MB and more when decoded.
+_LITTLE = 8_000_000
 
 
 def nothing_to_win(frame: DataFrame) -> bool:
