@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions import substrings
 from kquery_spark.functions.case_mapping import lower
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.patterns import translate
@@ -94,8 +95,8 @@ def _like_literal(data: Data, pattern: str, escape: str) -> Data:
         case (None, str(text)) if text:
             return pc.ends_with(data, text)
         case (None, str(text), None) if text:
-            return pc.match_substring(data, text)
-    return pc.match_substring_regex(data, _like_regex(tokens))
+            return substrings.contains(data, text)
+    return substrings.matches(data, _like_regex(tokens), [text for text in tokens if text])
 
 
 def _like(args: Sequence[Vector], context: CallContext) -> Data:
@@ -141,7 +142,7 @@ def _rlike(args: Sequence[Vector], context: CallContext) -> Data:
         return pa.scalar(None, t.BOOL)
     pattern = translate(_constant(args[1], "The pattern of RLIKE"))
     if pattern.literal is not None:
-        return pc.match_substring(args[0].data, pattern.literal)
+        return substrings.contains(args[0].data, pattern.literal)
     return pc.match_substring_regex(args[0].data, pattern.text)
 
 

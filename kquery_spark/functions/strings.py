@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
+from kquery_spark.functions import substrings
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     CallContext,
@@ -264,7 +265,7 @@ def _translate(args: Sequence[Vector], context: CallContext) -> Data:
 def _contains(args: Sequence[Vector], context: CallContext) -> Data:
     text, needle = args
     if needle.is_scalar and needle.data.is_valid:
-        return pc.match_substring(text.data, needle.data.as_py())
+        return substrings.contains(text.data, needle.data.as_py())
     return per_distinct(lambda s, sub: sub in s, args, context)
 
 

@@ -1,0 +1,62 @@
+"""Finding a literal in many strings: over the bytes of all of them at once, several times faster than string by string."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.types.vector import Int64s, validity
+
+_WINDOW = 4  # bytes compared at a time
+_FEW = 0.5  # share of candidates up to which it pays to look at them alone
+
+
+def contains(data: pa.Array, text: str) -> pa.Array:
+    """Whether each string has ``text`` in it, NULL for NULL."""
+    needle = text.encode()
+    if data.type != pa.string() or len(needle) < _WINDOW or len(data) == 0:
+        return pc.match_substring(data, text)
+    offsets = np.frombuffer(data.buffers()[1], np.int32)[data.offset : data.offset + len(data) + 1]
+    start, end = int(offsets[0]), int(offsets[-1])
+    flags = np.zeros(len(data), np.bool_)
+    if end - start >= len(needle):
+        found = _places(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
+        rows = np.searchsorted(offsets, found, side="right") - 1
+        flags[rows[found + len(needle) <= offsets[rows + 1]]] = True
+    valid = validity(data)
+    return pa.array(flags, mask=None if valid is None else ~valid)
+
+
+def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
+    """Whether each string matches a regular expression; a string that matches has all ``literals`` in it."""
+    longest = max(literals, key=lambda text: len(text.encode()), default="")
+    if len(longest.encode()) < _WINDOW:
+        return pc.match_substring_regex(data, regex)
+    found = contains(data, longest)
+    candidates = found.true_count
+    if candidates > _FEW * len(data):
+        return pc.match_substring_regex(data, regex)
+    flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    if candidates:
+        chosen = pc.match_substring_regex(data.filter(pa.array(flags)), regex)
+        flags = flags.copy()
+        flags[flags] = chosen.to_numpy(zero_copy_only=False)
+    valid = validity(data)
+    return pa.array(flags, mask=None if valid is None else ~valid)
+
+
+def _places(raw: np.ndarray, needle: bytes) -> Int64s:
+    """Where the needle's bytes start: by its first four bytes, then those that have the others too."""
+    first = np.frombuffer(needle[:_WINDOW], np.uint32)[0]
+    last = len(raw) - len(needle)
+    parts = []
+    for shift in range(_WINDOW):
+        whole = (len(raw) - shift) // _WINDOW * _WINDOW
+        words = raw[shift : shift + whole].view(np.uint32)
+        parts.append(np.flatnonzero(words == first) * _WINDOW + shift)
+    places = np.concatenate(parts)
+    places = places[places <= last]
+    for index in range(_WINDOW, len(needle)):
+        places = places[raw[places + index] == needle[index]]
+    return places
