@@ -21,6 +21,7 @@ from kquery_spark.runtime.local import run_graph
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
+from tests.conftest import uncompiled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -162,7 +163,8 @@ def assert_like_spark(
     configs: Sequence[EngineConfig] = CONFIGS,
 ) -> None:
     """Every distribution of ``plan`` gives the rows and the types that Spark gives for ``sql``."""
-    want = spark.sql(sql).toArrow()
+    with uncompiled(spark):
+        want = spark.sql(sql).toArrow()
     for number, config in enumerate(configs):
         got = run(plan, config)
         assert [_type(f.type) for f in got.schema] == [_type(f.type) for f in want.schema], sql
