@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kquery_spark.errors import KQueryError, SqlError
+from tests.conftest import uncompiled
 from tests.frontends.sql.analyzer.engine import Tables, rows, run, same_type
 
 ZOO = [q.strip() for q in (Path(__file__).parent / "zoo.sql").read_text().split(";\n") if q.strip()]
@@ -35,12 +37,13 @@ OTHER_CLASS = {
 
 
 @pytest.fixture(scope="module")
-def tables(spark: Any) -> Tables:
+def tables(spark: Any) -> Iterator[Tables]:
     found = {}
     for name, query in VIEWS.items():
         spark.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
         found[name] = spark.table(name).toArrow()
-    return Tables(found)
+    with uncompiled(spark):
+        yield Tables(found)
 
 
 def _error_class(error: Exception) -> str:
