@@ -9,9 +9,9 @@ groups that overlap its range, and of those on the edge only the rows inside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr
@@ -129,32 +129,28 @@ def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges |
     """Boundaries from the largest input, as many as sizes ask for and row groups allow; what they do not fit is left out."""
     largest = max(members, key=lambda m: m.nbytes)
     count = config.parallelism * math.ceil(size / (config.split_bytes * config.parallelism))
-    best: Ranges | None = None
-    while count >= max(config.parallelism, 2) and (best is None or len(best.shares) < len(members)):
+    best: list[_Clustered] = []
+    cuts: list[int] = []
+    while count >= max(config.parallelism, 2) and len(best) < len(members):
         bounds = _boundaries(largest, count)
-        shares: dict[int, tuple[tuple[Split, ...], ...]] = {}
-        columns: dict[int, str] = {}
+        fitting = []
         for member in members:
-            share = list(_shares(member, bounds))
-            read = sum(s.nbytes for part in share for s in part)
-            extra = read - member.nbytes
+            extra = sum(_loads(member, bounds)) - member.nbytes
             if extra <= _WORTH_OVERLAP * member.nbytes or (member is not largest and extra < 0.1 * size):
-                shares[id(member.scan)] = tuple(share)
-                columns[id(member.scan)] = member.column
-        enough = len(bounds) + 1 >= config.parallelism and id(largest.scan) in shares
-        if (
-            enough
-            and _even(shares[id(largest.scan)], largest.nbytes)
-            and (best is None or len(shares) > len(best.shares))
-        ):
-            best = Ranges(shares, columns, len(bounds) + 1)
+                fitting.append(member)
+        enough = len(bounds) + 1 >= config.parallelism and any(m is largest for m in fitting)
+        if enough and _even(_loads(largest, bounds)) and len(fitting) > len(best):
+            best, cuts = fitting, bounds
         count //= 2
-    return best
+    if not best:
+        return None
+    shares = {id(m.scan): _shares(m, cuts) for m in best}
+    return Ranges(shares, {id(m.scan): m.column for m in best}, len(cuts) + 1)
 
 
-def _even(shares: Sequence[Sequence[Split]], nbytes: int) -> bool:
+def _even(loads: Sequence[int]) -> bool:
     """Whether no task reads far more than its part of the bytes: splits that all span the same keys end up in one."""
-    return max(sum(split.nbytes for split in share) for share in shares) <= _UNEVEN * nbytes / len(shares)
+    return max(loads) <= _UNEVEN * sum(loads) / len(loads)
 
 
 def _boundaries(member: _Clustered, count: int) -> list[int]:
@@ -173,14 +169,29 @@ def _boundaries(member: _Clustered, count: int) -> list[int]:
     return bounds[: count - 1]
 
 
-def _shares(member: _Clustered, bounds: Sequence[int]) -> Iterator[tuple[Split, ...]]:
+def _overlap(low: int, high: int, bounds: Sequence[int]) -> range:
+    """The ranges that keys from ``low`` to ``high`` are in."""
+    return range(bisect_right(bounds, low), bisect_right(bounds, high) + 1)
+
+
+def _loads(member: _Clustered, bounds: Sequence[int]) -> list[int]:
+    """Bytes that each range reads."""
+    loads = [0] * (len(bounds) + 1)
+    for low, high, split in member.splits:
+        for index in _overlap(low, high, bounds):
+            loads[index] += split.nbytes
+    return loads
+
+
+def _shares(member: _Clustered, bounds: Sequence[int]) -> tuple[tuple[Split, ...], ...]:
     """Per range, the splits that overlap it; those that stick out are told which rows to keep."""
     edges: list[int | None] = [None, *bounds, None]
-    for low, high in pairwise(edges):
-        part = []
-        for first, last, split in member.splits:
-            if (high is not None and first >= high) or (low is not None and last < low):
-                continue
-            inside = (low is None or first >= low) and (high is None or last < high)
-            part.append(split if inside else replace(split, bounds=(member.column, low, high)))
-        yield tuple(part)
+    parts: list[list[Split]] = [[] for _ in range(len(bounds) + 1)]
+    for low, high, split in member.splits:
+        ranges = _overlap(low, high, bounds)
+        for index in ranges:
+            inside = len(ranges) == 1
+            parts[index].append(
+                split if inside else replace(split, bounds=(member.column, edges[index], edges[index + 1]))
+            )
+    return tuple(map(tuple, parts))
