@@ -10,7 +10,10 @@ import psutil
 
 @dataclass(frozen=True)
 class Memory:
-    """Resident bytes. Pages that forked workers share count once for each, so ``workers`` is an upper bound."""
+    """Resident bytes without pages of files, which the system's file cache holds for all (the engine maps its input).
+
+    Pages that forked workers share count once for each, so ``workers`` is an upper bound.
+    """
 
     driver: int = 0
     jvm: int = 0
@@ -26,18 +29,23 @@ class Memory:
         return {**asdict(self), "total": self.total}
 
 
+def _own(process: psutil.Process) -> int:
+    info = process.memory_info()
+    return int(info.rss - getattr(info, "shared", 0))  # told on Linux only
+
+
 def measure(pid: int) -> Memory:
     """Memory now of the process ``pid`` and everything below it."""
     try:
         root = psutil.Process(pid)
-        driver = root.memory_info().rss
+        driver = _own(root)
         below = root.children(recursive=True)
     except psutil.NoSuchProcess:
         return Memory()
     jvm = workers = 0
     for process in below:
         try:
-            size, name = process.memory_info().rss, process.name()
+            size, name = _own(process), process.name()
         except psutil.NoSuchProcess:
             continue
         if name.startswith("java"):

@@ -2,9 +2,12 @@
 
 import json
 import os
+import sys
 from types import SimpleNamespace
 
+import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from benchmarks import results, runner
@@ -116,6 +119,18 @@ def test_without_spark_its_saved_answer_decides_and_without_that_nothing_counts(
 )
 def test_other_engines_are_compared_by_value(other, same):
     assert (value_difference(A, other) is None) == same
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell which pages are of files")
+def test_pages_of_a_mapped_file_are_not_the_process_own(tmp_path):
+    size = 64 * 2**20
+    (tmp_path / "data").write_bytes(bytes(size))
+    with pa.memory_map(str(tmp_path / "data")) as file:
+        resident, before = psutil.Process().memory_info().rss, measure(os.getpid()).driver
+        bytes_of_file = pa.Array.from_buffers(pa.uint8(), size, [None, file.read_buffer()])
+        assert pc.sum(bytes_of_file).as_py() == 0
+        assert psutil.Process().memory_info().rss >= resident + size // 2
+        assert measure(os.getpid()).driver <= before + size // 4
 
 
 def test_memory_counts_this_process_and_keeps_the_largest():
