@@ -82,7 +82,8 @@ class JoinTable:
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
-            known = np.unique(present)
+            in_order = bool((present[1:] > present[:-1]).all())
+            known = present if in_order else np.unique(present)
             direct = self._cardinality <= _DIRECT_LIMIT
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
@@ -120,6 +121,11 @@ class JoinTable:
         if self.unique:
             return codes, (self._row_of[codes] >= 0).astype(np.int64)
         return codes, self._counts[codes]
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether ``contains`` looks at one place a row, several times faster than by hash."""
+        return self._flags is not None
 
     def contains(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """Whether each probe row matches any build row."""

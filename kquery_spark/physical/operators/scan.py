@@ -70,7 +70,8 @@ class _FilteringReader:
     def __init__(self, scan: ScanExec, runtime: list[RuntimeFilter]) -> None:
         self._scan = scan
         self._schema = scan.schema
-        self._runtime = runtime
+        # the cheap ones first: what they drop the others need not look up
+        self._runtime = sorted(runtime, key=lambda f: (not f.table.is_direct, len(f.columns)))
         self._conditions = scan.filters
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
 
