@@ -11,6 +11,7 @@ from kquery_spark.optimizer.rules.common_subexpressions import common_subexpress
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
 from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
+from kquery_spark.optimizer.rules.late_semi_joins import late_semi_joins
 from kquery_spark.optimizer.rules.limit_pushdown import limit_pushdown
 from kquery_spark.optimizer.rules.merge_projections import merge_projections
 from kquery_spark.optimizer.rules.outer_to_inner import outer_to_inner
@@ -35,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     predicate_pushdown,
     join_conditions,
     join_order,
+    late_semi_joins,
     limit_pushdown,
     projection_pushdown,
     common_subexpressions,

@@ -9,6 +9,7 @@ from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.optimizer.pruning import needed_filters
 
 
 def shared_aggregates(plan: LogicalPlan) -> LogicalPlan:
@@ -53,7 +54,8 @@ def _form(plan: LogicalPlan) -> _Form | None:
     if not all(map(is_deterministic, plan.expressions)):
         return None
     if isinstance(plan, Scan):
-        bare = replace(plan, table="", projection=None)
+        needed = needed_filters(plan.source, plan.source.splits(), plan.filters) if plan.filters else ()
+        bare = replace(plan, table="", projection=None, filters=needed)
         return _Form(bare, {n: bare.column(n) for n in plan.schema.names})
     below = [_form(c) for c in plan.children]
     inputs = [f for f in below if f is not None]
