@@ -59,17 +59,25 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @contextlib.contextmanager
-def uncompiled(session: SparkSession) -> Iterator[None]:
-    """Spark interprets its expressions: the same answers, without compiling classes that run over a few rows."""
-    quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {name: session.conf.get(name, None) for name in quick}
-    for name, value in quick.items():
+def settings(session: SparkSession, given: dict[str, str]) -> Iterator[None]:
+    """A session with other settings for a while."""
+    before = {name: session.conf.get(name, None) for name in given}
+    for name, value in given.items():
         session.conf.set(name, value)
     try:
         yield
     finally:
         for name, old in before.items():
             session.conf.unset(name) if old is None else session.conf.set(name, old)
+
+
+@contextlib.contextmanager
+def uncompiled(session: SparkSession) -> Iterator[None]:
+    """Spark interprets its expressions: the same answers, without compiling classes that run over a few rows."""
+    with settings(
+        session, {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    ):
+        yield
 
 
 @pytest.fixture(scope="session")

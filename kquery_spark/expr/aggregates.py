@@ -11,7 +11,8 @@ from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_function
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.types.names import LONG
+from kquery_spark.types import names as t
+from kquery_spark.types.decimals import MAX_PRECISION
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,14 @@ class AggregateCall(Expr):
     @property
     def raises(self) -> bool:
         """Whether some rows can make the call raise, so that even a group nobody will see must be computed."""
-        overflows = self.function == "sum" and self.mode is EvalMode.ANSI
-        return any(map(can_raise, self.children)) or (overflows and any(a.dtype == LONG for a in self.args))
+        if any(map(can_raise, self.children)):
+            return True
+        if self.mode is not EvalMode.ANSI or self.function not in ("sum", "avg"):
+            return False
+        # Spark averages bigint as double
+        return not all(
+            _sum_fits(a.dtype) or (self.function == "avg" and a.dtype == t.LONG) for a in self.args
+        )
 
     @property
     def plain_name(self) -> str | None:
@@ -85,3 +92,10 @@ class AggregateCall(Expr):
         inner = ", ".join(map(str, self.args)) or "*"
         text = f"{self.function.upper()}({'DISTINCT ' if self.distinct else ''}{inner})"
         return text if self.condition is None else f"{text} FILTER (WHERE {self.condition})"
+
+
+def _sum_fits(dtype: pa.DataType) -> bool:
+    """Whether the sum of any rows has a value: whole numbers below bigint, floats, decimals with ten digits to spare."""
+    if t.is_decimal(dtype):
+        return bool(dtype.precision <= MAX_PRECISION - 10)
+    return dtype in (t.BYTE, t.SHORT, t.INT) or t.is_fractional(dtype)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kquery_spark.expr import Expr, Named
+from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.logical.plan import LogicalPlan
 
 
@@ -17,6 +17,11 @@ class Projection(LogicalPlan):
 
     child: LogicalPlan
     exprs: tuple[Named, ...]
+
+    @property
+    def only_drops(self) -> bool:
+        """Whether each output column is an input column by its own name."""
+        return all(isinstance(e.expr, Column) and e.expr.name == e.name for e in self.exprs)
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -43,3 +48,11 @@ class Projection(LogicalPlan):
     def label(self) -> str:
         """See LogicalPlan."""
         return f"Projection: {', '.join(map(str, self.exprs))}"
+
+
+def same_columns(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
+    """The plan with just the columns of another one, in their order."""
+    names = original.schema.names
+    if plan.schema.names == names:
+        return plan
+    return Projection(plan, tuple(Named(plan.column(n), n) for n in names))

@@ -57,7 +57,7 @@ from kquery_spark.physical.runtime_filter import drops_unmatched
 from kquery_spark.planner.copartition import Ranges, find_ranges
 from kquery_spark.planner.distinct import TwoLevels, two_levels
 from kquery_spark.planner.distribution import Placed, Spread, together
-from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides
+from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
 from kquery_spark.planner.set_operations import lower_set_operation
 
 _SINGLE = Partitioning((), 1)
@@ -228,7 +228,10 @@ class _Planner:
                 _Planner(self._config, self._estimator, True, None, self._scan_ids).place(built).plan
             )
             if drops_unmatched(plan.kind, build is BuildSide.LEFT):
-                probe = reduced_groups(probe, _probe_keys(plan, build), built, self._estimator, self._moves)
+                keys = value_keys(plan)
+                if build is BuildSide.LEFT:
+                    keys = [(right, left) for left, right in keys]
+                probe = reduced_groups(probe, keys, built, self._estimator, self._moves)
             placed = self.place(probe)
             sides: tuple[PhysicalPlan, PhysicalPlan] = (inner, placed.plan)
             left_side, right_side = sides if build is BuildSide.LEFT else sides[::-1]
@@ -414,12 +417,6 @@ class _Planner:
             return 1
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self._config.parallelism))
         return self._config.parallelism * max(1, waves)
-
-
-def _probe_keys(plan: Join, build: BuildSide) -> list[tuple[Expr, Expr]]:
-    """Probe and build expressions of the keys by which NULL matches nothing."""
-    pairs = [(k.left, k.right) for k in plan.keys if not k.null_safe]
-    return [(right, left) for left, right in pairs] if build is BuildSide.LEFT else pairs
 
 
 def _named(expr: Expr, names: frozenset[str]) -> bool:

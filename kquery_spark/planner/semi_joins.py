@@ -15,6 +15,7 @@ from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer.statistics import Estimator
+from kquery_spark.physical.runtime_filter import drops_unmatched
 
 _WORTH_SHARE = 1 / 3  # a reduction that keeps more of the keys' values is not worth its lookups
 _WORTH_BYTES = 1.0  # bytes of a reduced side for each one that the reducing side decodes
@@ -25,10 +26,10 @@ Test = Callable[[LogicalPlan], bool]
 def reduced_sides(plan: Join, estimator: Estimator, replicable: Test) -> Join:
     """The join with each side cut down by keys of the other, where that is cheap and drops most rows."""
     left, right = plan.left, plan.right
-    if drops_left(plan.kind):
-        left = _reduced(plan.left, plan.right, _pairs(plan), estimator, replicable)
-    if drops_right(plan.kind):
-        pairs = [(right, left) for left, right in _pairs(plan)]
+    if drops_unmatched(plan.kind, build_is_left=False):
+        left = _reduced(plan.left, plan.right, value_keys(plan), estimator, replicable)
+    if drops_unmatched(plan.kind, build_is_left=True):
+        pairs = [(right, left) for left, right in value_keys(plan)]
         right = _reduced(plan.right, plan.left, pairs, estimator, replicable)
     return plan if left is plan.left and right is plan.right else replace(plan, left=left, right=right)
 
@@ -51,7 +52,7 @@ def reduced_groups(
             return _over(plan, plan.child, reduced_groups(plan.child, below, built, estimator, moves))
         case Filter():
             return _over(plan, plan.child, reduced_groups(plan.child, keys, built, estimator, moves))
-        case Aggregate() if moves(plan) and not any(c.raises for c in plan.calls):
+        case Aggregate() if moves(plan) and _settled(built) and not any(c.raises for c in plan.calls):
             groups = {k.name: k.expr for k in plan.keys}
             below = [(groups[k.name], b) for k, b in keys if isinstance(k, Column) and k.name in groups]
             if below and estimator.share(built, [b for _, b in below]) <= _WORTH_SHARE:
@@ -59,19 +60,9 @@ def reduced_groups(
     return plan
 
 
-def _pairs(plan: Join) -> list[tuple[Expr, Expr]]:
-    """The keys by which NULL matches nothing."""
+def value_keys(plan: Join) -> list[tuple[Expr, Expr]]:
+    """Left and right of the keys by which NULL matches nothing."""
     return [(k.left, k.right) for k in plan.keys if not k.null_safe]
-
-
-def drops_left(kind: JoinKind) -> bool:
-    """Whether a left row without a match never comes out."""
-    return kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
-
-
-def drops_right(kind: JoinKind) -> bool:
-    """Whether a right row without a match leaves no trace."""
-    return kind not in (JoinKind.RIGHT, JoinKind.FULL)
 
 
 def _reduced(

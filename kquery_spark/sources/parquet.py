@@ -71,26 +71,18 @@ class ParquetSource(Source):
         return sum(self._column_bytes(column) for column in columns)
 
     def _column_bytes(self, column: str) -> int:
-        found = self._bytes.get(column)
+        found: int | None = self.derived.get(("bytes", column))
         if found is None:
-            found = self._bytes[column] = sum(open_file(f).column_bytes(column) for f in self.files)
+            found = self.derived["bytes", column] = sum(open_file(f).column_bytes(column) for f in self.files)
         return found
 
     def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
         """Statistics per file and row group; of a file that lacks the column, None."""
-        found = self._ranges.get(column)
-        if found is None:
-            found = self._ranges[column] = [open_file(f).column_ranges(column) for f in self.files]
+        found: list[list[ColumnRange | None] | None] | None = self.derived.get(("ranges", column))
+        if found is None:  # each file is looked for once a column, not once a row group
+            found = [open_file(f).column_ranges(column) for f in self.files]
+            self.derived["ranges", column] = found
         return found
-
-    # Facts by column, kept with the source so that each file is looked for once a column and not once a row group.
-    @cached_property
-    def _bytes(self) -> dict[str, int]:
-        return {}
-
-    @cached_property
-    def _ranges(self) -> dict[str, list[list[ColumnRange | None] | None]]:
-        return {}
 
     def check_files(self, columns: Sequence[str]) -> None:
         """See Source; looks at footers."""

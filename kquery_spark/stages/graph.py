@@ -97,7 +97,7 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
     def finish(node: PhysicalPlan, output: Partitioning | None) -> str:
         body = cut(node)
         stage_id = f"stage-{len(stages) + 1}"
-        inputs = tuple(dict.fromkeys(_reads(body)))
+        inputs = tuple(dict.fromkeys(reads(body)))
         counts = {s.output.count for s in stages if s.stage_id in inputs and s.output is not None}
         body, tasks = _assign(body, config, max(counts, default=1) if inputs else None)
         stages.append(Stage(stage_id, body, output, tasks, inputs))
@@ -107,10 +107,11 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
     return StageGraph(tuple(stages))
 
 
-def _reads(plan: PhysicalPlan) -> list[str]:
+def reads(plan: PhysicalPlan) -> list[str]:
+    """The input of each leaf that reads a stage or rows of Spark."""
     if isinstance(plan, ReadExec):
         return [plan.input_id]
-    return [i for c in plan.children for i in _reads(c)]
+    return [i for c in plan.children for i in reads(c)]
 
 
 def _split_scans(plan: PhysicalPlan) -> list[ScanExec]:

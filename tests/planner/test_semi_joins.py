@@ -97,6 +97,8 @@ def test_both_at_once_as_a_correlated_average_needs_them(folder: Path) -> None:
     [
         # an overflow of a group that nobody sees is Spark's error all the same
         "SELECT id, s FROM parts JOIN (SELECT part, sum(total) s FROM sales GROUP BY part) ON id = part WHERE kind = 3",
+        "SELECT id, s FROM parts JOIN (SELECT part, sum(CAST(price AS DECIMAL(38, 2))) s FROM sales GROUP BY part)"
+        " ON id = part WHERE kind = 3",
         # nothing is filtered: every key is there
         "SELECT id, a FROM parts JOIN (SELECT part, avg(price) a FROM sales GROUP BY part) ON id = part",
         # groups without a match come out

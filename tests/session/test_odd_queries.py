@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pandas as pd
 import pyarrow as pa
@@ -15,6 +13,7 @@ from pyspark.sql import functions as F
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import Unsupported
+from tests.conftest import settings
 from tests.session.checks import check
 
 ZOO = """SELECT * FROM VALUES
@@ -31,18 +30,6 @@ ZOO = """SELECT * FROM VALUES
 NUMBERS = """SELECT id, CAST(id % 7 AS INT) k, CAST(id % 13 AS STRING) s, CAST(id / 3 AS DECIMAL(10, 2)) m,
  IF(id % 5 = 0, NULL, id % 11) v FROM RANGE(200)"""
 VIEWS = ("odd_t", "odd_u", "odd_e", "odd_legacy", "odd_ansi")
-
-
-@contextmanager
-def settings(spark, given: dict[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name, None) for name in given}
-    for name, value in given.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from kquery_spark.expr import Column, Expr, Named, columns_of
+from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
 
 _MOST_INPUTS = 24
@@ -53,7 +54,7 @@ class _Reorder:
         ):
             ordered = self._greedy([self.rewrite(i) for i in inputs], edges, terms)
             if ordered is not None:
-                return _same_columns(ordered, plan)
+                return same_columns(ordered, plan)
         return plan.with_children([self.rewrite(c) for c in plan.children])
 
     def _flatten(
@@ -141,15 +142,7 @@ def _between(left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> list[
 
 def _join_below(plan: Projection) -> LogicalPlan | None:
     """The inner join under a projection that only drops columns; dropping them can wait until after reordering."""
-    same = all(isinstance(e.expr, Column) and e.expr.name == e.name for e in plan.exprs)
     child = plan.child
-    if same and isinstance(child, Join) and child.kind is JoinKind.INNER:
+    if plan.only_drops and isinstance(child, Join) and child.kind is JoinKind.INNER:
         return child
     return None
-
-
-def _same_columns(ordered: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
-    names = original.schema.names
-    if ordered.schema.names == names:
-        return ordered
-    return Projection(ordered, tuple(Named(ordered.column(n), n) for n in names))

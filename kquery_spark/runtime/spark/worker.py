@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
-from kquery_spark.stages.graph import Stage
+from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, partitioned
 from kquery_spark.stages.serialization import from_bytes
 from kquery_spark.types.batch import Batch
@@ -84,8 +84,8 @@ class StageTask:
         self, stage: Stage, batches: Iterator[pa.RecordBatch]
     ) -> dict[str, Callable[[], Iterator[Batch]]]:
         """Payload rows by the stage that wrote them; with one source that is read once they stream."""
-        reads = Counter(_reads(stage.plan))
-        if len(self._sources) == 1 and reads.total() == 1:
+        count = Counter(reads(stage.plan))
+        if len(self._sources) == 1 and count.total() == 1:
             (name,) = self._sources
             schema = _schema_of(stage, name)
             stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
@@ -95,7 +95,7 @@ class StageTask:
             for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
                 by_tag[tag].append(payload)
         return {
-            name: _decoder(by_tag[tag], _schema_of(stage, name), reads[name])
+            name: _decoder(by_tag[tag], _schema_of(stage, name), count[name])
             for name, tag in self._sources.items()
         }
 
@@ -140,13 +140,14 @@ def _cell(payload: pa.Buffer) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, payload])
 
 
-def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, reads: int) -> Callable[[], Iterator[Batch]]:
+def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, times: int) -> Callable[[], Iterator[Batch]]:
     """Payloads that are read once are let go one by one."""
 
     def read() -> Iterator[Batch]:
-        if reads > 1:
+        if times > 1:
             yield from (decode_payload(p, schema) for p in payloads)
-        while payloads and reads == 1:
+            return
+        while payloads:
             yield decode_payload(payloads.pop(0), schema)
 
     return read
@@ -154,14 +155,6 @@ def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, reads: int) -> Callab
 
 def _once(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
     return lambda: iter(stream)
-
-
-def _reads(plan: PhysicalPlan) -> Iterator[str]:
-    """The input of each leaf that reads a stage or rows of Spark."""
-    if isinstance(plan, ReadExec):
-        yield plan.input_id
-    for child in plan.children:
-        yield from _reads(child)
 
 
 def _schema_of(stage: Stage, input_id: str) -> pa.Schema:
