@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
+from kquery_spark.expr import AggregateCall, Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import (
     Aggregate,
@@ -129,11 +129,18 @@ class Estimator:
                 return None if inner is None else self.distinct(plan.child, inner)
             case Aggregate():
                 key = next((k.expr for k in plan.keys if k.name == expr.name), None)
-                return None if key is None else self.distinct(plan.child, key)
+                return self._counts(plan, expr.name) if key is None else self.distinct(plan.child, key)
         for child in plan.children:
             if expr.name in child.schema.names:
                 return self.distinct(child, expr)
         return None
+
+    def _counts(self, plan: Aggregate, name: str) -> float | None:
+        """Of counts that add up to n at most, d different ones add up to 1 + 2 + ... + d at least; 0 comes on top."""
+        call = next(e.expr for e in plan.aggregates if e.name == name)
+        if not isinstance(call, AggregateCall) or call.function != "count":
+            return None
+        return math.sqrt(2.0 * self.estimate(plan.child).rows) + 1.0
 
     def _computed_distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
         """At most one value for each combination of those of its columns; parts of dates have fewer."""

@@ -28,11 +28,14 @@ Origin = tuple[int, str]  # id of a Scan, column of its source
 
 @dataclass(frozen=True)
 class Ranges:
-    """Key ranges for some scans: ``shares`` are each scan's splits per task, ``columns`` its key column."""
+    """Key ranges for some scans: ``shares`` are each scan's splits per task, ``columns`` its key column.
+
+    bounds: the first keys of the ranges after the first.
+    """
 
     shares: dict[int, tuple[tuple[Split, ...], ...]]
     columns: dict[int, str]
-    count: int
+    bounds: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,14 @@ def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
         if ranges is not None:
             return ranges
     return None
+
+
+def ranges_of(plan: LogicalPlan, key: Expr, config: EngineConfig) -> Ranges | None:
+    """The ranges of one scan's column that an output column is a copy of; None when that scan is not clustered by it."""
+    found = origin(plan, key)
+    scan = next((n for n in walk_plan(plan) if found is not None and id(n) == found[0]), None)
+    clustered = _clustered(scan, found[1]) if found is not None and isinstance(scan, Scan) else None
+    return None if clustered is None else _cut([clustered], clustered.nbytes, config)
 
 
 def _key_classes(plan: LogicalPlan) -> list[list[tuple[Scan, str]]]:
@@ -145,7 +156,7 @@ def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges |
     if not best:
         return None
     shares = {id(m.scan): _shares(m, cuts) for m in best}
-    return Ranges(shares, {id(m.scan): m.column for m in best}, len(cuts) + 1)
+    return Ranges(shares, {id(m.scan): m.column for m in best}, tuple(cuts))
 
 
 def _even(loads: Sequence[int]) -> bool:

@@ -18,19 +18,19 @@ from kquery_spark.physical.operators import (
 
 
 class Spread(StrEnum):
-    """SINGLE: all rows in one task. SPLIT: anywhere. HASHED: equal keys in one task, by hash. RANGED: by key range."""
+    """SINGLE: all rows in one task. SPLIT: anywhere. KEYED: equal keys in one task. RANGED: by the query's key ranges."""
 
     SINGLE = "single"
     SPLIT = "split"
-    HASHED = "hashed"
+    KEYED = "keyed"
     RANGED = "ranged"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A physical plan and the spread of its rows; ``keys`` and ``count`` only for HASHED.
+    """A physical plan and the spread of its rows; the rest only for KEYED.
 
-    also: other keys that say the same, as the right keys of an inner join do.
+    also: other keys that say the same, as the right keys of an inner join do. hashed: by hash into ``count`` tasks.
     """
 
     plan: PhysicalPlan
@@ -38,6 +38,7 @@ class Placed:
     keys: tuple[Expr, ...] = ()
     count: int = 1
     also: tuple[tuple[Expr, ...], ...] = ()
+    hashed: bool = True
 
     def over(self, plan: PhysicalPlan) -> Placed:
         """Another plan with the same spread, as long as the columns of the keys are still there."""
@@ -46,25 +47,26 @@ class Placed:
 
     def renamed(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> Placed:
         """Another plan with the same spread, in which ``new`` says what a key is now (None: gone)."""
-        if self.spread is not Spread.HASHED:
+        if self.spread is not Spread.KEYED:
             return Placed(plan, self.spread)
         found = [tuple(new(k) for k in keys) for keys in (self.keys, *self.also)]
         kept = [tuple(k for k in keys if k is not None) for keys in found if None not in keys]
         if not kept:
             return Placed(plan, Spread.SPLIT)
-        return Placed(plan, Spread.HASHED, kept[0], self.count, tuple(kept[1:]))
+        return Placed(plan, Spread.KEYED, kept[0], self.count, tuple(kept[1:]), self.hashed)
 
     def groups_by(self, keys: tuple[Expr, ...]) -> bool:
         """Whether rows with equal ``keys`` are already in one task."""
         if self.spread is Spread.SINGLE:
             return True
-        return self.spread is Spread.HASHED and any(
+        return self.spread is Spread.KEYED and any(
             all(k in keys for k in mine) for mine in (self.keys, *self.also)
         )
 
     def hashed_by(self, keys: tuple[Expr, ...], count: int) -> bool:
         """Whether an exchange by these keys would leave every row where it is."""
-        return self.spread is Spread.HASHED and self.count == count and keys in (self.keys, *self.also)
+        by_hash = self.spread is Spread.KEYED and self.hashed
+        return by_hash and self.count == count and keys in (self.keys, *self.also)
 
 
 def together(plan: PhysicalPlan, keys: frozenset[Expr]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kquery_spark.config.engine import EngineConfig
@@ -28,6 +29,7 @@ from kquery_spark.logical import (
     WindowGroupLimit,
     walk_plan,
 )
+from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer.pruning import needed_filters, sized_splits
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.keys import check_key_type
@@ -54,9 +56,10 @@ from kquery_spark.physical.operators import (
     WindowGroupLimitExec,
 )
 from kquery_spark.physical.runtime_filter import drops_unmatched
-from kquery_spark.planner.copartition import Ranges, find_ranges
+from kquery_spark.planner.copartition import Ranges, find_ranges, ranges_of
 from kquery_spark.planner.distinct import TwoLevels, two_levels
 from kquery_spark.planner.distribution import Placed, Spread, together
+from kquery_spark.planner.join_strategy import JoinStrategy, named
 from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
 from kquery_spark.planner.set_operations import lower_set_operation
 
@@ -64,9 +67,6 @@ _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
 _ONE_TASK_SHARE = 0.25  # of small_bytes, shuffled to one task: what two would save is less than one costs
-_WORTH_TURNING = (
-    2.0  # how much larger a semi, anti or outer join's natural build side is before the other is built
-)
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
 
 
@@ -92,8 +92,7 @@ class _Planner:
         self._config = config
         self._estimator = estimator
         self._one_task = one_task
-        self._ranges = ranges
-        self._ranged: dict[int, tuple[LogicalPlan, frozenset[str]]] = {}
+        self._joins = JoinStrategy(config, estimator, one_task, ranges)
         self._aggregated: dict[int, tuple[LogicalPlan, Placed]] = {}
         self._scan_ids = [0] if scan_ids is None else scan_ids
 
@@ -145,8 +144,8 @@ class _Planner:
         self._scan_ids[0] += 1
         columns = tuple(plan.schema.names)
         scan = ScanExec(scan_id, plan.table, plan.source, columns, filters, splits, self._one_task)
-        if self._ranges is not None and id(plan) in self._ranges.shares:
-            return Placed(replace(scan, shares=self._ranges.shares[id(plan)]), Spread.RANGED)
+        if self._joins.ranges is not None and id(plan) in self._joins.ranges.shares:
+            return Placed(replace(scan, shares=self._joins.ranges.shares[id(plan)]), Spread.RANGED)
         return Placed(scan, Spread.SINGLE if self._one_task else Spread.SPLIT)
 
     def _projection(self, plan: Projection) -> Placed:
@@ -168,7 +167,7 @@ class _Planner:
         for key in plan.keys:
             check_key_type(key.expr.dtype)
         child = self.place(plan.child)
-        if child.spread is Spread.RANGED and self.ranged(plan):
+        if child.spread is Spread.RANGED and self._joins.ranged(plan):
             return Placed(AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Spread.RANGED)
         if child.groups_by(tuple(k.expr for k in plan.keys)):
             return self._renamed(child, plan)
@@ -215,15 +214,15 @@ class _Planner:
     def _join(self, plan: Join, reduced: bool = False) -> Placed:
         for key in plan.keys:
             check_key_type(key.left.dtype)
-        build = self._build_side(plan)
+        build = self._joins.build_side(plan)
         built, probe = (plan.left, plan.right) if build is BuildSide.LEFT else (plan.right, plan.left)
         if self._one_task:
             left, right = self.place(plan.left), self.place(plan.right)
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
-        if self._meets(plan):
+        if self._joins.meets(plan):
             left, right = self.place(plan.left), self.place(plan.right)
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.RANGED)
-        if self._replicates(plan, build):
+        if self._joins.replicates(plan, build):
             inner = ReplicateExec(
                 _Planner(self._config, self._estimator, True, None, self._scan_ids).place(built).plan
             )
@@ -237,106 +236,65 @@ class _Planner:
             left_side, right_side = sides if build is BuildSide.LEFT else sides[::-1]
             return placed.over(self._join_exec(plan, left_side, right_side, build))
         if plan.keys and not plan.null_aware and not reduced:
-            return self._join(reduced_sides(plan, self._estimator, self._replicable), reduced=True)
+            return self._join(reduced_sides(plan, self._estimator, self._joins.replicable), reduced=True)
+        return self._shuffled(plan, self._joins.smaller(plan) if plan.kind is JoinKind.INNER else build)
+
+    def _shuffled(self, plan: Join, build: BuildSide) -> Placed:
+        """A join whose rows are sent to where those with equal keys are."""
+        size = self._estimator.estimate(plan.left).nbytes + self._estimator.estimate(plan.right).nbytes
+        count = self._reduce_tasks(size)
+        if plan.keys and not plan.null_aware and count > 1:
+            brought = self._brought(plan, build)
+            if brought is not None:
+                return brought
         left, right = self.place(plan.left), self.place(plan.right)
         if left.spread is right.spread is Spread.SINGLE:
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
         if not plan.keys or plan.null_aware:
             left, right = self._exchange(left, _SINGLE), self._exchange(right, _SINGLE)
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
-        size = self._estimator.estimate(plan.left).nbytes + self._estimator.estimate(plan.right).nbytes
-        count = self._reduce_tasks(size)
-        left_keys, right_keys = tuple(k.left for k in plan.keys), tuple(k.right for k in plan.keys)
-        left = self._exchange(left, Partitioning(left_keys, count))
-        right = self._exchange(right, Partitioning(right_keys, count))
+        left = self._exchange(left, Partitioning(tuple(k.left for k in plan.keys), count))
+        right = self._exchange(right, Partitioning(tuple(k.right for k in plan.keys), count))
         joined = self._join_exec(plan, left.plan, right.plan, build)
         if count == 1:
             return Placed(joined, Spread.SINGLE)
-        if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
-            return Placed(joined, Spread.SPLIT)
-        if plan.kind is JoinKind.RIGHT:
-            return Placed(joined, Spread.HASHED, right_keys, count)
-        also = (right_keys,) if plan.kind is JoinKind.INNER else ()
-        return Placed(joined, Spread.HASHED, left_keys, count, also)
+        return _keyed(plan, joined, plan.keys, count, hashed=True)
 
-    def _replicates(self, plan: Join, build: BuildSide) -> bool:
-        built = plan.left if build is BuildSide.LEFT else plan.right
-        return not _owes_build_rows(plan.kind, build) and self._replicable(built)
+    def _brought(self, plan: Join, build: BuildSide) -> Placed | None:
+        """A join of a small side's rows, sent to the tasks that read files clustered by the key; those rows stay there."""
+        for on_left in (True, False):
+            side, other = (plan.left, plan.right) if on_left else (plan.right, plan.left)
+            if self._estimator.estimate(other).nbytes > self._estimator.estimate(side).nbytes:
+                continue
+            for key in plan.keys:
+                here, there = (key.left, key.right) if on_left else (key.right, key.left)
+                reader = self._reader(side, here)
+                if reader is not None and reader._joins.ranges is not None:
+                    bounds = reader._joins.ranges.bounds
+                    where = Partitioning((there,), len(bounds) + 1, bounds)
+                    sides = reader.place(side).plan, ExchangeExec(self.place(other).plan, where)
+                    left, right = sides if on_left else sides[::-1]
+                    joined = self._join_exec(plan, left, right, build)
+                    return _keyed(plan, joined, (key,), where.count, hashed=False)
+        return None
+
+    def _reader(self, side: LogicalPlan, key: Expr) -> _Planner | None:
+        """The planner by which ``side`` is spread by ranges of ``key``: this one, or one with ranges just for that."""
+        if named(key, self._joins.ranged(side)):
+            return self
+        ranges = ranges_of(side, key, self._config)
+        if ranges is None:
+            return None
+        reader = _Planner(self._config, self._estimator, False, ranges, self._scan_ids)
+        return reader if named(key, reader._joins.ranged(side)) else None
 
     def _moves(self, plan: Aggregate) -> bool:
         """Whether an aggregate's rows are shuffled before they are grouped."""
-        return not self._one_task and not self.ranged(plan)
-
-    def _meets(self, plan: Join) -> bool:
-        """Whether both sides are spread by the same key ranges and the join compares those keys."""
-        if self._ranges is None or plan.null_aware:
-            return False
-        left, right = self.ranged(plan.left), self.ranged(plan.right)
-        return any(_named(k.left, left) and _named(k.right, right) for k in plan.keys)
-
-    def ranged(self, plan: LogicalPlan) -> frozenset[str]:
-        """The output columns by whose ranges the plan's rows will be spread; empty when they will not be."""
-        if self._ranges is None:
-            return frozenset()
-        found = self._ranged.get(id(plan))
-        if found is None:
-            found = self._ranged[id(plan)] = plan, self._find_ranged(plan, self._ranges)
-        return found[1]
-
-    def _find_ranged(self, plan: LogicalPlan, ranges: Ranges) -> frozenset[str]:
-        match plan:
-            case Scan():
-                column = ranges.columns.get(id(plan))
-                return frozenset() if column is None else frozenset([column])
-            case Filter():
-                return self.ranged(plan.child)
-            case Projection():
-                inside = self.ranged(plan.child)
-                return frozenset(e.name for e in plan.exprs if _named(e.expr, inside))
-            case Aggregate():
-                inside = self.ranged(plan.child)
-                return frozenset(k.name for k in plan.keys if _named(k.expr, inside))
-            case Join():
-                left, right = self.ranged(plan.left), self.ranged(plan.right)
-                if self._meets(plan):
-                    return _surviving(plan.kind, left, right)
-                build = self._build_side(plan)
-                if self._replicates(plan, build):
-                    return right if build is BuildSide.LEFT else left
-        return frozenset()
+        return not self._one_task and not self._joins.ranged(plan)
 
     def _join_exec(self, plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: BuildSide) -> JoinExec:
         return JoinExec(
             left, right, plan.kind, plan.keys, plan.condition, build, plan.schema, plan.null_aware
-        )
-
-    def _build_side(self, plan: Join) -> BuildSide:
-        """The smaller side; the right one where the kind or NOT IN asks for it and nothing is gained otherwise."""
-        left, right = self._estimator.estimate(plan.left), self._estimator.estimate(plan.right)
-        if plan.null_aware or plan.kind is JoinKind.EXISTENCE:
-            return BuildSide.RIGHT
-        if plan.kind is JoinKind.INNER:
-            if self._one_task or self._meets(plan):
-                return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
-            # a replicated side is read again by every worker
-            costs = [2 * side.nbytes + side.scanned for side in (left, right)]
-            return BuildSide.LEFT if costs[0] < costs[1] else BuildSide.RIGHT
-        natural = BuildSide.LEFT if plan.kind is JoinKind.RIGHT else BuildSide.RIGHT
-        small, large = (left, right) if natural is BuildSide.LEFT else (right, left)
-        if small.nbytes <= _WORTH_TURNING * large.nbytes or (
-            not self._meets(plan) and self._replicates(plan, natural)
-        ):
-            return natural
-        return BuildSide.RIGHT if natural is BuildSide.LEFT else BuildSide.LEFT
-
-    def _replicable(self, plan: LogicalPlan) -> bool:
-        """Whether every task may compute the build side for itself: only files, small, cheap to read."""
-        if any(isinstance(node, Input) for node in walk_plan(plan)):
-            return False
-        estimate = self._estimator.estimate(plan)
-        return (
-            estimate.nbytes <= self._config.broadcast_bytes
-            and estimate.scanned <= 4 * self._config.broadcast_bytes
         )
 
     def _sort(self, plan: Sort, limit: int | None = None) -> Placed:
@@ -404,7 +362,7 @@ class _Planner:
         if child.hashed_by(where.keys, where.count):
             return child
         done = ExchangeExec(child.plan, where)
-        return Placed(done, Spread.HASHED, where.keys, where.count)
+        return Placed(done, Spread.KEYED, where.keys, where.count)
 
     def _partitioning(self, keys: tuple[Expr, ...], nbytes: float) -> Partitioning:
         count = self._reduce_tasks(nbytes) if keys else 1
@@ -419,26 +377,15 @@ class _Planner:
         return self._config.parallelism * max(1, waves)
 
 
-def _named(expr: Expr, names: frozenset[str]) -> bool:
-    return isinstance(expr, Column) and expr.name in names
-
-
-def _surviving(kind: JoinKind, left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
-    """Of the key columns of a ranged join, those that still say in which range a row is (padding with NULL does not)."""
-    if kind is JoinKind.INNER:
-        return left | right
-    if kind is JoinKind.FULL:
-        return frozenset()
-    return right if kind is JoinKind.RIGHT else left
-
-
-def _owes_build_rows(kind: JoinKind, build: BuildSide) -> bool:
-    """Whether build rows come out by themselves, which no task may decide alone."""
-    if kind is JoinKind.FULL:
-        return True
-    if build is BuildSide.RIGHT:
-        return kind is JoinKind.RIGHT
-    return kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+def _keyed(plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool) -> Placed:
+    """The rows of a join that met by ``keys``."""
+    left_keys, right_keys = tuple(k.left for k in keys), tuple(k.right for k in keys)
+    if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
+        return Placed(joined, Spread.SPLIT)
+    if plan.kind is JoinKind.RIGHT:
+        return Placed(joined, Spread.KEYED, right_keys, count, hashed=hashed)
+    also = (right_keys,) if plan.kind is JoinKind.INNER else ()
+    return Placed(joined, Spread.KEYED, left_keys, count, also, hashed)
 
 
 def _scans(plan: PhysicalPlan) -> bool:

@@ -35,7 +35,8 @@ class Stage:
     """``plan`` runs once a task and its rows go to ``output`` (None: they are the query's result).
 
     ``tasks``: one entry per task with what it reads of files. ``inputs``: ids that ReadExec leaves refer to; a stage id
-    ("stage-1") or a hand-over from Spark. A stage that reads other stages has as many tasks as their partitioning.
+    ("stage-1") or a hand-over from Spark. A stage that reads other stages has as many tasks as their partitioning; its
+    tasks may read files, too, to whose key ranges the other stages' rows were sent.
     """
 
     stage_id: str
@@ -48,6 +49,11 @@ class Stage:
     def is_map(self) -> bool:
         """Whether the stage starts from files rather than from other stages or Spark."""
         return not self.inputs
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether each task has files of its own to read."""
+        return any(task.scans for task in self.tasks)
 
 
 @dataclass(frozen=True)
@@ -128,9 +134,9 @@ def _assign(
 ) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
     """Share the splits of the stage's scans out among its tasks, balanced by bytes."""
     scans = _split_scans(plan)
-    if readers is not None:
-        return plan, tuple(TaskSplits(()) for _ in range(readers))
     ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
+    if readers is not None and not ranged:
+        return plan, tuple(TaskSplits(()) for _ in range(readers))
     if ranged:
         return _ranged(plan, scans, ranged)
     total = sum(s.nbytes for scan in scans for s in scan.splits or ())

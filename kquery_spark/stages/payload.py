@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.hashing import partition_ids
+from kquery_spark.physical.hashing import partition_ids, range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import decode
@@ -48,7 +48,10 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
 def partitioned(
     batches: Iterable[Batch], where: Partitioning, schema: pa.Schema, payload_bytes: int
 ) -> Iterator[tuple[int, Batch]]:
-    """Pieces of the batches with the task each belongs to, put together until they are worth a message."""
+    """Pieces of the batches with the task each belongs to, put together until they are worth a message.
+
+    By ranges every task gets a piece, be it empty.
+    """
     if where.count == 1:
         for piece in _grouped(batches, schema, payload_bytes):
             yield 0, piece
@@ -57,7 +60,11 @@ def partitioned(
     waiting: list[list[Batch]] = [[] for _ in range(where.count)]
     sizes = [0] * where.count
     for batch in batches:
-        ids = partition_ids(program.run(batch), batch.num_rows, where.count)
+        keys = program.run(batch)
+        if where.bounds:
+            ids = range_ids(keys[0], batch.num_rows, where.bounds)
+        else:
+            ids = partition_ids(keys, batch.num_rows, where.count)
         order = np.argsort(ids.astype(np.uint16), kind="stable")
         ends = np.cumsum(np.bincount(ids, minlength=where.count))
         moved = batch.take(pa.array(order))
@@ -74,6 +81,8 @@ def partitioned(
     for target, pieces in enumerate(waiting):
         if pieces:
             yield target, concat(schema, pieces)
+        elif where.bounds:
+            yield target, Batch.empty(schema)
 
 
 def _grouped(batches: Iterable[Batch], schema: pa.Schema, payload_bytes: int) -> Iterator[Batch]:

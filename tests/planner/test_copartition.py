@@ -86,8 +86,10 @@ def test_joining_clustered_inputs_needs_one_stage_of_several_tasks(tables: dict[
 
 
 def test_inputs_that_are_not_clustered_are_exchanged(tables: dict[str, Scan]):
-    plan = join(tables, JoinKind.INNER, "lines", "loose")
-    assert "hash(" in stage_text(plan, HASHED)
+    loose = tables["loose"]
+    other = Projection(loose, (Named(loose.column("x_key"), "k"), Named(loose.column("x_value"), "v")))
+    plan = Join(loose, other, JoinKind.INNER, (JoinKey(loose.column("x_key"), other.column("k")),))
+    assert stage_text(plan, HASHED).count("-> hash(") == 2
     assert rows(plan, HASHED) == rows(plan, ONE_TASK)
 
 
@@ -158,3 +160,47 @@ def test_the_smaller_side_is_built_whatever_the_kind(tables: dict[str, Scan], ki
     assert f"{kind}, build=left" in stage_text(plan, RANGED)
     assert f"{kind}, build=left" in stage_text(plan, HASHED)
     assert rows(plan, RANGED) == rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+@pytest.fixture(scope="module")
+def few(tables: dict[str, Scan], tmp_path_factory: pytest.TempPathFactory) -> Scan:
+    """Few rows in no order, with keys that orders do not have, keys twice, and NULL keys."""
+    rng = np.random.default_rng(5)
+    keys = pa.array(rng.integers(-500, 22_000, 600), mask=rng.random(600) < 0.1)
+    file = tmp_path_factory.mktemp("few") / "few.parquet"
+    pq.write_table(pa.table({"f_key": keys, "f_value": np.arange(600)}), file, row_group_size=100)
+    return Scan("few", parquet_source([str(file)]))
+
+
+@pytest.mark.parametrize("null_safe", [False, True])
+@pytest.mark.parametrize("kind", list(JoinKind))
+def test_few_rows_are_sent_to_the_ranges_of_a_clustered_file(
+    tables: dict[str, Scan], few: Scan, kind: JoinKind, null_safe: bool
+):
+    orders = tables["orders"]
+    for left, right, names in ((orders, few, ("o_key", "f_key")), (few, orders, ("f_key", "o_key"))):
+        key = JoinKey(left.column(names[0]), right.column(names[1]), null_safe)
+        plan = Join(left, right, kind, (key,), exists="found" if kind is JoinKind.EXISTENCE else "")
+        text = stage_text(plan, HASHED)
+        assert "-> range(#f_key)" in text and "hash(" not in text
+        assert rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+def test_what_met_by_range_is_grouped_where_it_is(tables: dict[str, Scan], few: Scan):
+    orders = tables["orders"]
+    key = JoinKey(orders.column("o_key"), few.column("f_key"))
+    joined = Join(orders, few, JoinKind.INNER, (key,))
+    total = Named(AggregateCall.of("sum", few.column("f_value")), "total")
+    plan = Aggregate(joined, (Named(few.column("f_key"), "key"),), (total,))
+    assert len(build_stages(plan_query(optimize(plan), HASHED), HASHED).stages) == 2
+    assert rows(plan, HASHED) == rows(plan, ONE_TASK)
+
+
+def test_what_met_by_range_is_not_taken_to_be_hashed(tables: dict[str, Scan], few: Scan):
+    """The next join, with rows that are hashed, needs an exchange even though its key is the same."""
+    orders, loose = tables["orders"], tables["loose"]
+    near = Join(orders, few, JoinKind.INNER, (JoinKey(orders.column("o_key"), few.column("f_key")),))
+    plan = Join(near, loose, JoinKind.LEFT, (JoinKey(near.column("o_key"), loose.column("x_key")),))
+    text = stage_text(plan, HASHED)
+    assert "range(#f_key)" in text and text.count("-> hash(") == 2
+    assert rows(plan, HASHED) == rows(plan, ONE_TASK)

@@ -17,13 +17,19 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class Partitioning:
-    """Rows with equal keys meet in one of ``count`` tasks; no keys (count 1): all rows in one task."""
+    """Rows with equal keys meet in one of ``count`` tasks; no keys (count 1): all rows in one task.
+
+    bounds: not by hash, but by the range that the only key, whole numbers or dates as their days, is in: each bound is
+    the first key of the next range. Every task gets at least one batch, empty or not, which tells it which one it is.
+    """
 
     keys: tuple[Expr, ...]
     count: int
+    bounds: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"hash({', '.join(map(str, self.keys))}) into {self.count}" if self.keys else "single"
+        how = "range" if self.bounds else "hash"
+        return f"{how}({', '.join(map(str, self.keys))}) into {self.count}" if self.keys else "single"
 
 
 @dataclass(frozen=True)

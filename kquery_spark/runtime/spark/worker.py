@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
+from kquery_spark.sources.base import Split
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, partitioned
 from kquery_spark.stages.serialization import from_bytes
@@ -71,9 +74,12 @@ class StageTask:
                     context = TaskContext(config=config, splits=stage.tasks[index].as_dict())
                     yield from self._emit(stage, context)
         elif self._sources:
-            yield from self._emit(
-                stage, TaskContext(config=config, inputs=self._stage_inputs(stage, batches))
-            )
+            splits: dict[int, tuple[Split, ...]] = {}
+            if stage.reads_files:
+                index, batches = _numbered(batches)
+                splits = stage.tasks[index].as_dict()
+            inputs = self._stage_inputs(stage, batches)
+            yield from self._emit(stage, TaskContext(config=config, splits=splits, inputs=inputs))
         else:
             (name,) = stage.inputs
             schema = _schema_of(stage, name)
@@ -127,6 +133,17 @@ class StageTask:
                 ],
                 schema=PAYLOAD_SCHEMA,
             )
+
+
+def _numbered(batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Which task these rows were sent to, and the rows; tasks that read files as well are each sent at least one."""
+    held = list(batches)
+    found = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
+    if len(found) != 1:
+        raise PlanError(
+            f"a task was given the rows of {len(found)} tasks, so it cannot tell which files to read"
+        )
+    return found.pop(), iter(held)
 
 
 def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
