@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from kquery_spark.logical import (
     Scan,
     SingleRow,
     Union,
+    origin,
     walk_plan,
 )
 from kquery_spark.optimizer.pruning import comparable, prune
@@ -196,17 +198,29 @@ class Estimator:
         scans = [node.source for node in walk_plan(plan) if isinstance(node, Scan)]
         return max((float(sum(s.rows for s in source.splits())) for source in scans), default=_UNKNOWN_ROWS)
 
+    def _overlap(self, *sides: tuple[LogicalPlan, Expr]) -> tuple[float, float]:
+        """Of each side's range of values, the share that is in the other's range, too; 1 where ranges are not known."""
+        spans = [None if found is None else _span(*found) for found in (origin(*side) for side in sides)]
+        if spans[0] is None or spans[1] is None:
+            return 1.0, 1.0
+        (low, high), (other_low, other_high) = spans[0], spans[1]
+        shared = max(min(high, other_high) - max(low, other_low) + 1, 0)
+        return shared / (high - low + 1), shared / (other_high - other_low + 1)
+
     def matches(
         self, left: float, right: float, keys: Sequence[tuple[LogicalPlan, Expr, LogicalPlan, Expr]]
     ) -> float:
         """Expected pairs of an inner join: each key divides by its value count on the side that has fewer.
 
         The side with fewer values is the referenced one of a foreign key; a second key is worth the root of its count.
+        Rows whose key is outside of the other side's values (days of a calendar on which nothing was sold) have no pair.
         """
         if not keys:
             return left * right
         counts = []
         for left_plan, left_key, right_plan, right_key in keys:
+            inside = self._overlap((left_plan, left_key), (right_plan, right_key))
+            left, right = left * inside[0], right * inside[1]
             known = [
                 c for c in (self.distinct(left_plan, left_key), self.distinct(right_plan, right_key)) if c
             ]
@@ -230,19 +244,42 @@ def _scan_distinct(plan: Scan, name: str) -> float | None:
     return found
 
 
+def _span(scan: Scan, name: str) -> tuple[int, int] | None:
+    """The smallest and the largest value of a column of whole numbers or dates, where all footers tell."""
+    low, high = _limits(scan.source, name)
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else None
+
+
+def _limits(source: Source, name: str) -> tuple[Any, Any]:
+    """The smallest and the largest value in the form that literals have; None, None where a footer does not tell."""
+    key = ("limits", name)
+    if key not in source.derived:
+        source.derived[key] = _find_limits(source, name)
+    found: tuple[Any, Any] = source.derived[key]
+    return found
+
+
+def _find_limits(source: Source, name: str) -> tuple[Any, Any]:
+    ranges = [source.ranges(s, name) for s in source.splits()]
+    dtype = source.schema.field(name).type
+    lows: list[Any] = [None if r is None or r.low is None else comparable(r.low, dtype) for r in ranges]
+    highs: list[Any] = [None if r is None or r.high is None else comparable(r.high, dtype) for r in ranges]
+    if not ranges or any(x is None for x in (*lows, *highs)):
+        return None, None
+    return min(lows), max(highs)
+
+
 def _distinct_by_statistics(source: Source, name: str) -> float | None:
     splits = source.splits()
     if not splits:
         return 1.0
-    ranges = [source.ranges(s, name) for s in splits]
     dtype = source.schema.field(name).type
-    if any(r is None or r.low is None for r in ranges):
+    low, high = _limits(source, name)
+    if low is None:
         return None
-    lows = [comparable(r.low, dtype) for r in ranges if r is not None]
-    highs = [comparable(r.high, dtype) for r in ranges if r is not None]
-    if all(isinstance(x, int) for x in (*lows, *highs)):
-        return float(max(highs) - min(lows) + 2)
-    if all(isinstance(x, bytes) for x in (*lows, *highs)) and len(max(highs)) <= 1 and len(min(lows)) <= 1:
+    if isinstance(low, int) and isinstance(high, int):
+        return float(high - low + 2)
+    if isinstance(low, bytes) and isinstance(high, bytes) and len(low) <= 1 and len(high) <= 1:
         return 257.0
     per_value = source.column_bytes([name]) / max(sum(s.rows for s in splits), 1)
     return 1000.0 if dtype == t.STRING and per_value < 1.5 else None

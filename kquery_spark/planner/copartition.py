@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.expr import Column, Expr
-from kquery_spark.logical import Aggregate, Join, LogicalPlan, Projection, Scan, walk_plan
+from kquery_spark.expr import Expr
+from kquery_spark.logical import Aggregate, Join, LogicalPlan, Scan, origin, walk_plan
 from kquery_spark.optimizer.pruning import comparable, sized_splits
 from kquery_spark.sources.base import Split
 from kquery_spark.types import names as t
@@ -23,7 +23,7 @@ from kquery_spark.types import names as t
 _WORTH_OVERLAP = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
 _UNEVEN = 1.6  # a task that reads this many times an equal share keeps the others waiting
 
-Origin = tuple[int, str]  # id of a Scan, column of its source
+_Place = tuple[int, str]  # id of a Scan, column of its source
 
 
 @dataclass(frozen=True)
@@ -66,57 +66,41 @@ def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
 def ranges_of(plan: LogicalPlan, key: Expr, config: EngineConfig) -> Ranges | None:
     """The ranges of one scan's column that an output column is a copy of; None when that scan is not clustered by it."""
     found = origin(plan, key)
-    scan = next((n for n in walk_plan(plan) if found is not None and id(n) == found[0]), None)
-    clustered = _clustered(scan, found[1]) if found is not None and isinstance(scan, Scan) else None
+    clustered = None if found is None else _clustered(*found)
     return None if clustered is None else _cut([clustered], clustered.nbytes, config)
 
 
 def _key_classes(plan: LogicalPlan) -> list[list[tuple[Scan, str]]]:
     """Scan columns that equal each other by join keys, and single ones that are grouped by; at most one column a scan."""
-    parent: dict[Origin, Origin] = {}
+    parent: dict[_Place, _Place] = {}
     scans: dict[int, Scan] = {}
 
-    def find(x: Origin) -> Origin:
+    def find(x: _Place) -> _Place:
         while parent.setdefault(x, x) != x:
             x = parent[x]
         return x
+
+    def place(node: LogicalPlan, expr: Expr) -> _Place | None:
+        found = origin(node, expr)
+        return None if found is None else (id(found[0]), found[1])
 
     for node in walk_plan(plan):
         if isinstance(node, Scan):
             scans[id(node)] = node
         elif isinstance(node, Join):
             for key in node.keys:
-                a, b = origin(node.left, key.left), origin(node.right, key.right)
+                a, b = place(node.left, key.left), place(node.right, key.right)
                 if a is not None and b is not None:
                     parent[find(a)] = find(b)
         elif isinstance(node, Aggregate):
             for named in node.keys:
-                a = origin(node.child, named.expr)
+                a = place(node.child, named.expr)
                 if a is not None:
                     find(a)
-    classes: dict[Origin, dict[int, str]] = {}
+    classes: dict[_Place, dict[int, str]] = {}
     for scan_id, column in parent:
         classes.setdefault(find((scan_id, column)), {}).setdefault(scan_id, column)
     return [[(scans[i], c) for i, c in members.items()] for members in classes.values()]
-
-
-def origin(plan: LogicalPlan, expr: Expr) -> Origin | None:
-    """The scan column that a plan's output column is a copy of."""
-    if not isinstance(expr, Column):
-        return None
-    match plan:
-        case Scan():
-            return id(plan), expr.name
-        case Projection():
-            inner = next((e.expr for e in plan.exprs if e.name == expr.name), None)
-            return None if inner is None else origin(plan.child, inner)
-        case Aggregate():
-            key = next((k.expr for k in plan.keys if k.name == expr.name), None)
-            return None if key is None else origin(plan.child, key)
-    for child in plan.children:
-        if expr.name in child.schema.names:
-            return origin(child, expr)
-    return None
 
 
 def _clustered(scan: Scan, column: str) -> _Clustered | None:

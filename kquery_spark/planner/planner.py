@@ -68,6 +68,7 @@ _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
 _ONE_TASK_SHARE = 0.25  # of small_bytes, shuffled to one task: what two would save is less than one costs
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
+_MOST_WAVES = 64  # what asks for more is an estimate that went astray; large tasks spill
 
 
 def plan_query(plan: LogicalPlan, config: EngineConfig) -> PhysicalPlan:
@@ -374,7 +375,7 @@ class _Planner:
         if nbytes <= _ONE_TASK_SHARE * self._config.small_bytes:
             return 1
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self._config.parallelism))
-        return self._config.parallelism * max(1, waves)
+        return self._config.parallelism * min(max(1, waves), _MOST_WAVES)
 
 
 def _keyed(plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool) -> Placed:

@@ -45,3 +45,25 @@ def test_groups_are_bounded_by_what_footers_say_of_the_keys_columns(
 ):
     plan = context.sql(f"SELECT count(*) AS n FROM t GROUP BY {keys}").plan
     assert least <= Estimator().estimate(optimize(plan)).rows <= most
+
+
+def test_different_counts_are_few(context: kq.ExecutionContext):
+    """20,000 rows are counted by key: at most 200 counts differ, as 1 + 2 + ... + 200 is more than that."""
+    counts = "SELECT id, count(*) AS c FROM t GROUP BY id"
+    plan = context.sql(f"SELECT c, count(*) AS n FROM ({counts}) AS x GROUP BY c").plan
+    assert Estimator().estimate(optimize(plan)).rows <= 210
+
+
+def test_days_without_sales_have_no_pairs(tmp_path: Path):
+    """A calendar of 200 years, sales in five of them: a month of the calendar is a sixtieth of the sales, not all."""
+    found = kq.ExecutionContext()
+    calendar = {"day": range(73_000), "month": [i // 30 for i in range(73_000)]}
+    sales = {"sold": [36_000 + i % 1_800 for i in range(90_000)], "price": range(90_000)}
+    for name, columns in (("calendar", calendar), ("sales", sales)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+        found.register_parquet(name, str(tmp_path / f"{name}.parquet"))
+    plan = optimize(found.sql("SELECT price FROM sales JOIN calendar ON sold = day").plan)
+    assert 80_000 < Estimator().estimate(plan).rows < 100_000
+    plan = optimize(found.sql("SELECT price FROM sales JOIN calendar ON sold = day WHERE month = 1201").plan)
+    share = Estimator().estimate(plan).rows / 90_000
+    assert 0.03 < share < 0.07  # one in twenty is what an equation is taken to keep
