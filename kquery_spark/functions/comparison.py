@@ -14,7 +14,7 @@ from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Data, Vector, gather
 
 Compare = Callable[[Any, Any], Any]
 
@@ -113,7 +113,7 @@ def _kernel(op: str) -> Callable[[Sequence[Vector], CallContext], Data]:
             if side.is_dictionary and other.is_scalar:
                 values = side.data.dictionary
                 hits = test(other.plain(), values) if flip else test(values, other.plain())
-                return hits.take(side.data.indices)
+                return gather(hits, side.data.indices)
         a, b = comparable(left, right, context)
         return test(a, b)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.types.names import spark_name
-from kquery_spark.types.vector import Data, Vector, decode
+from kquery_spark.types.vector import Data, Vector, decode, gather
 
 
 class EvalMode(StrEnum):
@@ -181,7 +181,7 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
             if not data.null_count
             else data.take(column.indices)
         )
-    return data.take(column.indices)
+    return gather(data, column.indices)
 
 
 # --- type rules that many entries share -----------------------------------------------------------

@@ -10,6 +10,7 @@ A literal is one scalar and a length, never a filled array.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 from kquery_spark.types import names as t
 
 Int64s = npt.NDArray[np.int64]
+_FEW_CODES = 4  # comparing with each costs less than looking every row up
 Data = Any  # pa.Array or pa.Scalar; pyarrow ships no types
 
 
@@ -88,6 +90,22 @@ def decode(data: Data) -> Data:
     if isinstance(data, pa.Scalar):
         return pa.scalar(data.as_py(), t.STRING)
     return data.dictionary.take(data.indices)
+
+
+def gather(values: pa.Array, indices: pa.Array) -> pa.Array:
+    """What a dictionary's values became, for its rows: ``values.take(indices)``, with less work for flags."""
+    if not pa.types.is_boolean(values.type) or values.null_count or len(indices) < len(values):
+        return values.take(indices)
+    flags = values.to_numpy(zero_copy_only=False)
+    rare = bool(2 * np.count_nonzero(flags) <= len(flags))
+    codes = np.flatnonzero(flags if rare else ~flags)
+    if len(codes) > _FEW_CODES:
+        return values.cast(pa.uint8()).take(indices).cast(pa.bool_())
+    found = [
+        pc.equal(indices, pa.scalar(int(code), indices.type)) for code in (codes if len(codes) else [-1])
+    ]
+    hits = functools.reduce(pc.or_, found)
+    return hits if rare else pc.invert(hits)
 
 
 def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:

@@ -10,7 +10,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.casts.nested import cast_nested, parts
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Data, Vector, gather
 
 CastKernel = Callable[[Vector, CallContext], Data]
 
@@ -191,7 +191,7 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
         values = Vector(vector.dtype, vector.data.dictionary)
         try:
             done = kernel(values, CallContext(target, mode, tz, len(vector.data.dictionary)))
-            return Vector(target, done.take(vector.data.indices))
+            return Vector(target, gather(done, vector.data.indices))
         except ExecutionError:  # perhaps of a value no row refers to: the rows decide
             pass
     plain = Vector(vector.dtype, vector.plain()) if vector.is_dictionary else vector

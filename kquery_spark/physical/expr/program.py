@@ -23,7 +23,7 @@ from kquery_spark.functions.registry import CallContext, call
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Vector, gather
 
 Memo = dict[int, Vector]
 Step = Callable[[Batch, Memo], Vector]
@@ -214,15 +214,17 @@ class Program:
 
         def run(batch: Batch, memo: Memo) -> Vector:
             vector = child(batch, memo)
-            data = vector.data if vector.is_narrow and narrow_set else vector.plain()
-            if t.is_decimal(dtype) and narrow_set and not vector.is_narrow:
+            data = vector.data
+            if vector.is_dictionary and not data.dictionary.null_count:
+                hits = gather(pc.is_in(data.dictionary, value_set=values), data.indices)
+            elif narrow_set and not vector.is_narrow:
                 data = vector.plain()
                 hits = pc.is_in(data, value_set=dk.widen(values, dtype))
-            elif vector.is_dictionary:
-                hits = pc.is_in(vector.data.dictionary, value_set=values).take(vector.data.indices)
-                data = vector.data
             else:
+                data = data if narrow_set else vector.plain()
                 hits = pc.is_in(data, value_set=values)
+            if not has_null and not vector.null_count:
+                return Vector(t.BOOL, hits)
             unknown = pc.is_null(data)
             if has_null:
                 unknown = pc.or_(unknown, pc.invert(pc.fill_null(hits, False)))
