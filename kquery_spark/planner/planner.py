@@ -59,6 +59,7 @@ from kquery_spark.physical.runtime_filter import drops_unmatched
 from kquery_spark.planner.copartition import Ranges, find_ranges, ranges_of
 from kquery_spark.planner.distinct import TwoLevels, two_levels
 from kquery_spark.planner.distribution import Placed, Spread, together
+from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.join_strategy import JoinStrategy, named
 from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
 from kquery_spark.planner.set_operations import lower_set_operation
@@ -167,6 +168,10 @@ class _Planner:
     def _aggregate(self, plan: Aggregate) -> Placed:
         for key in plan.keys:
             check_key_type(key.expr.dtype)
+        sets = grouping_levels(plan)
+        if sets is not None:
+            child = self.place(sets.child)
+            return self._final(plan, Placed(sets.states(child.plan), child.spread))
         child = self.place(plan.child)
         if child.spread is Spread.RANGED and self._joins.ranged(plan):
             return Placed(AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Spread.RANGED)
@@ -184,11 +189,15 @@ class _Planner:
             )
             return self._renamed(moved, plan)
         partial = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.PARTIAL)
+        return self._final(plan, Placed(partial, child.spread))
+
+    def _final(self, plan: Aggregate, partial: Placed) -> Placed:
+        """The results of an aggregation's partial states."""
         columns = tuple(k.column for k in plan.keys)
         groups = self._estimator.groups(plan)
         count = 1 if not columns or groups < _ONE_TASK_GROUPS else self._reduce_tasks(groups * 64)
         where = Partitioning(columns, count) if count > 1 else _SINGLE
-        moved = self._exchange(Placed(partial, child.spread), where)
+        moved = self._exchange(partial, where)
         keys = tuple(Named(k.column, k.name) for k in plan.keys)
         return moved.over(AggregateExec(moved.plan, keys, plan.aggregates, Phase.FINAL))
 

@@ -6,6 +6,7 @@ from kquery_spark.physical.operators.exchange import ExchangeExec, Partitioning,
 from kquery_spark.physical.operators.expand import ExpandExec
 from kquery_spark.physical.operators.filter import FilterExec
 from kquery_spark.physical.operators.generate import GenerateExec
+from kquery_spark.physical.operators.grouping_sets import GroupingSetsExec
 from kquery_spark.physical.operators.join import BuildSide, JoinExec
 from kquery_spark.physical.operators.limit import LimitExec
 from kquery_spark.physical.operators.projection import ProjectionExec
@@ -24,6 +25,7 @@ __all__ = [
     "ExpandExec",
     "FilterExec",
     "GenerateExec",
+    "GroupingSetsExec",
     "JoinExec",
     "LimitExec",
     "Metrics",

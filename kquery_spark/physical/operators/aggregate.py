@@ -96,7 +96,7 @@ class AggregateExec(PhysicalPlan):
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
-        run = _Aggregation(self)
+        run = Aggregation(self)
         source = self.child.run(task)
         if self.phase is Phase.PARTIAL and self.keys and not self._needs_rows:
             yield from run.partial(source)
@@ -118,7 +118,7 @@ class AggregateExec(PhysicalPlan):
             return False
         return any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in self.calls)
 
-    def _states(self, run: _Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
+    def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         """One state row per group; several batches, of different groups, where the memory budget asks for it."""
         limit, metrics = task.config.memory_bytes, task.metrics_of(self)
         if self._needs_rows:
@@ -141,7 +141,7 @@ class AggregateExec(PhysicalPlan):
         return f"AggregateExec: {self.phase}{order}, groupExpr=[{keys}], aggregateExpr=[{calls}]"
 
 
-class _Aggregation:
+class Aggregation:
     """The compiled form of one AggregateExec in one task."""
 
     def __init__(self, plan: AggregateExec) -> None:
