@@ -1,7 +1,8 @@
 """Spark's Python daemon with the engine imported, for ``spark.python.daemon.module``.
 
 Workers are forked from the daemon, so they start with Arrow, numpy and the engine loaded instead of importing them once
-each. Needs this package to be installed wherever workers run; without it the daemon is PySpark's own.
+each, and the garbage collector, which PySpark calls after every task, leaves them alone. Needs this package to be
+installed wherever workers run; without it the daemon is PySpark's own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ import contextlib
 def main() -> None:
     """Import, then serve as ``pyspark.daemon`` does."""
     with contextlib.suppress(ImportError):
-        import kquery_spark.runtime.spark.worker  # noqa: F401
+        import pyspark.worker  # noqa: F401
+
+        from kquery_spark.runtime.spark.worker import freeze_modules
+
+        freeze_modules()
     from pyspark.daemon import manager
 
     manager()
