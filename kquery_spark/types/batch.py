@@ -80,10 +80,16 @@ def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
 
 
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:
-    """Small batches put together until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small."""
+    """Small batches put together until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small.
+
+    A batch that is large enough goes out as it is.
+    """
     held: list[Batch] = []
     held_rows = held_bytes = 0
     for batch in batches:
+        if held and batch.num_rows >= rows:
+            yield concat(held[0].schema, held)
+            held, held_rows, held_bytes = [], 0, 0
         held.append(batch)
         held_rows += batch.num_rows
         held_bytes += batch.nbytes if nbytes < math.inf else 0
