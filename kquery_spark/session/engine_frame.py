@@ -25,7 +25,7 @@ class EngineFrame(ClassicDataFrame):
     """``fast`` with the plan it came from; ``rescue``: whether Spark may run a failed read-only action again."""
 
     def __new__(cls, *args: Any) -> EngineFrame:
-        """Before PySpark 4.3 a classic DataFrame's ``__new__`` takes no other arguments than its own."""
+        """In PySpark 4.1 a classic DataFrame's ``__new__`` takes no other arguments than its own."""
         return object.__new__(cls)
 
     def __init__(self, fast: DataFrame, planned: PlannedQuery, parts: tuple[Part, ...], rescue: bool) -> None:
