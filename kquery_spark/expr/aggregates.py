@@ -48,6 +48,16 @@ class AggregateCall(Expr):
         return aggregate_function(self.function)
 
     @property
+    def is_distinct(self) -> bool:
+        """Whether DISTINCT matters to the call."""
+        return self.distinct and not self.entry.duplicate_free
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a group's rows must be seen together: for DISTINCT, or for a result that depends on their order."""
+        return self.is_distinct or self.entry.ordered
+
+    @property
     def raises(self) -> bool:
         """Whether some rows can make the call raise, so that even a group nobody will see must be computed."""
         if any(map(can_raise, self.children)):

@@ -32,10 +32,7 @@ def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
     if not source.columnar:
         return _remaining(source, filters)
     # estimates, strategy and placement ask for the same splits
-    key = ("prune", *filters)
-    if key not in source.derived:
-        source.derived[key] = _remaining(source, filters)
-    return list(source.derived[key])
+    return list(source.once(("prune", *filters), lambda: _remaining(source, filters)))
 
 
 def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
@@ -49,10 +46,7 @@ def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]
     """The splits that remain, their bytes those of just these columns."""
     if not source.columnar:
         return prune(source, filters)
-    key = ("sized", tuple(filters), *columns)
-    if key not in source.derived:
-        source.derived[key] = _sized(source, filters, columns)
-    return list(source.derived[key])
+    return list(source.once(("sized", tuple(filters), *columns), lambda: _sized(source, filters, columns)))
 
 
 def _sized(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:

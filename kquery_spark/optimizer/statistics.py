@@ -64,7 +64,6 @@ class Estimator:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[LogicalPlan, Estimate]] = {}
-        self._distinct: dict[tuple[int, str], tuple[object, float | None]] = {}
 
     def estimate(self, plan: LogicalPlan) -> Estimate:
         """The estimate of a plan's output."""
@@ -125,7 +124,7 @@ class Estimator:
             return self._computed_distinct(plan, expr)
         match plan:
             case Scan():
-                return self._scan_distinct(plan, expr.name)
+                return _scan_distinct(plan.source, expr.name)
             case Projection():
                 inner = next((e.expr for e in plan.exprs if e.name == expr.name), None)
                 return None if inner is None else self.distinct(plan.child, inner)
@@ -153,16 +152,6 @@ class Estimator:
         counts = [self.distinct(plan, plan.column(name)) for name in columns_of(expr)]
         known = [c for c in counts if c is not None]
         return math.prod(known) if known and len(known) == len(counts) else None
-
-    def _scan_distinct(self, plan: Scan, name: str) -> float | None:
-        key = (id(plan.source), name)
-        if key not in self._distinct:
-            found = _scan_distinct(plan, name)
-            rows = float(sum(s.rows for s in plan.source.splits()))
-            if found is None and rows <= _SMALL_TABLE:
-                found = rows + 1.0
-            self._distinct[key] = (plan.source, None if found is None else max(1.0, min(found, rows + 1.0)))
-        return self._distinct[key][1]
 
     def _join(self, plan: Join, inputs: list[Estimate]) -> float:
         left, right = inputs[0].rows, inputs[1].rows
@@ -198,15 +187,6 @@ class Estimator:
         scans = [node.source for node in walk_plan(plan) if isinstance(node, Scan)]
         return max((float(sum(s.rows for s in source.splits())) for source in scans), default=_UNKNOWN_ROWS)
 
-    def _overlap(self, *sides: tuple[LogicalPlan, Expr]) -> tuple[float, float]:
-        """Of each side's range of values, the share that is in the other's range, too; 1 where ranges are not known."""
-        spans = [None if found is None else _span(*found) for found in (origin(*side) for side in sides)]
-        if spans[0] is None or spans[1] is None:
-            return 1.0, 1.0
-        (low, high), (other_low, other_high) = spans[0], spans[1]
-        shared = max(min(high, other_high) - max(low, other_low) + 1, 0)
-        return shared / (high - low + 1), shared / (other_high - other_low + 1)
-
     def matches(
         self, left: float, right: float, keys: Sequence[tuple[LogicalPlan, Expr, LogicalPlan, Expr]]
     ) -> float:
@@ -219,7 +199,7 @@ class Estimator:
             return left * right
         counts = []
         for left_plan, left_key, right_plan, right_key in keys:
-            inside = self._overlap((left_plan, left_key), (right_plan, right_key))
+            inside = _overlap((left_plan, left_key), (right_plan, right_key))
             left, right = left * inside[0], right * inside[1]
             known = [
                 c for c in (self.distinct(left_plan, left_key), self.distinct(right_plan, right_key)) if c
@@ -235,13 +215,17 @@ class Estimator:
         return max(left * right / divisor, 1.0)
 
 
-def _scan_distinct(plan: Scan, name: str) -> float | None:
-    key = ("distinct", name)
-    derived = plan.source.derived
-    if key not in derived:
-        derived[key] = _distinct_by_statistics(plan.source, name)
-    found: float | None = derived[key]
-    return found
+def _scan_distinct(source: Source, name: str) -> float | None:
+    """Upper bound on the number of a column's values, at most one a row and NULL."""
+    return source.once(("distinct", name), lambda: _find_distinct(source, name))
+
+
+def _find_distinct(source: Source, name: str) -> float | None:
+    rows = float(sum(s.rows for s in source.splits()))
+    found = _distinct_by_statistics(source, name)
+    if found is None and rows > _SMALL_TABLE:
+        return None
+    return max(1.0, rows + 1.0 if found is None else min(found, rows + 1.0))
 
 
 def _span(scan: Scan, name: str) -> tuple[int, int] | None:
@@ -250,13 +234,19 @@ def _span(scan: Scan, name: str) -> tuple[int, int] | None:
     return (low, high) if isinstance(low, int) and isinstance(high, int) else None
 
 
+def _overlap(*sides: tuple[LogicalPlan, Expr]) -> tuple[float, float]:
+    """Of each side's range of values, the share that is in the other's range, too; 1 where ranges are not known."""
+    spans = [None if found is None else _span(*found) for found in (origin(*side) for side in sides)]
+    if spans[0] is None or spans[1] is None:
+        return 1.0, 1.0
+    (low, high), (other_low, other_high) = spans[0], spans[1]
+    shared = max(min(high, other_high) - max(low, other_low) + 1, 0)
+    return shared / (high - low + 1), shared / (other_high - other_low + 1)
+
+
 def _limits(source: Source, name: str) -> tuple[Any, Any]:
     """The smallest and the largest value in the form that literals have; None, None where a footer does not tell."""
-    key = ("limits", name)
-    if key not in source.derived:
-        source.derived[key] = _find_limits(source, name)
-    found: tuple[Any, Any] = source.derived[key]
-    return found
+    return source.once(("limits", name), lambda: _find_limits(source, name))
 
 
 def _find_limits(source: Source, name: str) -> tuple[Any, Any]:

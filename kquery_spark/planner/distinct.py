@@ -32,14 +32,9 @@ class TwoLevels:
     last: Callable[[PhysicalPlan], PhysicalPlan]
 
 
-def is_distinct(call: AggregateCall) -> bool:
-    """Whether DISTINCT matters to the call."""
-    return call.distinct and not call.entry.duplicate_free
-
-
 def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     """The two levels over ``child``; None where a DISTINCT call cannot be split."""
-    distinct = [c for c in plan.calls if is_distinct(c)]
+    distinct = [c for c in plan.calls if c.is_distinct]
     if any(c.condition is not None and c.entry.accumulator in _KEEPS_NULLS for c in distinct):
         return None
     sets = list(dict.fromkeys(_arguments(c) for c in distinct))
@@ -47,7 +42,7 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
         for expr in arguments:
             check_key_type(expr.dtype)
     columns = [[f"__distinct_{i}_{j}" for j in range(len(args))] for i, args in enumerate(sets)]
-    plain = tuple(n for n in plan.aggregates if isinstance(n.expr, AggregateCall) and not is_distinct(n.expr))
+    plain = tuple(n for n in plan.aggregates if isinstance(n.expr, AggregateCall) and not n.expr.is_distinct)
     keys = plan.keys
     if len(sets) == 1:
         values = tuple(Named(e, n) for e, n in zip(sets[0], columns[0], strict=True))
@@ -60,7 +55,7 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     again = []
     for named in plan.aggregates:
         call = named.expr
-        if isinstance(call, AggregateCall) and is_distinct(call):
+        if isinstance(call, AggregateCall) and call.is_distinct:
             place = sets.index(_arguments(call))
             args = tuple(Column(n, e.dtype, True) for n, e in zip(columns[place], sets[place], strict=True))
             only = None if len(sets) == 1 else _from_set(place + 1)

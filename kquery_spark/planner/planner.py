@@ -177,7 +177,7 @@ class _Planner:
             return Placed(AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Spread.RANGED)
         if child.groups_by(tuple(k.expr for k in plan.keys)):
             return self._renamed(child, plan)
-        raw = any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in plan.calls)
+        raw = any(c.needs_rows for c in plan.calls)
         if raw and not any(c.entry.ordered for c in plan.calls):
             levels = two_levels(plan, child.plan)
             if levels is not None:

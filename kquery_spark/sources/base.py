@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from kquery_spark.types.batch import Batch
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,12 @@ class Source(ABC):
         return None
 
     @cached_property
-    def derived(self) -> dict[Hashable, Any]:
-        """What planning works out of the statistics, kept as long as this very object, whose files were listed once."""
+    def _derived(self) -> dict[Hashable, Any]:
         return {}
+
+    def once(self, key: Hashable, compute: Callable[[], D]) -> D:
+        """What planning works out of the statistics, kept as long as this very object, whose files were listed once."""
+        if key not in self._derived:
+            self._derived[key] = compute()
+        found: D = self._derived[key]
+        return found

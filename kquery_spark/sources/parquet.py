@@ -71,18 +71,14 @@ class ParquetSource(Source):
         return sum(self._column_bytes(column) for column in columns)
 
     def _column_bytes(self, column: str) -> int:
-        found: int | None = self.derived.get(("bytes", column))
-        if found is None:
-            found = self.derived["bytes", column] = sum(open_file(f).column_bytes(column) for f in self.files)
-        return found
+        return self.once(
+            ("bytes", column), lambda: sum(open_file(f).column_bytes(column) for f in self.files)
+        )
 
     def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
         """Statistics per file and row group; of a file that lacks the column, None."""
-        found: list[list[ColumnRange | None] | None] | None = self.derived.get(("ranges", column))
-        if found is None:  # each file is looked for once a column, not once a row group
-            found = [open_file(f).column_ranges(column) for f in self.files]
-            self.derived["ranges", column] = found
-        return found
+        # each file is looked for once a column, not once a row group
+        return self.once(("ranges", column), lambda: [open_file(f).column_ranges(column) for f in self.files])
 
     def check_files(self, columns: Sequence[str]) -> None:
         """See Source; looks at footers."""

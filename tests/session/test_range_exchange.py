@@ -40,7 +40,7 @@ def shuffled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def accelerated(frame: DataFrame) -> DataFrame:
-    assert "range(" in str(kq.explain(frame))
+    assert "-> range(" in str(kq.explain(frame))
     return frame.transform(lambda f: kquery_plan(f, fallback="error", when="always"))
 
 

@@ -116,7 +116,7 @@ class AggregateExec(PhysicalPlan):
         """Whether a group's rows must be seen together: DISTINCT here, or a result that depends on their order."""
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL):
             return False
-        return any((c.distinct and not c.entry.duplicate_free) or c.entry.ordered for c in self.calls)
+        return any(c.needs_rows for c in self.calls)
 
     def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         """One state row per group; several batches, of different groups, where the memory budget asks for it."""
@@ -221,7 +221,7 @@ class Aggregation:
         rows: np.ndarray | None = None
         if condition is not None:
             rows = np.flatnonzero(pc.fill_null(condition.physical(n), False).to_numpy(zero_copy_only=False))
-        if call.distinct and not call.entry.duplicate_free:
+        if call.is_distinct:
             rows = _first_of_each(args, groups, rows, n)
         if rows is not None:
             index = pa.array(rows)

@@ -19,8 +19,9 @@ from kquery_spark.types.vector import Vector
 class GroupingSetsExec(PhysicalPlan):
     """States of the groups of every set, as a partial aggregation over an Expand would give them.
 
-    child: states by all the keys. sets: what each of ``keys`` is in a set, a column of the child or a literal; those with
-    most columns first. A set is merged from the smallest one before it that has its columns, or from the child.
+    child: states by all the keys. sets: what each of ``keys`` is in a set, the column of its name or a literal; the first
+    one has all the child's keys, and those with more columns come before others. A set is merged from the smallest one
+    before it that has its columns.
     """
 
     child: PhysicalPlan
@@ -48,44 +49,15 @@ class GroupingSetsExec(PhysicalPlan):
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
-        merging = Aggregation(self._merge)
+        merging, schema = Aggregation(self._merge), self.schema
         kept = [frozenset(e for e in chosen if isinstance(e, Column)) for chosen in self.sets]
         for batch in self.child.run(task):
-            done: list[Batch] = []
-            for place, chosen in enumerate(self.sets):
+            done = [_keyed(batch, self.sets[0], schema)]  # by all the keys: told apart already
+            yield done[0]
+            for place, chosen in enumerate(self.sets[1:], start=1):
                 finer = [d for d, k in zip(done, kept, strict=False) if kept[place] <= k]
-                source = min(finer, key=lambda d: d.num_rows, default=None)
-                if source is not None:
-                    done.append(merging.merge(self._coarser(source, chosen)))
-                else:  # groups of all the keys are told apart already
-                    states = self._chosen(batch, chosen)
-                    done.append(merging.merge(states) if len(kept[place]) < self._finest else states)
+                done.append(merging.merge(_keyed(min(finer, key=lambda d: d.num_rows), chosen, schema)))
                 yield done[-1]
-
-    @property
-    def _finest(self) -> int:
-        """The number of the child's keys."""
-        states = len(self.schema) - len(self.keys)
-        return len(self.child.schema) - states
-
-    def _chosen(self, batch: Batch, chosen: tuple[Expr, ...]) -> Batch:
-        """The child's states with the keys of a set."""
-        vectors = [
-            batch.vector(batch.schema.get_field_index(e.name))
-            if isinstance(e, Column)
-            else _constant(e, batch)
-            for e in chosen
-        ]
-        vectors += [batch.vector(i) for i in range(self._finest, len(batch.schema))]
-        return from_vectors(self.schema, vectors, batch.num_rows)
-
-    def _coarser(self, states: Batch, chosen: tuple[Expr, ...]) -> Batch:
-        """The states of another set with the keys of this one."""
-        vectors = [
-            states.vector(i) if isinstance(e, Column) else _constant(e, states) for i, e in enumerate(chosen)
-        ]
-        vectors += [states.vector(i) for i in range(len(self.keys), len(states.schema))]
-        return from_vectors(self.schema, vectors, states.num_rows)
 
     def label(self) -> str:
         """See PhysicalPlan."""
@@ -93,6 +65,15 @@ class GroupingSetsExec(PhysicalPlan):
         return f"GroupingSetsExec: groupExpr=[{', '.join(map(str, self.keys))}], sets={sets}"
 
 
-def _constant(expr: Expr, batch: Batch) -> Vector:
-    assert isinstance(expr, Literal)
-    return Vector(expr.dtype, literal_vector(expr).physical(batch.num_rows))
+def _keyed(states: Batch, chosen: tuple[Expr, ...], schema: pa.Schema) -> Batch:
+    """States with the keys of a set, which are columns of theirs or literals."""
+    vectors = []
+    for expr in chosen:
+        if isinstance(expr, Literal):
+            vectors.append(Vector(expr.dtype, literal_vector(expr).physical(states.num_rows)))
+        else:
+            assert isinstance(expr, Column)
+            vectors.append(states.vector(states.schema.get_field_index(expr.name)))
+    width = len(states.schema)
+    vectors += [states.vector(i) for i in range(width - len(schema) + len(chosen), width)]
+    return from_vectors(schema, vectors, states.num_rows)
