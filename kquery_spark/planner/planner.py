@@ -68,6 +68,7 @@ _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
 _ONE_TASK_SHARE = 0.25  # of small_bytes, shuffled to one task: what two would save is less than one costs
+_STATE_BYTES = 64  # of one group
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
 _MOST_WAVES = 64  # what asks for more is an estimate that went astray; large tasks spill
 
@@ -135,7 +136,9 @@ class _Planner:
             case SetOperation():
                 return self.place(lower_set_operation(plan))
             case SingleRow():
-                child = self._exchange(self.place(plan.child), _SINGLE)
+                child = self._exchange(
+                    self.place(plan.child), _SINGLE, self._estimator.estimate(plan.child).nbytes
+                )
                 return child.over(SingleRowExec(child.plan))
         raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
 
@@ -184,9 +187,8 @@ class _Planner:
                 return self._two_levels(plan, levels, child.spread)
         if raw:
             keyed = tuple(k.expr for k in plan.keys)
-            moved = self._exchange(
-                child, self._partitioning(keyed, self._estimator.estimate(plan.child).nbytes)
-            )
+            size = self._estimator.estimate(plan.child).nbytes
+            moved = self._exchange(child, self._partitioning(keyed, size), size)
             return self._renamed(moved, plan)
         partial = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.PARTIAL)
         return self._final(plan, Placed(partial, child.spread))
@@ -195,9 +197,9 @@ class _Planner:
         """The results of an aggregation's partial states."""
         columns = tuple(k.column for k in plan.keys)
         groups = self._estimator.groups(plan)
-        count = 1 if not columns or groups < _ONE_TASK_GROUPS else self._reduce_tasks(groups * 64)
+        count = 1 if not columns or groups < _ONE_TASK_GROUPS else self._reduce_tasks(groups * _STATE_BYTES)
         where = Partitioning(columns, count) if count > 1 else _SINGLE
-        moved = self._exchange(partial, where)
+        moved = self._exchange(partial, where, self._states(plan))
         keys = tuple(Named(k.column, k.name) for k in plan.keys)
         return moved.over(AggregateExec(moved.plan, keys, plan.aggregates, Phase.FINAL))
 
@@ -207,13 +209,17 @@ class _Planner:
         groups = self._estimator.groups(plan)
         size = self._estimator.estimate(plan.child).nbytes
         if plan.keys and groups >= _ONE_TASK_GROUPS:
-            moved = self._exchange(Placed(levels.first, spread), self._partitioning(levels.keys, size))
+            moved = self._exchange(Placed(levels.first, spread), self._partitioning(levels.keys, size), size)
             return moved.over(levels.last(levels.second(moved.plan)))
         where = self._partitioning((*levels.keys, *levels.values), size)
-        moved = self._exchange(Placed(levels.first, spread), where)
+        moved = self._exchange(Placed(levels.first, spread), where, size)
         split = Spread.SINGLE if moved.spread is Spread.SINGLE else Spread.SPLIT
-        together = self._exchange(Placed(levels.second(moved.plan), split), _SINGLE)
+        together = self._exchange(Placed(levels.second(moved.plan), split), _SINGLE, self._states(plan))
         return Placed(levels.last(together.plan), Spread.SINGLE)
+
+    def _states(self, plan: Aggregate) -> float:
+        """About how many bytes the partial states of an aggregation take: each task may have met every group."""
+        return self._estimator.groups(plan) * _STATE_BYTES * self._config.parallelism
 
     def _renamed(self, child: Placed, plan: Aggregate) -> Placed:
         in_order = together(child.plan, frozenset(k.expr for k in plan.keys))
@@ -251,8 +257,8 @@ class _Planner:
 
     def _shuffled(self, plan: Join, build: BuildSide) -> Placed:
         """A join whose rows are sent to where those with equal keys are."""
-        size = self._estimator.estimate(plan.left).nbytes + self._estimator.estimate(plan.right).nbytes
-        count = self._reduce_tasks(size)
+        sizes = self._estimator.estimate(plan.left).nbytes, self._estimator.estimate(plan.right).nbytes
+        count = self._reduce_tasks(sum(sizes))
         if plan.keys and not plan.null_aware and count > 1:
             brought = self._brought(plan, build)
             if brought is not None:
@@ -261,10 +267,10 @@ class _Planner:
         if left.spread is right.spread is Spread.SINGLE:
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
         if not plan.keys or plan.null_aware:
-            left, right = self._exchange(left, _SINGLE), self._exchange(right, _SINGLE)
+            left, right = self._exchange(left, _SINGLE, sizes[0]), self._exchange(right, _SINGLE, sizes[1])
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
-        left = self._exchange(left, Partitioning(tuple(k.left for k in plan.keys), count))
-        right = self._exchange(right, Partitioning(tuple(k.right for k in plan.keys), count))
+        left = self._exchange(left, Partitioning(tuple(k.left for k in plan.keys), count), sizes[0])
+        right = self._exchange(right, Partitioning(tuple(k.right for k in plan.keys), count), sizes[1])
         joined = self._join_exec(plan, left.plan, right.plan, build)
         if count == 1:
             return Placed(joined, Spread.SINGLE)
@@ -282,7 +288,8 @@ class _Planner:
                 if reader is not None and reader._joins.ranges is not None:
                     bounds = reader._joins.ranges.bounds
                     where = Partitioning((there,), len(bounds) + 1, bounds)
-                    sides = reader.place(side).plan, ExchangeExec(self.place(other).plan, where)
+                    size = self._estimator.estimate(other).nbytes
+                    sides = reader.place(side).plan, ExchangeExec(self.place(other).plan, where, size)
                     left, right = sides if on_left else sides[::-1]
                     joined = self._join_exec(plan, left, right, build)
                     return _keyed(plan, joined, (key,), where.count, hashed=False)
@@ -314,7 +321,7 @@ class _Planner:
         if child.spread is not Spread.SINGLE:
             if limit is not None:
                 child = Placed(SortExec(child.plan, plan.keys, limit), child.spread)
-            child = self._exchange(child, _SINGLE)
+            child = self._exchange(child, _SINGLE, self._first(plan.child, limit))
         return Placed(SortExec(child.plan, plan.keys, limit), Spread.SINGLE)
 
     def _limit(self, plan: Limit) -> Placed:
@@ -330,8 +337,15 @@ class _Planner:
             if child.spread is not Spread.SINGLE:
                 if wanted is not None:
                     child = Placed(LimitExec(child.plan, wanted), child.spread)
-                child = self._exchange(child, _SINGLE)
+                child = self._exchange(child, _SINGLE, self._first(plan.child, wanted))
         return Placed(LimitExec(child.plan, plan.count, plan.offset), Spread.SINGLE)
+
+    def _first(self, plan: LogicalPlan, rows: int | None) -> float:
+        """About how many bytes the first rows of every task take."""
+        found = self._estimator.estimate(plan)
+        if rows is None or found.rows <= rows:
+            return found.nbytes
+        return found.nbytes * min(1.0, rows * self._config.parallelism / found.rows)
 
     def _window(self, plan: Window) -> Placed:
         for expr in (*plan.partition, *(k.expr for k in plan.order)):
@@ -339,7 +353,7 @@ class _Planner:
         child = self.place(plan.child)
         if not child.groups_by(plan.partition):
             size = self._estimator.estimate(plan.child).nbytes
-            child = self._exchange(child, self._partitioning(plan.partition, size))
+            child = self._exchange(child, self._partitioning(plan.partition, size), size)
         return child.over(WindowExec(child.plan, plan.calls, plan.partition, plan.order))
 
     def _window_group_limit(self, plan: WindowGroupLimit) -> Placed:
@@ -350,7 +364,7 @@ class _Planner:
         if not child.groups_by(plan.partition):
             size = self._estimator.estimate(plan.child).nbytes
             pruned = child.over(WindowGroupLimitExec(child.plan, *how))
-            child = self._exchange(pruned, self._partitioning(plan.partition, size))
+            child = self._exchange(pruned, self._partitioning(plan.partition, size), size)
         return child.over(WindowGroupLimitExec(child.plan, *how))
 
     def _union(self, plan: Union) -> Placed:
@@ -358,20 +372,22 @@ class _Planner:
         if any(p.spread is not Spread.SINGLE for p in placed) and any(
             p.spread is Spread.SINGLE or _reads(p.plan) for p in placed
         ):
-            placed = [self._exchange(p, _SINGLE) for p in placed]
+            sizes = [self._estimator.estimate(p).nbytes for p in plan.inputs]
+            placed = [self._exchange(p, _SINGLE, size) for p, size in zip(placed, sizes, strict=True)]
         single = all(p.spread is Spread.SINGLE for p in placed)
         return Placed(
             UnionExec(tuple(p.plan for p in placed), plan.schema), Spread.SINGLE if single else Spread.SPLIT
         )
 
-    def _exchange(self, child: Placed, where: Partitioning) -> Placed:
+    def _exchange(self, child: Placed, where: Partitioning, nbytes: float) -> Placed:
+        """``child`` with its rows, about so many bytes, spread as ``where`` says."""
         if where.count == 1:
             if child.spread is Spread.SINGLE:
                 return child
-            return Placed(ExchangeExec(child.plan, _SINGLE), Spread.SINGLE)
+            return Placed(ExchangeExec(child.plan, _SINGLE, nbytes), Spread.SINGLE)
         if child.hashed_by(where.keys, where.count):
             return child
-        done = ExchangeExec(child.plan, where)
+        done = ExchangeExec(child.plan, where, nbytes)
         return Placed(done, Spread.KEYED, where.keys, where.count)
 
     def _partitioning(self, keys: tuple[Expr, ...], nbytes: float) -> Partitioning:

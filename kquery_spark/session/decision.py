@@ -8,6 +8,7 @@ from kquery_spark.logical import (
     Filter,
     Generate,
     Input,
+    Join,
     Limit,
     LogicalPlan,
     Projection,
@@ -31,19 +32,48 @@ _STEP_GAIN = 0.12  # Spark's exchange, extra stage and generated code for a join
 
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
 
+_DRIVER_ROWS = 1_000_000
+
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict and its numbers, as explain shows them."""
+    """The verdict and its numbers, as explain shows them.
+
+    driver_only: it is worth it for actions that bring the rows to the driver, which then does all of it.
+    """
 
     accelerate: bool
     sentence: str
+    driver_only: bool = False
 
 
 def decide(planned: PlannedQuery, part: Part) -> Decision:
     """Weigh what native scans and fewer stages save against Python stages and rows that change sides."""
+    verdict = _workers(planned, part)
+    if verdict.accelerate or not (part.graph.result.is_map and fits_driver(planned, part)):
+        return verdict
+    return Decision(
+        True, f"{verdict.sentence} An action that brings the rows to the driver runs it there.", True
+    )
+
+
+def fits_driver(planned: PlannedQuery, part: Part) -> bool:
+    """Whether the last stage may run in the driver: one task of little work, on files or on the engine's own stages."""
+    graph = part.graph
+    if not planned.whole or len(graph.result.tasks) > 1 or not graph.gathered < planned.config.driver_bytes:
+        return False
+    nodes = list(walk_plan(part.optimized))
+    if any(isinstance(n, Generate) for n in nodes):
+        return False
+    estimator = Estimator()
+    made = [part.optimized, *(n for n in nodes if isinstance(n, Join))]
+    return all(estimator.estimate(n).rows < _DRIVER_ROWS for n in made)
+
+
+def _workers(planned: PlannedQuery, part: Part) -> Decision:
+    """The verdict on running the part in Spark's Python workers."""
     nodes = list(walk_plan(part.optimized))
     steps = sum(1 for n in nodes if not isinstance(n, _PASS_ROWS_ON))
     handed = sum(planned.rows_of(handover.node) for handover in part.imported.inputs)

@@ -4,6 +4,8 @@ It is a Spark DataFrame like any other; transformations on it give plain DataFra
 (``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``, ``toArrow``)
 run once more on Spark alone when the engine fails, with a FallbackWarning that says what failed. Writes,
 ``foreach`` and iterators never run twice: they may have had effects by then.
+
+Where the last stage is little work, these actions run it in the driver, to which they bring the result anyway.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, Row
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import StructType
 
+from kquery_spark.runtime.spark.driver import DriverStage, local_frame
 from kquery_spark.session.bypass import bypass
 from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, warn_user
 from kquery_spark.session.planning import Part, PlannedQuery
@@ -22,17 +27,47 @@ R = TypeVar("R")
 
 
 class EngineFrame(ClassicDataFrame):
-    """``fast`` with the plan it came from; ``rescue``: whether Spark may run a failed read-only action again."""
+    """The engine's DataFrame with the plan it came from.
+
+    build: makes Spark's plan of the stages, when something asks for it. driver: runs the last stage in the driver.
+    rescue: whether Spark may run a failed read-only action again.
+    """
 
     def __new__(cls, *args: Any) -> EngineFrame:
         """In PySpark 4.1 a classic DataFrame's ``__new__`` takes no other arguments than its own."""
         return object.__new__(cls)
 
-    def __init__(self, fast: DataFrame, planned: PlannedQuery, parts: tuple[Part, ...], rescue: bool) -> None:
-        super().__init__(fast._jdf, fast.sparkSession)
+    def __init__(
+        self,
+        planned: PlannedQuery,
+        parts: tuple[Part, ...],
+        build: Callable[[], DataFrame],
+        driver: DriverStage | None,
+        rescue: bool,
+    ) -> None:
+        self._build = build
+        self._driver = driver
+        self._rescue = rescue
         self.planned = planned
         self.parts = parts
-        self._rescue = rescue
+        self._built: Any = None
+        super().__init__(None, planned.frame.sparkSession)
+
+    @property
+    def _jdf(self) -> Any:
+        """Spark's own object, which PySpark's methods work with."""
+        if self._built is None:
+            self._built = self._build()._jdf
+        return self._built
+
+    @_jdf.setter
+    def _jdf(self, built: Any) -> None:
+        self._built = built
+
+    @property
+    def schema(self) -> StructType:
+        """See pyspark.sql.DataFrame.schema."""
+        return self.original.schema
 
     @property
     def original(self) -> DataFrame:
@@ -41,7 +76,8 @@ class EngineFrame(ClassicDataFrame):
 
     def _attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
         try:
-            return engine()
+            with bypass():
+                return engine()
         except SPARK_ERRORS as error:
             failure = engine_failure(error) if self._rescue else None
             if failure is None:
@@ -51,29 +87,37 @@ class EngineFrame(ClassicDataFrame):
             with bypass():
                 return spark()
 
+    def _rows(self) -> DataFrame:
+        """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""
+        if self._driver is None or self.is_cached:
+            return ClassicDataFrame(self._jdf, self.sparkSession)
+        return local_frame(self.sparkSession, self._driver.table(), self.schema)
+
     def collect(self) -> list[Row]:
         """See pyspark.sql.DataFrame.collect."""
-        return self._attempt("collect", super().collect, self.original.collect)
+        return self._attempt("collect", lambda: self._rows().collect(), self.original.collect)
 
     def take(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.take."""
-        return self._attempt(
-            "take", lambda: super(EngineFrame, self).take(num), lambda: self.original.take(num)
-        )
+        return self._attempt("take", lambda: self._rows().take(num), lambda: self.original.take(num))
 
     def tail(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.tail."""
-        return self._attempt(
-            "tail", lambda: super(EngineFrame, self).tail(num), lambda: self.original.tail(num)
-        )
+        return self._attempt("tail", lambda: self._rows().tail(num), lambda: self.original.tail(num))
 
     def count(self) -> int:
         """See pyspark.sql.DataFrame.count."""
-        return self._attempt("count", super().count, self.original.count)
+        return self._attempt("count", lambda: self._rows().count(), self.original.count)
 
     def isEmpty(self) -> bool:
         """See pyspark.sql.DataFrame.isEmpty."""
-        return self._attempt("isEmpty", super().isEmpty, self.original.isEmpty)
+        return self._attempt("isEmpty", lambda: self._rows().isEmpty(), self.original.isEmpty)
+
+    def _collect_as_arrow(self, *args: Any, **kwargs: Any) -> Any:
+        """What PySpark makes ``toArrow`` and ``toPandas`` of."""
+        if self._driver is None or self.is_cached:
+            return super()._collect_as_arrow(*args, **kwargs)
+        return _batches(self._driver.table(), *args, **kwargs)
 
     def toArrow(self) -> Any:
         """See pyspark.sql.DataFrame.toArrow."""
@@ -84,11 +128,11 @@ class EngineFrame(ClassicDataFrame):
         return self._attempt("toPandas", super().toPandas, self.original.toPandas)
 
     def _show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        engine = super()._show_string
+        rows: Callable[[], Any] = self._rows
         spark: Any = self.original
         return self._attempt(
             "show",
-            lambda: engine(n, truncate, vertical),
+            lambda: str(rows()._show_string(n, truncate, vertical)),
             lambda: str(spark._show_string(n, truncate, vertical)),
         )
 
@@ -107,5 +151,16 @@ class EngineFrame(ClassicDataFrame):
         Spark refuses to overwrite a table that the query reads; from the engine's plan alone it could not
         tell. The added branch is empty, and Spark's optimizer takes it out again.
         """
+        if self._jdf is self.original._jdf:
+            return self.original
         plain = ClassicDataFrame(self._jdf, self.sparkSession)
         return plain.union(self.original.where("false"))
+
+
+def _batches(
+    table: pa.Table, split_batches: bool = False, empty_list_if_zero_records: bool = True, **_: Any
+) -> list[pa.RecordBatch]:
+    """The table as PySpark's ``_collect_as_arrow`` would give it."""
+    if not table.num_rows:
+        return [] if empty_list_if_zero_records else table.schema.empty_table().combine_chunks().to_batches()
+    return list(table.to_batches())

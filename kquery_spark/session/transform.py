@@ -10,10 +10,11 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.runtime.spark.frames import to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
 from kquery_spark.session.bridge import check_frame
-from kquery_spark.session.decision import decide
+from kquery_spark.session.decision import decide, fits_driver
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.failures import warn_user
 from kquery_spark.session.planning import Part, PlannedQuery, Position, plan_frame, position_below
@@ -46,8 +47,10 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
             return frame
         if fallback == "error":
             _require_whole(planned)
-        chosen = [p for p in planned.parts if when == "always" or decide(planned, p).accelerate]
-        return accelerate(planned, chosen, rescue=fallback == "spark")
+        decisions = [(p, decide(planned, p)) for p in planned.parts]
+        chosen = [p for p, d in decisions if when == "always" or d.accelerate]
+        little = when == "auto" and any(d.driver_only for _, d in decisions)
+        return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little)
     except (ConfigError, Unsupported):
         raise
     except Exception as error:
@@ -76,21 +79,39 @@ def _require_whole(planned: PlannedQuery) -> None:
 
 
 def accelerate(
-    planned: PlannedQuery, parts: Sequence[Part], rescue: bool = False, metrics: Metering | None = None
+    planned: PlannedQuery,
+    parts: Sequence[Part],
+    rescue: bool = False,
+    metrics: Metering | None = None,
+    driver_only: bool = False,
 ) -> DataFrame:
     """The planned query with the given parts run by the engine and the rest by Spark.
 
     rescue: run a read-only action again on Spark when the engine fails. metrics: count what operators do.
+    driver_only: for all but read-only actions the frame is Spark's.
     """
     if not parts:
         return planned.frame
     builder = _Builder(planned, {p.position: p for p in parts}, metrics)
-    whole = next((p for p in parts if p.position == ()), None)
-    if whole is not None:
-        fast = builder.part(whole, planned.frame.schema)
-    else:
-        fast = planned.bridge.frame(builder.subtree(planned.plan, ()))
-    return EngineFrame(fast, planned, tuple(parts), rescue)
+
+    def build() -> DataFrame:
+        if driver_only:
+            return planned.frame
+        try:
+            return builder.whole()
+        except Exception as error:
+            if not rescue:
+                raise
+            warn_user(
+                f"the engine could not place its stages, so Spark runs the query: {type(error).__name__}: {error}"
+            )
+            return planned.frame
+
+    driver = None
+    if metrics is None and fits_driver(planned, parts[0]):
+        link = planned.bridge
+        driver = DriverStage(link.spark, link.jvm, parts[0].graph, planned.frame.schema, planned.config)
+    return EngineFrame(planned, tuple(parts), build, driver, rescue)
 
 
 class _Builder:
@@ -102,6 +123,13 @@ class _Builder:
         self._planned = planned
         self._parts = parts
         self._metrics = metrics
+
+    def whole(self) -> DataFrame:
+        """The DataFrame of the query."""
+        whole = self._parts.get(())
+        if whole is not None:
+            return self.part(whole, self._planned.frame.schema)
+        return self._planned.bridge.frame(self.subtree(self._planned.plan, ()))
 
     def part(self, part: Part, schema: StructType) -> DataFrame:
         """The DataFrame of one part, with the names, types and nullability of ``schema``."""

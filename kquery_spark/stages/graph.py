@@ -58,9 +58,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class StageGraph:
-    """Stages in an order in which each comes after the ones it reads; the last one gives the result."""
+    """Stages in an order in which each comes after the ones it reads; the last one gives the result.
+
+    gathered: about how many bytes the last stage takes in, from files and from other stages.
+    """
 
     stages: tuple[Stage, ...]
+    gathered: float
 
     @property
     def result(self) -> Stage:
@@ -85,11 +89,14 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
     """Cut the plan at its exchanges."""
     stages: list[Stage] = []
     written: dict[int, ReadExec] = {}  # by exchange: one that is in the plan twice is one stage
+    crossing: dict[str, float] = {}
 
     def cut(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, ExchangeExec):
             if id(node) not in written:
-                written[id(node)] = ReadExec(finish(node.child, node.partitioning), node.schema)
+                made = finish(node.child, node.partitioning)
+                crossing[made] = node.nbytes
+                written[id(node)] = ReadExec(made, node.schema)
             return written[id(node)]
         if not node.children:
             return node
@@ -110,7 +117,17 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
         return stage_id
 
     finish(plan, None)
-    return StageGraph(tuple(stages))
+    last = stages[-1]
+    read = sum(s.nbytes for scan in scans(last.plan) for s in scan.splits or ())
+    read += sum(s.nbytes for task in last.tasks for _, splits in task.scans for s in splits)
+    return StageGraph(tuple(stages), read + sum(crossing.get(i, 0.0) for i in last.inputs))
+
+
+def scans(plan: PhysicalPlan) -> list[ScanExec]:
+    """Every scan of a plan."""
+    if isinstance(plan, ScanExec):
+        return [plan]
+    return [s for c in plan.children for s in scans(c)]
 
 
 def reads(plan: PhysicalPlan) -> list[str]:

@@ -34,10 +34,11 @@ class Partitioning:
 
 @dataclass(frozen=True)
 class ExchangeExec(PhysicalPlan):
-    """Redistribute the child's rows."""
+    """Redistribute the child's rows, about ``nbytes`` of them."""
 
     child: PhysicalPlan
     partitioning: Partitioning
+    nbytes: float
 
     @property
     def schema(self) -> pa.Schema:

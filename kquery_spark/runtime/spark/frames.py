@@ -51,6 +51,12 @@ def to_dataframe(
     return plans.frame(plan).toDF(*schema.names)
 
 
+def gathered(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
+    """The payload rows that the last stage reads, of all the stages before it."""
+    plans = SparkPlans(spark, jvm)
+    return plans.frame(_Builder(plans, graph, _PAYLOAD, config, {}, None).gathered(graph.result))
+
+
 class _Builder:
     def __init__(
         self,
@@ -106,5 +112,11 @@ class _Builder:
             return self._plans.of(self._inputs[stage.inputs[0]])
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
-        rows = self._plans.union([self.plan(s) for s in stages])
-        return self._plans.repartitioned(rows, len(stage.tasks), _PAYLOAD.names.index("partition"))
+        return self._plans.repartitioned(
+            self.gathered(stage), len(stage.tasks), _PAYLOAD.names.index("partition")
+        )
+
+    def gathered(self, stage: Stage) -> Any:
+        """The plan of the payload rows that a stage of stages reads."""
+        found = [self._graph.stage(i) for i in stage.inputs]
+        return self._plans.union([self.plan(s) for s in found if s is not None])

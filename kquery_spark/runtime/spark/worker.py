@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -79,68 +80,84 @@ class StageTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition."""
         freeze_modules()
-        stage = _stage(self._stage)
         config = from_bytes(self._config, EngineConfig)
+        run = StageRun(_stage(self._stage), config, self._number, self._names, self._sources, self._meter)
+        return run(batches)
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """A task of a stage: the same as in ``StageTask``, decoded."""
+
+    stage: Stage
+    config: EngineConfig
+    number: int
+    names: list[str] | None
+    sources: dict[str, int]
+    meter: Meter | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
+        stage, config = self.stage, self.config
         if stage.is_map:
             for batch in batches:
                 for index in batch.column(0).to_pylist():
-                    context = TaskContext(config=config, splits=stage.tasks[index].as_dict())
-                    yield from self._emit(stage, context)
-        elif self._sources:
+                    yield from self._emit(TaskContext(config=config, splits=stage.tasks[index].as_dict()))
+        elif self.sources:
             splits: dict[int, tuple[Split, ...]] = {}
             if stage.reads_files:
                 index, batches = _numbered(batches)
                 splits = stage.tasks[index].as_dict()
-            inputs = self._stage_inputs(stage, batches)
-            yield from self._emit(stage, TaskContext(config=config, splits=splits, inputs=inputs))
+            inputs = self._stage_inputs(batches)
+            yield from self._emit(TaskContext(config=config, splits=splits, inputs=inputs))
         else:
             (name,) = stage.inputs
             schema = _schema_of(stage, name)
             reader = _once(Batch.from_arrow(b, schema) for b in batches)
-            yield from self._emit(stage, TaskContext(config=config, inputs={name: reader}))
+            yield from self._emit(TaskContext(config=config, inputs={name: reader}))
 
-    def _stage_inputs(
-        self, stage: Stage, batches: Iterator[pa.RecordBatch]
-    ) -> dict[str, Callable[[], Iterator[Batch]]]:
+    def _stage_inputs(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Callable[[], Iterator[Batch]]]:
         """Payload rows by the stage that wrote them; with one source that is read once they stream."""
+        stage = self.stage
         count = Counter(reads(stage.plan))
-        if len(self._sources) == 1 and count.total() == 1:
-            (name,) = self._sources
+        if len(self.sources) == 1 and count.total() == 1:
+            (name,) = self.sources
             schema = _schema_of(stage, name)
             stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
             return {name: _once(stream)}
-        by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self._sources.values()}
+        by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self.sources.values()}
         for batch in batches:
             for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
                 by_tag[tag].append(payload)
         return {
             name: _decoder(by_tag[tag], _schema_of(stage, name), count[name])
-            for name, tag in self._sources.items()
+            for name, tag in self.sources.items()
         }
 
-    def _emit(self, stage: Stage, context: TaskContext) -> Iterator[pa.RecordBatch]:
+    def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
         """The stage's output; what the operators did is told when the last row is out."""
-        if self._meter is None:
-            yield from self._run(stage, context)
+        if self.meter is None:
+            yield from self._run(context)
             return
         sent = 0
-        for batch in self._run(stage, context):
+        for batch in self._run(context):
             sent += batch.nbytes
             yield batch
-        self._meter.add(stage, context, sent)
+        self.meter.add(self.stage, context, sent)
 
-    def _run(self, stage: Stage, context: TaskContext) -> Iterator[pa.RecordBatch]:
+    def _run(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
+        stage = self.stage
         rows = stage.plan.run(context)
         if stage.output is None:
             for batch in rows:
                 for start in range(0, batch.num_rows, context.config.batch_rows):
                     part = batch.slice(start, context.config.batch_rows).to_arrow()
-                    yield part.rename_columns(self._names) if self._names is not None else part
+                    yield part.rename_columns(self.names) if self.names is not None else part
             return
         for target, batch in partitioned(rows, stage.output, stage.plan.schema, context.config.payload_bytes):
             yield pa.RecordBatch.from_arrays(
                 [
-                    pa.array([self._number], pa.int32()),
+                    pa.array([self.number], pa.int32()),
                     pa.array([target], pa.int32()),
                     _cell(encode(batch)),
                 ],

@@ -1,0 +1,76 @@
+"""The last stage of a query in the driver, where it is little work: no shuffle, no further task, no worker."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.runtime.spark.frames import gathered
+from kquery_spark.runtime.spark.worker import StageRun
+from kquery_spark.stages.graph import StageGraph
+
+
+class DriverStage:
+    """The result stage of ``graph``, which has one task, run over the rows that the stages before it give.
+
+    ``schema``: the result's. These rows are kept, as Spark keeps its shuffle files, for further actions on the query.
+    """
+
+    def __init__(
+        self, spark: SparkSession, jvm: Jvm, graph: StageGraph, schema: StructType, config: EngineConfig
+    ) -> None:
+        self._spark = spark
+        self._jvm = jvm
+        self._graph = graph
+        self._schema = schema
+        self._config = config
+        self._gathered: list[pa.RecordBatch] | None = None
+
+    def table(self) -> pa.Table:
+        """The result in the Arrow types that Spark gives; PythonException for what goes wrong, as from a worker."""
+        stage = self._graph.result
+        if stage.is_map:
+            rows = [pa.record_batch([pa.array([0])], ["id"])]
+        else:
+            rows = self._rows()
+        tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
+        run = StageRun(stage, self._config, len(self._graph.stages) - 1, None, tags)
+        wanted = arrow_schema(self._schema)
+        try:
+            found = [b.rename_columns(wanted.names) for b in run(iter(rows))]
+            given = pa.schema([f.with_name(n) for f, n in zip(stage.plan.schema, wanted.names, strict=True)])
+            return pa.Table.from_batches(found, schema=given).cast(wanted)
+        except Exception:  # a worker would tell Spark, which would raise this
+            raise PythonException(f"In the driver:\n{traceback.format_exc()}") from None
+
+    def _rows(self) -> list[pa.RecordBatch]:
+        if self._gathered is None:
+            frame: Any = gathered(self._spark, self._jvm, self._graph, self._config)
+            self._gathered = frame._collect_as_arrow()
+        return self._gathered
+
+
+def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """A DataFrame of rows that are already here, from which Spark's actions take them without a job."""
+    return spark.createDataFrame(table, schema)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of what Spark's own ``_collect_as_arrow`` gives."""
+    return to_arrow_schema(schema, **_in_utc())
+
+
+@cache
+def _in_utc() -> dict[str, Any]:
+    """PySpark before 4.2 has times in UTC unless told otherwise, later ones when told so."""
+    return {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
