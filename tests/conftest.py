@@ -51,6 +51,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.warehouse.dir", str(warehouse))
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "2g")
+        # small as their data is, queries are to run in workers; what the driver does has tests of its own
+        .config("spark.kquery.driverBytes", "0")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

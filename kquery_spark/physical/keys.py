@@ -25,6 +25,7 @@ _LOWEST = -(2**63)
 _GLANCE = 256  # rows that tell of most inputs that they are not in order
 _HEAD = 4096  # rows looked at first for one of each group
 _SOUGHT = 4  # groups not among them that are looked for one by one
+_MET = 256  # groups among them that are taken for nearly all there are
 _FEW = 65536  # codes that are counted however few the rows
 
 
@@ -203,6 +204,9 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     runs = _runs(codes.values)
     if runs is not None:
         return runs
+    few = _few(codes)
+    if few is not None:
+        return few
     if codes.cardinality <= max(_FEW, 4 * num_rows):
         sizes = np.bincount(codes.values, minlength=codes.cardinality)
         kept = np.flatnonzero(sizes)
@@ -210,7 +214,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         if count < codes.cardinality:
             places = np.zeros(codes.cardinality, np.int64)
             places[kept] = np.arange(count)
-            ids, sizes = places[ids], sizes[kept]
+            ids, sizes = np.take(places, ids), sizes[kept]
     else:
         dense = compress(codes)
         ids, count, sizes = dense.values, dense.cardinality, None
@@ -228,6 +232,28 @@ def _runs(codes: Int64s) -> Groups | None:
     np.not_equal(codes[1:], codes[:-1], out=new[1:])
     starts = np.concatenate(([0], np.flatnonzero(new)))
     return Groups(np.cumsum(new, dtype=np.int64), len(starts), starts, np.diff(starts, append=len(codes)))
+
+
+def _few(codes: Codes) -> Groups | None:
+    """Many rows of a few groups, nearly all of which are met in the first rows: one look-up a row, none to count them."""
+    values = codes.values
+    if codes.cardinality > _FEW or len(values) < 4 * _HEAD:
+        return None
+    first = np.full(codes.cardinality, -1, np.int64)
+    first[values[:_HEAD][::-1]] = np.arange(_HEAD - 1, -1, -1, dtype=np.int64)
+    met = np.flatnonzero(first >= 0)
+    if len(met) > _MET:
+        return None
+    places = np.full(codes.cardinality, -1, np.int64)
+    places[met] = np.arange(len(met))
+    ids = np.take(places, values)
+    rest = np.flatnonzero(ids < 0)
+    if len(rest) > len(values) // _HEAD + _MET:
+        return None
+    late, at = np.unique(values[rest], return_index=True)
+    places[late] = np.arange(len(met), len(met) + len(late))
+    ids[rest] = places[values[rest]]
+    return Groups(ids, len(met) + len(late), np.concatenate((first[met], rest[at])))
 
 
 def _first_rows(ids: Int64s, count: int) -> Int64s:

@@ -87,11 +87,24 @@ class EngineFrame(ClassicDataFrame):
             with bypass():
                 return spark()
 
+    def _table(self) -> pa.Table | None:
+        """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
+        return None if self._driver is None or self.is_cached else self._driver.table()
+
     def _rows(self) -> DataFrame:
         """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""
-        if self._driver is None or self.is_cached:
+        table = self._table()
+        if table is None:
             return ClassicDataFrame(self._jdf, self.sparkSession)
-        return local_frame(self.sparkSession, self._driver.table(), self.schema)
+        return local_frame(self.sparkSession, table, self.schema)
+
+    def _size(self) -> int:
+        table = self._table()
+        return super().count() if table is None else table.num_rows
+
+    def _lacks_rows(self) -> bool:
+        table = self._table()
+        return super().isEmpty() if table is None else not table.num_rows
 
     def collect(self) -> list[Row]:
         """See pyspark.sql.DataFrame.collect."""
@@ -107,17 +120,18 @@ class EngineFrame(ClassicDataFrame):
 
     def count(self) -> int:
         """See pyspark.sql.DataFrame.count."""
-        return self._attempt("count", lambda: self._rows().count(), self.original.count)
+        return self._attempt("count", self._size, self.original.count)
 
     def isEmpty(self) -> bool:
         """See pyspark.sql.DataFrame.isEmpty."""
-        return self._attempt("isEmpty", lambda: self._rows().isEmpty(), self.original.isEmpty)
+        return self._attempt("isEmpty", self._lacks_rows, self.original.isEmpty)
 
     def _collect_as_arrow(self, *args: Any, **kwargs: Any) -> Any:
         """What PySpark makes ``toArrow`` and ``toPandas`` of."""
-        if self._driver is None or self.is_cached:
-            return super()._collect_as_arrow(*args, **kwargs)
-        return _batches(self._driver.table(), *args, **kwargs)
+        table = self._table()
+        return (
+            super()._collect_as_arrow(*args, **kwargs) if table is None else _batches(table, *args, **kwargs)
+        )
 
     def toArrow(self) -> Any:
         """See pyspark.sql.DataFrame.toArrow."""
@@ -162,5 +176,5 @@ def _batches(
 ) -> list[pa.RecordBatch]:
     """The table as PySpark's ``_collect_as_arrow`` would give it."""
     if not table.num_rows:
-        return [] if empty_list_if_zero_records else table.schema.empty_table().combine_chunks().to_batches()
+        return [] if empty_list_if_zero_records else [pa.RecordBatch.from_pylist([], table.schema)]
     return list(table.to_batches())

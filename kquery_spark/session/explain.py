@@ -13,7 +13,7 @@ from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
 from kquery_spark.session.bypass import bypass
-from kquery_spark.session.decision import Decision, decide
+from kquery_spark.session.decision import Decision, decide, fits_driver
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.planning import Part, PlannedQuery, plan_frame
 from kquery_spark.session.transform import accelerate
@@ -44,8 +44,8 @@ class ExplainedNode:
 class ExplainedStage:
     """A stage: its tasks, the splits they read of how many there are, estimated bytes of these, its exchange.
 
-    ``reads``: stages and hand-overs it takes rows from. ``output``: where its rows go. ``metrics``: what it did, after
-    a run.
+    ``reads``: stages and hand-overs it takes rows from. ``output``: where its rows go. ``in_driver``: actions that bring
+    the rows to the driver run it there. ``metrics``: what it did, after a run.
     """
 
     stage_id: str
@@ -56,6 +56,7 @@ class ExplainedStage:
     reads: tuple[str, ...]
     output: str
     operators: tuple[str, ...]
+    in_driver: bool = False
     metrics: StageMetrics | None = None
 
     def __str__(self) -> str:
@@ -66,6 +67,8 @@ class ExplainedStage:
         if self.reads:
             head += f", reads {', '.join(self.reads)}"
         head += f" -> {self.output}"
+        if self.in_driver:
+            head += ", in the driver when rows are brought there"
         if self.metrics is None:
             return "\n".join([head, *(f"  {line}" for line in self.operators)])
         verb = "shuffled" if self.output != "result" else "given to Spark"
@@ -115,9 +118,16 @@ class Explanation:
     def stages(self) -> tuple[tuple[ExplainedStage, ...], ...]:
         """The stages of each part, in the order they run."""
         return tuple(
-            tuple(_stage(stage, self.metering.stage(i, stage) if self.metering else None) for stage in part.graph.stages)
+            tuple(
+                _stage(
+                    stage,
+                    stage is part.graph.result and fits_driver(self.planned, part),
+                    self.metering.stage(i, stage) if self.metering else None,
+                )
+                for stage in part.graph.stages
+            )
             for i, part in enumerate(self.planned.parts)
-        )  # fmt: skip
+        )
 
     def sections(self) -> list[tuple[str, str]]:
         """The explanation as titles and texts."""
@@ -221,7 +231,7 @@ def _subqueries(node: CatalystNode) -> list[CatalystNode]:
     return list({id(plan): plan for plan in found}.values())
 
 
-def _stage(stage: Stage, metrics: StageMetrics | None) -> ExplainedStage:
+def _stage(stage: Stage, in_driver: bool, metrics: StageMetrics | None) -> ExplainedStage:
     splits = all_splits = nbytes = 0
     labels = []
     for node, depth in walk_operators(stage.plan):
@@ -243,6 +253,7 @@ def _stage(stage: Stage, metrics: StageMetrics | None) -> ExplainedStage:
         stage.inputs,
         output,
         tuple(labels),
+        in_driver,
         metrics,
     )
 

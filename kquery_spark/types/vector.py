@@ -112,7 +112,12 @@ def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     """True where a value is present, or None when nothing is NULL."""
     if array.null_count == 0:
         return None
-    return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    bitmap = array.buffers()[0]
+    if bitmap is None or pa.types.is_dictionary(array.type) or pa.types.is_union(array.type):
+        return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    end = array.offset + len(array)
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8, (end + 7) // 8), count=end, bitorder="little")
+    return bits[array.offset :].view(np.bool_)
 
 
 def widen(data: Data, dtype: pa.DataType) -> Data:

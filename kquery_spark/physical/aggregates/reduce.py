@@ -182,7 +182,12 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
             best[0] = rows.max() if largest else rows.min()
     else:
         (np.maximum if largest else np.minimum).at(best, ids, rows)
-    return values_of(vector, best, count_valid(vector.data, groups) == 0, values)
+    return values_of(vector, best, _without_value(vector.data, groups, best == start), values)
+
+
+def _without_value(data: pa.Array, groups: Groups, untouched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which groups have no value; they are among those that no value has touched."""
+    return untouched & (count_valid(data, groups) == 0) if untouched.any() else untouched
 
 
 def _nested_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
@@ -204,19 +209,21 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
     ids, valid = present(vector.data, groups)
     values = floats(vector.data)
     rows = values if valid is None else values[valid]
-    best = np.full(groups.count, -np.inf if largest else np.nan)
+    start = -np.inf if largest else np.nan
+    best = np.full(groups.count, start)
     function = np.maximum if largest else np.fmin
     with np.errstate(invalid="ignore"):
         if groups.count > 1:
             function.at(best, ids, rows)
         elif len(rows):
             best[0] = function.reduce(rows)
+    untouched = (best == start) | np.isnan(best)
     if (best == 0).any():
         zeros = np.flatnonzero(rows == 0)[::-1]  # backwards: the first one is written last
         firsts = np.zeros(groups.count)
         firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = rows[zeros]
         best = np.where(best == 0, firsts, best)
-    empty = count_valid(vector.data, groups) == 0
+    empty = _without_value(vector.data, groups, untouched)
     return pa.array(best, mask=empty if empty.any() else None).cast(vector.dtype, safe=False)
 
 

@@ -15,9 +15,9 @@ def main() -> None:
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
 
-        from kquery_spark.runtime.spark.worker import freeze_modules
+        from kquery_spark.runtime.spark.worker import settle
 
-        freeze_modules()
+        settle()
     from pyspark.daemon import manager
 
     manager()
