@@ -1,4 +1,4 @@
-"""The quick no: queries that only pass rows on, or want the first of a few, told from a glance at Spark's plan.
+"""The quick no: queries that only pass rows on, or want the first of some, told from a glance at Spark's plan.
 
 Reading such a plan whole would take longer than some of them run.
 """
@@ -22,6 +22,9 @@ _PASS_ROWS_ON = frozenset(
         *("Project", "Filter", "Union", "Generate", "LocalLimit", "GlobalLimit"),
     }
 )
+# Of these, and of a sort, what may be work of the driver where files are small: it takes it less time than a job of Spark.
+_IN_DRIVER = frozenset({"LogicalRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"})
+_PACKED = 0.5  # bytes of files are more when decoded
 # Bytes of files whose first rows in an order ``decide`` leaves to Spark: it asks for 30 MB and more when decoded.
 _LITTLE = 8_000_000
 
@@ -30,7 +33,8 @@ def nothing_to_win(frame: DataFrame) -> bool:
     """Whether a glance at the optimized plan tells that the engine could not win time with any node of it."""
     if frame.isStreaming:
         return False
-    jvm = bridge(frame.sparkSession).jvm
+    link = bridge(frame.sparkSession)
+    jvm = link.jvm
     try:
         plan: Any = frame._jdf.queryExecution().optimizedPlan()
     except SPARK_ERRORS:  # planning meets it, too, and says so
@@ -39,7 +43,15 @@ def nothing_to_win(frame: DataFrame) -> bool:
         return False
     names = jvm.steps("names of nodes", (_TREE, "map", "scala.Function1", jvm.getter(_TREE, "nodeName")))
     nodes = [name.split(" ", 1)[0] for name in jvm.strings(names.apply(plan))]
-    return _PASS_ROWS_ON.issuperset(nodes) or (_first_of_a_file(nodes) and _size_of_leaf(plan) <= _LITTLE)
+    passed = _PASS_ROWS_ON.issuperset(nodes)
+    if not passed and not _first_of_a_file(nodes):
+        return False
+    if not _IN_DRIVER.issuperset(nodes):
+        return True
+    size = _size_of_leaves(plan)
+    if size < link.config().driver_bytes * _PACKED:
+        return False
+    return passed or size <= _LITTLE
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:
@@ -50,5 +62,6 @@ def _first_of_a_file(nodes: list[str]) -> bool:
     return {"Project"}.issuperset(nodes[2:sort]) and {"Project", "Filter"}.issuperset(nodes[sort + 1 : -1])
 
 
-def _size_of_leaf(plan: Any) -> int:
-    return int(str(plan.collectLeaves().head().stats().sizeInBytes()))
+def _size_of_leaves(plan: Any) -> int:
+    leaves = plan.collectLeaves()
+    return sum(int(str(leaves.apply(i).stats().sizeInBytes())) for i in range(leaves.size()))

@@ -72,6 +72,7 @@ def main(folder):
         .config("spark.kquery.splitBytes", "256k")
         .config("spark.kquery.smallBytes", "0")
         .config("spark.kquery.parallelism", "4")
+        .config("spark.kquery.driverBytes", "0")
         .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
         .getOrCreate()
     )

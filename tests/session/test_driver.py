@@ -148,6 +148,31 @@ def test_little_work_needs_no_job_and_a_last_stage_no_second_one(spark: Any):
         assert jobs(spark, fast.collect) > 0
 
 
+@pytest.mark.parametrize(
+    ("query", "driver"),
+    [
+        ("SELECT * FROM typed", True),
+        ("SELECT k + 1 AS k, text FROM typed WHERE k > 1", True),
+        ("SELECT k FROM typed UNION ALL SELECT tiny FROM typed", True),
+        ("SELECT k, text FROM typed ORDER BY k, text LIMIT 2", True),
+        ("SELECT 1 AS one", False),
+        ("SELECT * FROM range(5)", False),
+        ("SELECT k FROM typed UNION ALL SELECT 7", False),
+        ("SELECT k, explode(items) AS item FROM typed", False),
+    ],
+)
+def test_rows_of_small_files_are_passed_on_by_the_driver(spark: Any, query: str, driver: bool):
+    frame = spark.sql(query)
+    with settings(spark, IN_DRIVER):
+        fast = kquery_plan(frame)
+        assert (fast is not frame) == driver
+        if driver:
+            assert jobs(spark, fast.collect) == 0
+        assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
+    with settings(spark, {"spark.kquery.driverBytes": "1"}):
+        assert kquery_plan(frame) is frame
+
+
 def test_tiny_queries_are_the_drivers_and_all_else_of_them_is_sparks(spark: Any, tmp_path: Any):
     frame = spark.sql("SELECT k, tiny AS n FROM typed ORDER BY k, n LIMIT 4 OFFSET 1")
     with settings(spark, IN_DRIVER):
