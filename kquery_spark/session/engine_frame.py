@@ -24,6 +24,7 @@ from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, warn_use
 from kquery_spark.session.planning import Part, PlannedQuery
 
 R = TypeVar("R")
+_TOO_MUCH = "spark.driver.maxResultSize"
 
 
 class EngineFrame(ClassicDataFrame):
@@ -89,7 +90,15 @@ class EngineFrame(ClassicDataFrame):
 
     def _table(self) -> pa.Table | None:
         """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
-        return None if self._driver is None or self.is_cached else self._driver.table()
+        if self._driver is None or self.is_cached:
+            return None
+        try:
+            return self._driver.table()
+        except SPARK_ERRORS as error:
+            if _TOO_MUCH not in str(error):
+                raise
+            self._driver = None  # many more rows than estimated: one of Spark's tasks takes them
+            return None
 
     def _rows(self) -> DataFrame:
         """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""

@@ -115,9 +115,10 @@ def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     bitmap = array.buffers()[0]
     if bitmap is None or pa.types.is_dictionary(array.type) or pa.types.is_union(array.type):
         return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), dtype=np.bool_)
-    end = array.offset + len(array)
-    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8, (end + 7) // 8), count=end, bitorder="little")
-    return bits[array.offset :].view(np.bool_)
+    start, skipped = divmod(array.offset, 8)
+    count = skipped + len(array)
+    packed = np.frombuffer(bitmap, np.uint8, (count + 7) // 8, start)
+    return np.unpackbits(packed, count=count, bitorder="little")[skipped:].view(np.bool_)
 
 
 def widen(data: Data, dtype: pa.DataType) -> Data:

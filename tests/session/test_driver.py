@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException, PythonException
 
 import kquery_spark as kq
 from benchmarks import tpch
@@ -234,6 +236,25 @@ def test_a_failure_of_the_engine_in_the_driver_is_made_up_for_by_spark(spark: An
             assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
         with pytest.raises(PythonException, match="broken on purpose"):
             kquery_plan(frame, when="always", fallback="error").toArrow()
+
+
+def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: Any, monkeypatch: Any):
+    def too_large(*_: Any) -> Any:
+        raise PySparkException("Total size of serialized results is bigger than spark.driver.maxResultSize")
+
+    with settings(spark, STAGES):
+        frame = spark.sql("SELECT k, count(*) AS n FROM typed GROUP BY k")
+        fast = fast_of(frame)
+        monkeypatch.setattr(driver, "gathered", too_large)
+        assert jobs(spark, fast.collect) > 0
+        assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
+
+
+def test_what_the_user_set_for_numpy_and_decimals_does_not_matter(spark: Any):
+    frame = spark.sql("SELECT k, max(wide * 7) AS w, avg(price / 7) AS a, sum(double) AS s FROM typed GROUP BY k")
+    expected = sorted(map(repr, frame.collect()))
+    with settings(spark, IN_DRIVER), np.errstate(all="raise"), decimal.localcontext(prec=3):
+        assert sorted(map(repr, fast_of(frame).collect())) == expected
 
 
 def test_stages_that_cannot_be_placed_are_made_up_for_by_spark(spark: Any, monkeypatch: Any):

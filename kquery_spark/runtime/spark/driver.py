@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import decimal
 import inspect
 import traceback
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
@@ -47,9 +49,15 @@ class DriverStage:
         run = StageRun(stage, self._config, len(self._graph.stages) - 1, None, tags)
         wanted = arrow_schema(self._schema)
         try:
-            found = [b.rename_columns(wanted.names) for b in run(iter(rows))]
-            given = pa.schema([f.with_name(n) for f, n in zip(stage.plan.schema, wanted.names, strict=True)])
-            return pa.Table.from_batches(found, schema=given).cast(wanted)
+            with (
+                np.errstate(all="ignore"),
+                decimal.localcontext(decimal.Context()),
+            ):  # whatever the user has set
+                found = [b.rename_columns(wanted.names) for b in run(iter(rows))]
+                given = pa.schema(
+                    [f.with_name(n) for f, n in zip(stage.plan.schema, wanted.names, strict=True)]
+                )
+                return pa.Table.from_batches(found, schema=given).cast(wanted)
         except Exception:  # a worker would tell Spark, which would raise this
             raise PythonException(f"In the driver:\n{traceback.format_exc()}") from None
 
