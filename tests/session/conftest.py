@@ -9,9 +9,9 @@ from benchmarks import tpch
 from kquery_spark import verify
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tables(spark, tpch_dir) -> Path:
-    """TPC-H's eight tables as views of this session; gives the folder of the files."""
+    """TPC-H's eight tables as views of this session, which other tests drop again; gives the folder of the files."""
     tpch.register(spark, tpch_dir)
     return tpch_dir
 
