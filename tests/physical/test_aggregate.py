@@ -4,7 +4,9 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import kquery_spark as kq
@@ -226,3 +228,51 @@ def test_groups_that_come_late_have_their_own_first_row() -> None:
         found = context.sql(f"SELECT {names}, count(*) AS n FROM t GROUP BY {names}").collect()
         assert sorted((r["k"], r["n"]) for r in found) == sorted((k, keys.count(k)) for k in set(keys))
         assert all(r.get("s", f"k{r['k']}") == f"k{r['k']}" for r in found)
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize(
+    "dtype", [pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.date32(), pa.decimal128(9, 2)]
+)
+def test_extremes_of_many_rows_of_few_groups_agree_with_arrow(dtype: pa.DataType, ascending: bool) -> None:
+    rng = np.random.default_rng(5)
+    rows = 60_000
+    keys = pa.array(
+        rng.choice([3, 7, 8, 900], rows, p=[0.7, 0.2, 0.0999, 0.0001]).astype(np.int32),
+        mask=rng.random(rows) < 0.01,
+    )
+    numbers = (
+        np.sort(rng.integers(-(10**5), 10**5, rows)) if ascending else rng.integers(-(10**5), 10**5, rows)
+    )
+    plain = pa.array(numbers.astype(np.int32), pa.int32(), mask=rng.random(rows) < 0.1)
+    # decimals by way of wider ones: a cast of integers asks for room for all of them
+    values = plain.cast(pa.decimal128(12, 2)).cast(dtype) if pa.types.is_decimal(dtype) else plain.cast(dtype)
+    table = pa.table({"k": keys, "v": values, "few": pa.array(rng.random(rows) < 0.5)})
+    ctx = kq.ExecutionContext()
+    ctx.register_arrow("t", table)
+    query = "SELECT k, max(v) AS most, min(v) AS least, count(v) AS n, max(v) FILTER (WHERE few AND k > 8) AS late FROM t GROUP BY k"
+    found = {r["k"]: r for r in ctx.sql(query).to_arrow().to_pylist()}
+    for key in (None, 3, 7, 8, 900):
+        mask = pc.is_null(keys) if key is None else pc.equal(keys, key)
+        chosen = table.filter(mask)
+        ends = pc.min_max(chosen["v"])
+        late = pc.max(chosen.filter(chosen["few"])["v"]).as_py() if key == 900 else None
+        assert (found[key]["most"], found[key]["least"]) == (ends["max"].as_py(), ends["min"].as_py())
+        assert found[key]["n"] == pc.count(chosen["v"]).as_py()
+        assert found[key]["late"] == late
+    assert len(found) == 5
+
+
+def test_nan_among_many_rows_is_the_largest_and_never_the_smallest() -> None:
+    values = np.tile([5.0, 7.0], 20_000)
+    values[[30_000, 30_001, 39_998]] = [np.nan, -np.inf, 1.0]
+    table = pa.table({"k": np.tile([0, 1], 20_000), "v": values})
+    ctx = kq.ExecutionContext()
+    ctx.register_arrow("t", table)
+    rows = (
+        ctx.sql("SELECT k, max(v) AS most, min(v) AS least FROM t GROUP BY k ORDER BY k")
+        .to_arrow()
+        .to_pylist()
+    )
+    assert np.isnan(rows[0]["most"]) and rows[0]["least"] == 1.0
+    assert rows[1] == {"k": 1, "most": 7.0, "least": -np.inf}

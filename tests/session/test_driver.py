@@ -251,7 +251,9 @@ def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: 
 
 
 def test_what_the_user_set_for_numpy_and_decimals_does_not_matter(spark: Any):
-    frame = spark.sql("SELECT k, max(wide * 7) AS w, avg(price / 7) AS a, sum(double) AS s FROM typed GROUP BY k")
+    frame = spark.sql(
+        "SELECT k, max(wide * 7) AS w, avg(price / 7) AS a, sum(double) AS s FROM typed GROUP BY k"
+    )
     expected = sorted(map(repr, frame.collect()))
     with settings(spark, IN_DRIVER), np.errstate(all="raise"), decimal.localcontext(prec=3):
         assert sorted(map(repr, fast_of(frame).collect())) == expected
