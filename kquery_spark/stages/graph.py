@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import PlanError
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import (
     ExchangeExec,
@@ -155,7 +156,10 @@ def _assign(
     if readers is not None and not ranged:
         return plan, tuple(TaskSplits(()) for _ in range(readers))
     if ranged:
-        return _ranged(plan, scans, ranged)
+        placed = _ranged(plan, scans, ranged)
+        if readers is not None and readers != len(placed[1]):
+            raise PlanError(f"files for {len(placed[1])} tasks meet rows that were sent to {readers}")
+        return placed
     total = sum(s.nbytes for scan in scans for s in scan.splits or ())
     pieces = sum(len(scan.splits or ()) for scan in scans)
     if any(scan.whole for scan in scans):

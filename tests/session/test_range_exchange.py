@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.errors import PlanError
+from kquery_spark.physical.operators import ExchangeExec, PhysicalPlan
+from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.stages.graph import build_stages
 from tests.conftest import settings
 
 SHUFFLED = {
@@ -72,3 +77,20 @@ def test_two_such_joins_feed_one_stage(shuffled: SparkSession) -> None:
     )
     found, expected = accelerated(frame).collect(), frame.collect()
     assert expected and sorted(found) == sorted(expected)
+
+
+def test_rows_sent_to_another_number_of_tasks_than_read_the_files_are_refused(shuffled: SparkSession) -> None:
+    fast = accelerated(shuffled.sql("SELECT * FROM customers JOIN visits ON id = who WHERE paid < 400"))
+    assert isinstance(fast, EngineFrame)
+
+    def fewer(node: PhysicalPlan) -> PhysicalPlan:
+        if isinstance(node, ExchangeExec) and node.partitioning.bounds:
+            bounds = node.partitioning.bounds[:-1]
+            return replace(
+                node, partitioning=replace(node.partitioning, bounds=bounds, count=len(bounds) + 1)
+            )
+        return node.with_children([fewer(c) for c in node.children]) if node.children else node
+
+    (part,) = fast.parts
+    with pytest.raises(PlanError, match=r"files for \d+ tasks meet rows that were sent to \d+"):
+        build_stages(fewer(part.physical), fast.planned.config)
