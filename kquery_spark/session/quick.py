@@ -24,7 +24,7 @@ _PASS_ROWS_ON = frozenset(
 )
 # Of these, and of a sort, what may be work of the driver where files are small: it takes it less time than a job of Spark.
 _IN_DRIVER = frozenset({"LogicalRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"})
-_PACKED = 0.5  # bytes of files are more when decoded
+_PACKED = 0.75  # bytes of files are more when decoded
 # Bytes of files whose first rows in an order ``decide`` leaves to Spark: it asks for 30 MB and more when decoded.
 _LITTLE = 8_000_000
 
