@@ -49,10 +49,8 @@ class DriverStage:
         run = StageRun(stage, self._config, len(self._graph.stages) - 1, None, tags)
         wanted = arrow_schema(self._schema)
         try:
-            with (
-                np.errstate(all="ignore"),
-                decimal.localcontext(decimal.Context()),
-            ):  # whatever the user has set
+            # as in a worker, whatever the user has set here
+            with np.errstate(all="ignore"), decimal.localcontext(decimal.Context()):
                 found = [b.rename_columns(wanted.names) for b in run(iter(rows))]
                 given = pa.schema(
                     [f.with_name(n) for f, n in zip(stage.plan.schema, wanted.names, strict=True)]
