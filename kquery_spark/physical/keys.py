@@ -239,8 +239,7 @@ def _few(codes: Codes) -> Groups | None:
     values = codes.values
     if codes.cardinality > _FEW or len(values) < 4 * _HEAD:
         return None
-    first = np.full(codes.cardinality, -1, np.int64)
-    first[values[:_HEAD][::-1]] = np.arange(_HEAD - 1, -1, -1, dtype=np.int64)
+    first = _first_of(values[:_HEAD], codes.cardinality)
     met = np.flatnonzero(first >= 0)
     if len(met) > _MET:
         return None
@@ -256,11 +255,17 @@ def _few(codes: Codes) -> Groups | None:
     return Groups(ids, len(met) + len(late), np.concatenate((first[met], rest[at])))
 
 
+def _first_of(ids: Int64s, count: int) -> Int64s:
+    """The first row of each group, -1 where there is none."""
+    first = np.full(count, -1, np.int64)
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1, dtype=np.int64)
+    return first
+
+
 def _first_rows(ids: Int64s, count: int) -> Int64s:
     """The first row of each group; few groups have nearly all been seen after some rows."""
-    first = np.full(count, -1, np.int64)
     for rows in (_HEAD, len(ids)) if len(ids) > _HEAD else (len(ids),):
-        first[ids[:rows][::-1]] = np.arange(rows - 1, -1, -1, dtype=np.int64)
+        first = _first_of(ids[:rows], count)
         missing = np.flatnonzero(first < 0)
         if len(missing) <= _SOUGHT:
             break

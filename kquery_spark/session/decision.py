@@ -8,7 +8,6 @@ from kquery_spark.logical import (
     Filter,
     Generate,
     Input,
-    Join,
     Limit,
     LogicalPlan,
     Projection,
@@ -31,8 +30,6 @@ _PLANNING_COST = 0.05
 _STEP_GAIN = 0.12  # Spark's exchange, extra stage and generated code for a join, an aggregate or a sort
 
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
-
-_DRIVER_ROWS = 1_000_000
 
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
 
@@ -62,14 +59,8 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
 def fits_driver(planned: PlannedQuery, part: Part) -> bool:
     """Whether the last stage may run in the driver: one task of little work, on files or on the engine's own stages."""
     graph = part.graph
-    if not planned.whole or len(graph.result.tasks) > 1 or not graph.gathered < planned.config.driver_bytes:
-        return False
-    nodes = list(walk_plan(part.optimized))
-    if any(isinstance(n, Generate) for n in nodes):
-        return False
-    estimator = Estimator()
-    made = [part.optimized, *(n for n in nodes if isinstance(n, Join))]
-    return all(estimator.estimate(n).rows < _DRIVER_ROWS for n in made)
+    little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
+    return planned.whole and little and part.is_bounded
 
 
 def _workers(planned: PlannedQuery, part: Part) -> Decision:

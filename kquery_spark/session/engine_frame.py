@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, Row
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
-from kquery_spark.runtime.spark.driver import DriverStage, local_frame
+from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.session.bypass import bypass
 from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, warn_user
 from kquery_spark.session.planning import Part, PlannedQuery
@@ -105,7 +105,7 @@ class EngineFrame(ClassicDataFrame):
         table = self._table()
         if table is None:
             return ClassicDataFrame(self._jdf, self.sparkSession)
-        return local_frame(self.sparkSession, table, self.schema)
+        return self.sparkSession.createDataFrame(table, self.schema)
 
     def _size(self) -> int:
         table = self._table()

@@ -16,6 +16,7 @@ from kquery_spark.session.bypass import bypass
 from kquery_spark.session.decision import Decision, decide, fits_driver
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.planning import Part, PlannedQuery, plan_frame
+from kquery_spark.session.quick import nothing_to_win
 from kquery_spark.session.transform import accelerate
 from kquery_spark.stages import Stage
 
@@ -173,7 +174,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
         decisions = tuple(decide(planned, p) for p in planned.parts)
     else:
         planned = plan_frame(frame)
-        decisions = tuple(decide(planned, p) for p in planned.parts)
+        decisions = tuple(_decided(planned, p) for p in planned.parts)
         wanted = [p for p, d in zip(planned.parts, decisions, strict=True) if d.accelerate]
         chosen = tuple(wanted) if planned.config.enabled else ()
     metering = None
@@ -184,6 +185,14 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
         with bypass():
             metered.write.format("noop").mode("overwrite").save()
     return Explanation(planned, decisions, chosen, trace, metering)
+
+
+def _decided(planned: PlannedQuery, part: Part) -> Decision:
+    """The verdict, with the quick no that ``kquery_plan`` gives first."""
+    found = decide(planned, part)
+    if found.driver_only and nothing_to_win(planned.frame):
+        return Decision(False, "A glance at Spark's plan tells that it passes the rows on as fast.")
+    return found
 
 
 def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:

@@ -18,7 +18,7 @@ from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.logical import LogicalPlan, Projection, Sort
+from kquery_spark.logical import Generate, Join, LogicalPlan, Projection, Sort, walk_plan
 from kquery_spark.optimizer import Step, optimize_steps
 from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
@@ -29,6 +29,7 @@ from kquery_spark.stages import StageGraph, build_stages
 
 Position = tuple[int, ...]
 _UNKNOWN_ROWS = 1_000_000.0
+_FEW_ROWS = 1_000_000
 _ABSURD = 1e15  # Spark says eight exabytes of what it knows nothing about
 
 
@@ -49,6 +50,16 @@ class Part:
     def optimized(self) -> LogicalPlan:
         """The logical plan after all rules."""
         return self.steps[-1].plan if self.steps else self.logical
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether rows stay few on the way: no Generate, and neither a join nor the result makes many of them."""
+        nodes = list(walk_plan(self.optimized))
+        estimator = Estimator()
+        made = (self.optimized, *(n for n in nodes if isinstance(n, Join)))
+        return not any(isinstance(n, Generate) for n in nodes) and all(
+            estimator.estimate(n).rows < _FEW_ROWS for n in made
+        )
 
 
 @dataclass(frozen=True)

@@ -119,16 +119,9 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
 
     finish(plan, None)
     last = stages[-1]
-    read = sum(s.nbytes for scan in scans(last.plan) for s in scan.splits or ())
+    read = sum(s.nbytes for scan in _scans(last.plan) for s in scan.splits or ())
     read += sum(s.nbytes for task in last.tasks for _, splits in task.scans for s in splits)
     return StageGraph(tuple(stages), read + sum(crossing.get(i, 0.0) for i in last.inputs))
-
-
-def scans(plan: PhysicalPlan) -> list[ScanExec]:
-    """Every scan of a plan."""
-    if isinstance(plan, ScanExec):
-        return [plan]
-    return [s for c in plan.children for s in scans(c)]
 
 
 def reads(plan: PhysicalPlan) -> list[str]:
@@ -138,20 +131,20 @@ def reads(plan: PhysicalPlan) -> list[str]:
     return [i for c in plan.children for i in reads(c)]
 
 
-def _split_scans(plan: PhysicalPlan) -> list[ScanExec]:
-    """Scans whose splits are shared out among tasks: all but those under a replicated build side."""
-    if isinstance(plan, ReplicateExec):
+def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:
+    """The scans of a plan; not ``replicated``: those whose splits are shared out, none under a replicated build side."""
+    if isinstance(plan, ReplicateExec) and not replicated:
         return []
     if isinstance(plan, ScanExec):
         return [plan]
-    return [s for c in plan.children for s in _split_scans(c)]
+    return [s for c in plan.children for s in _scans(c, replicated)]
 
 
 def _assign(
     plan: PhysicalPlan, config: EngineConfig, readers: int | None
 ) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
     """Share the splits of the stage's scans out among its tasks, balanced by bytes."""
-    scans = _split_scans(plan)
+    scans = _scans(plan, replicated=False)
     ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
     if readers is not None and not ranged:
         return plan, tuple(TaskSplits(()) for _ in range(readers))

@@ -168,6 +168,7 @@ def test_rows_of_small_files_are_passed_on_by_the_driver(spark: Any, query: str,
     with settings(spark, IN_DRIVER):
         fast = kquery_plan(frame)
         assert (fast is not frame) == driver
+        assert kq.explain(frame).accelerated == driver
         if driver:
             assert jobs(spark, fast.collect) == 0
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))

@@ -227,15 +227,14 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
     ids, valid = present(vector.data, groups)
     values = floats(vector.data)
     rows = values if valid is None else values[valid]
-    start = -np.inf if largest else np.nan
-    best = np.full(groups.count, start)
+    best = np.full(groups.count, -np.inf if largest else np.nan)
     function = np.maximum if largest else np.fmin
     with np.errstate(invalid="ignore"):
         if groups.count > 1:
             _keep_best(best, ids, rows, function, largest)
         elif len(rows):
             best[0] = function.reduce(rows)
-    untouched = (best == start) | np.isnan(best)
+    untouched = np.isneginf(best) if largest else np.isnan(best)
     if (best == 0).any():
         zeros = np.flatnonzero(rows == 0)[::-1]  # backwards: the first one is written last
         firsts = np.zeros(groups.count)

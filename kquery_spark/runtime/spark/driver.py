@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -47,7 +47,7 @@ class DriverStage:
             rows = self._rows()
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
         run = StageRun(stage, self._config, len(self._graph.stages) - 1, None, tags)
-        wanted = arrow_schema(self._schema)
+        wanted = _arrow_schema(self._schema)
         try:
             # as in a worker, whatever the user has set here
             with np.errstate(all="ignore"), decimal.localcontext(decimal.Context()):
@@ -66,12 +66,7 @@ class DriverStage:
         return self._gathered
 
 
-def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """A DataFrame of rows that are already here, from which Spark's actions take them without a job."""
-    return spark.createDataFrame(table, schema)
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
+def _arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema of what Spark's own ``_collect_as_arrow`` gives."""
     return to_arrow_schema(schema, **_in_utc())
 
