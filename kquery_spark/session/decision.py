@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from kquery_spark.logical import (
     Filter,
     Generate,
@@ -62,15 +60,7 @@ def fits_driver(planned: PlannedQuery, part: Part) -> bool:
     """Whether the last stage may run in the driver: one task of little work, on files or on the engine's own stages."""
     graph = part.graph
     little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
-    named = not any(_repeats_names(field.type) for field in part.physical.schema)
-    return planned.whole and little and named and part.is_bounded
-
-
-def _repeats_names(dtype: pa.DataType) -> bool:
-    """Whether structs in a type have fields of one name, which PySpark does not take from Arrow."""
-    fields = [dtype.field(i) for i in range(dtype.num_fields)]
-    names = {f.name for f in fields}
-    return len(names) < len(fields) or any(_repeats_names(f.type) for f in fields)
+    return planned.whole and little and part.is_bounded
 
 
 def _workers(planned: PlannedQuery, part: Part) -> Decision:

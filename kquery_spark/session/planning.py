@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kquery_spark.config.engine import EngineConfig
@@ -18,7 +19,7 @@ from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.logical import Generate, Join, LogicalPlan, Projection, Sort, walk_plan
+from kquery_spark.logical import Generate, Input, Join, LogicalPlan, Projection, Sort, walk_plan
 from kquery_spark.optimizer import Step, optimize_steps
 from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
@@ -179,6 +180,7 @@ def _plan_part(position: Position, node: CatalystNode, imported: Imported, confi
     logical = with_output(imported.plan, imported.output)
     steps = optimize_steps(logical, config.disabled_rules)
     optimized = steps[-1].plan if steps else logical
+    _check_names(optimized)
     estimate = Estimator().estimate(optimized)
     if isinstance(optimized, Sort) and estimate.rows > config.sort_rows:
         raise Unsupported(
@@ -187,6 +189,25 @@ def _plan_part(position: Position, node: CatalystNode, imported: Imported, confi
     physical = plan_query(optimized, config)
     graph = build_stages(physical, config)
     return Part(position, node, imported, logical, tuple(steps), physical, graph, estimate)
+
+
+def _check_names(plan: LogicalPlan) -> None:
+    """Raise Unsupported when rows with a struct that repeats a name would change sides: Java's Arrow reads one field."""
+    crossing = (plan, *(n for n in walk_plan(plan) if isinstance(n, Input)))
+    for field in (field for node in crossing for field in node.schema):
+        if (name := _repeated_name(field.type)) is not None:
+            raise Unsupported(
+                f"Column {field.name} has a struct with two fields named {name}, which do not cross between Spark and Arrow."
+            )
+
+
+def _repeated_name(dtype: pa.DataType) -> str | None:
+    """A name that two fields of a struct in the type have."""
+    fields = [dtype.field(i) for i in range(dtype.num_fields)]
+    names = [f.name for f in fields]
+    own = [name for i, name in enumerate(names) if name in names[:i]]
+    below = (_repeated_name(f.type) for f in fields)
+    return own[0] if own else next((name for name in below if name is not None), None)
 
 
 def with_output(plan: LogicalPlan, output: tuple[str, ...]) -> LogicalPlan:

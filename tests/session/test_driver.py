@@ -239,18 +239,6 @@ def test_a_failure_of_the_engine_in_the_driver_is_made_up_for_by_spark(spark: An
             kquery_plan(frame, when="always", fallback="error").toArrow()
 
 
-@pytest.mark.parametrize(
-    "value", ["named_struct('a', k, 'a', text)", "array(named_struct('b', named_struct('a', k, 'a', text)))"]
-)
-def test_structs_that_arrow_cannot_bring_are_left_to_a_task(spark: Any, value: str):
-    with settings(spark, IN_DRIVER):
-        frame = spark.sql(f"SELECT {value} AS s, count(*) AS n FROM typed GROUP BY k, text")
-        fast = kquery_plan(frame, when="always")
-        assert getattr(fast, "_driver", None) is None
-        assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
-        assert fast.count() == frame.count()
-
-
 def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: Any, monkeypatch: Any):
     def too_large(*_: Any) -> Any:
         raise PySparkException("Total size of serialized results is bigger than spark.driver.maxResultSize")

@@ -110,6 +110,7 @@ WHOLE = {
         (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)""",
     "rows counted": "SELECT count(*) FROM VALUES (1, 'a'), (2, 'b') x(a, b) CROSS JOIN RANGE(3)",
     "rows of no type": "SELECT a, count(*) FROM VALUES (NULL), (NULL) v(a) GROUP BY a",
+    "a struct that repeats a name": "SELECT k, count(*) FROM odd_u WHERE named_struct('a', k, 'a', v) > named_struct('a', 2, 'a', 3L) GROUP BY k",
     "many CASEs": f"SELECT {', '.join(f'sum(CASE WHEN k = {i} THEN v ELSE 0 END) c{i}' for i in range(20))} FROM odd_u",
 }  # fmt: skip
 
@@ -193,6 +194,24 @@ PARTLY = {
         """SELECT a.k, x FROM odd_t a, LATERAL (SELECT v x FROM odd_u b WHERE b.k = a.k ORDER BY b.id LIMIT 1)"""),
     "cached": lambda s: s.table("odd_u").where("id > 3").cache().groupBy("k").agg(F.sum("v")),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT named_struct('a', k, 'a', s) x, count(*) n FROM odd_u GROUP BY k, s",
+        "SELECT max(array(named_struct('b', named_struct('a', k, 'a', v)))) x, s FROM odd_u GROUP BY s",
+        "SELECT x, count(*) FROM (SELECT DISTINCT named_struct('a', k, 'a', s) x, rand() > 2 r FROM odd_u) GROUP BY x",
+    ],
+)
+def test_rows_with_structs_that_repeat_a_name_do_not_change_sides(spark, zoo, query):
+    frame = spark.sql(query)
+    assert any("two fields named a," in reason for _, reason in kq.explain(frame).reasons)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kq.FallbackWarning)
+        fast = kquery_plan(frame, when="always")
+        assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
+        assert fast.count() == frame.count()
 
 
 @pytest.mark.parametrize("name", PARTLY)
