@@ -273,7 +273,10 @@ class Case(Expr):
     @property
     def nullable(self) -> bool:
         """See Expr."""
-        return self.otherwise is None or self.otherwise.nullable or any(v.nullable for _, v in self.branches)
+        for condition, value in self.branches:
+            if value.nullable or condition == Literal(True, t.BOOL):
+                return value.nullable  # what comes after TRUE does not count, as in Spark
+        return self.otherwise is None or self.otherwise.nullable
 
     @property
     def children(self) -> tuple[Expr, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.fuzz.generate import Case
-from kquery_spark.fuzz.oracle import Outcome
+from kquery_spark.fuzz.oracle import READER_OPTIONS, Outcome
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def as_pytest(case: Case, name: str, local: bool = False) -> str:
         for piece, start in enumerate(range(0, max(rows, 1), size)):
             cut = table.name if table.pieces == 1 else f"{table.name}.slice({start}, {size})"
             lines.append(f'    pq.write_table({cut}, folder / "{piece}.parquet")')
-        lines.append(f'    spark.read.parquet(str(folder)).createOrReplaceTempView("{table.name}")')
+        options = f"options(**{READER_OPTIONS!r})"
+        lines.append(f'    spark.read.{options}.parquet(str(folder)).createOrReplaceTempView("{table.name}")')
     settings = {} if local else case.settings
     for key, value in settings.items():
         lines.append(f'    spark.conf.set("{key}", "{value}")')

@@ -30,7 +30,7 @@ from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.text import check_codec
 
-# Options that only chose the files, which are listed by now, or that matter to writing.
+# Options that only chose the files, which are listed by now, that matter to writing, or to what Spark skips unread.
 _HARMLESS = frozenset(
     {
         "path",
@@ -45,6 +45,7 @@ _HARMLESS = frozenset(
         "compression",
         "parquet.compression",
         "orc.compress",
+        *(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats")),
     }
 )
 

@@ -326,6 +326,10 @@ def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
         raise PlanError(f"[WRONG_NUM_ARGS] if takes 3 arguments, not {len(node.arguments)}")
     condition = analyzer.condition(node.arguments[0], "IF")
+    if condition == Literal(
+        True, t.BOOL
+    ):  # of CASE it would decide whether NULL is possible, of IF it does not
+        condition = Call.of("and", condition, condition)
     yes, no = (analyzer.expr(a) for a in node.arguments[1:])
     return analyzer.case([condition], [yes], no)
 
