@@ -14,7 +14,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.facts import FactFetcher
-from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work
+from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
@@ -148,6 +148,8 @@ def _parts(
     stack: list[tuple[CatalystNode, Position]] = [(root, ())]
     while stack:
         node, at = stack.pop()
+        if node is not root and not may_work(node):
+            continue
         try:
             imported = importer.import_plan(node)
             if node is not root and not does_work(imported.plan):

@@ -273,12 +273,13 @@ class FactFetcher:
 
         An expression that the JSON leaves out would shift the places of those after it.
         """
+        if len(node.path or ()) == len(prefix) + 1:
+            return
         if self._shown is None:
             self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
-        if len(node.path or ()) > len(prefix) + 1:
-            place = (node.path or ())[len(prefix)]
-            if self._shown[*prefix, place] != index.counts[place]:
-                raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
+        place = (node.path or ())[len(prefix)]
+        if self._shown[*prefix, place] != index.counts[place]:
+            raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
 
 def _mode_getter(jvm: Jvm, family: str) -> Any:

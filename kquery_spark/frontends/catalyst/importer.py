@@ -49,6 +49,14 @@ _FILE_SETTINGS = (
     "spark.sql.legacy.json.",
 )
 
+# Classes that are imported as scans, projections, filters and unions.
+_PASS_ROWS_ON = frozenset(
+    {
+        *("LogicalRelation", "LocalRelation", "OneRowRelation", "Range"),
+        *("Project", "Filter", "Union", "SubqueryAlias", "View", "ResolvedHint"),
+    }
+)
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -87,24 +95,11 @@ class Importer:
         return Imported(plan, scope.names(), inputs, tuple(context.declined))
 
 
-def accelerated_roots(importer: Importer, root: CatalystNode) -> list[tuple[CatalystNode, Imported]]:
-    """The maximal subtrees that the engine can compute, each with its plan.
-
-    That is the root itself where it can be imported. Below a node that stays with Spark only subtrees that do
-    more than pass rows on are worth a hand-over.
-    """
-    roots: list[tuple[CatalystNode, Imported]] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        try:
-            imported = importer.import_plan(node)
-        except Unsupported:
-            stack.extend(reversed(node.children))
-            continue
-        if node is root or does_work(imported.plan):
-            roots.append((node, imported))
-    return roots
+def may_work(node: CatalystNode) -> bool:
+    """Whether a subtree's plan may do more than pass rows on, told without a look at its relations."""
+    below = list(node.walk())
+    expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
+    return not _PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
 
 
 def does_work(plan: LogicalPlan) -> bool:

@@ -11,10 +11,12 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import Unsupported
-from kquery_spark.frontends.catalyst.importer import accelerated_roots, support_table
+from kquery_spark.frontends.catalyst.importer import support_table
 from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.support import Level
 from kquery_spark.frontends.catalyst.support_page import support_page
+from kquery_spark.session.planning import plan_frame
 from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
 
 
@@ -136,9 +138,9 @@ def test_a_cached_table_feeds_the_engine(spark: Any, taken: Any) -> None:
 
 def test_below_an_unsupported_node_the_aggregate_is_accelerated(taken: Any) -> None:
     query = taken("select * from (select i, count(*) as n from t group by i) tablesample (50 percent)")
-    ((node, imported),) = accelerated_roots(query.importer, query.root)
-    assert node.cls == "Aggregate"
-    assert str(imported.plan).startswith("Aggregate: groupExpr=[#i], aggregateExpr=[COUNT(*) AS n]")
+    (part,) = plan_frame(query.frame).parts
+    assert part.node.cls == "Aggregate"
+    assert str(part.imported.plan).startswith("Aggregate: groupExpr=[#i], aggregateExpr=[COUNT(*) AS n]")
 
 
 def test_both_sides_of_an_unsupported_node_are_accelerated(taken: Any) -> None:
@@ -149,19 +151,34 @@ def test_both_sides_of_an_unsupported_node_are_accelerated(taken: Any) -> None:
     )
     with pytest.raises(Unsupported):
         query.whole()
-    roots = accelerated_roots(query.importer, query.root)
-    assert [node.cls for node, _ in roots] == ["Aggregate", "Aggregate"]
+    assert [part.node.cls for part in plan_frame(query.frame).parts] == ["Aggregate", "Aggregate"]
 
 
 def test_a_scan_below_an_unsupported_node_is_not_worth_it(taken: Any) -> None:
     query = taken("select id, rand() as r from t where i > 3")
-    assert accelerated_roots(query.importer, query.root) == []
+    assert plan_frame(query.frame).parts == ()
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["select i, percentile_approx(m, 0.5) from t group by i", "select id, rand() as r from t where i > 3"],
+)
+def test_relations_of_what_stays_with_spark_are_looked_at_once_at_most(
+    taken: Any, monkeypatch: Any, query: str
+) -> None:
+    asked: list[str] = []
+    read = RelationReader.read
+    monkeypatch.setattr(
+        RelationReader, "read", lambda reader, node: (asked.append(node.cls), read(reader, node))[1]
+    )
+    assert plan_frame(taken(query).frame).parts == ()
+    assert len(asked) == ("rand()" in query)
 
 
 def test_a_whole_query_is_its_own_root(taken: Any) -> None:
     query = taken("select id from t where i > 3")
-    ((node, _),) = accelerated_roots(query.importer, query.root)
-    assert node is query.root
+    (part,) = plan_frame(query.frame).parts
+    assert part.position == ()
 
 
 @pytest.mark.parametrize(

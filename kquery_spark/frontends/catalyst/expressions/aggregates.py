@@ -112,14 +112,20 @@ def aggregate_call(node: CatalystNode, translate: Translator) -> AggregateCall:
     )
 
 
-def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
-    """The registry's entry for an aggregate function, its arguments and its mode."""
-    cls = function.cls
+def known_aggregate(cls: str) -> AggregateFunction:
+    """The registry's entry for a Catalyst class."""
     entry = aggregate_for_catalyst(cls)
     if entry is None:
         raise Unsupported(
             REASONS.get(cls) or f"the aggregate function {cls.rsplit('.', 1)[-1]} stays with Spark"
         )
+    return entry
+
+
+def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
+    """The registry's entry for an aggregate function, its arguments and its mode."""
+    cls = function.cls
+    entry = known_aggregate(cls)
     fixed = _FIXED.get(cls, {})
     for name, value in fixed.items():
         if name in function.fields and function[name] != value:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Named, columns_of
-from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED
+from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, known_aggregate
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
@@ -38,7 +38,7 @@ class _Calls:
 @PLANS.handles("Aggregate", family="aggregates")
 def aggregate(node: CatalystNode, context: Context) -> Scope:
     """GROUP BY, DISTINCT and global aggregates."""
-    _check_order(node)
+    _check_functions(node)
     child = context.feed(node.children[0])
     below, above = ScalarSubqueries(context), ScalarSubqueries(context)
     arguments = context.translator(child.columns, below)
@@ -59,17 +59,21 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
     return compute(joined, items, context)
 
 
-def _check_order(node: CatalystNode) -> None:
-    """Functions of the rows' order stay with Spark where the query sorts the rows first."""
+def _check_functions(node: CatalystNode) -> None:
+    """Raise Unsupported for functions that stay with Spark, before the input's files are looked at.
+
+    Functions of the rows' order do where the query sorts the rows first.
+    """
     below = node.children[0]
     while below.cls in ("Project", "Filter", "SubqueryAlias"):
         below = below.children[0]
-    if below.cls not in ("Sort", "GlobalLimit", "LocalLimit"):
-        return
-    for item in node.trees("aggregateExpressions"):
-        for part in item.walk():
-            if part.cls in ORDERED:
-                raise Unsupported(f"{part.cls} of sorted rows stays with Spark")
+    is_sorted = below.cls in ("Sort", "GlobalLimit", "LocalLimit")
+    parts = (part for item in node.trees("aggregateExpressions") for part in item.walk())
+    for function in (p.child("aggregateFunction") for p in parts if p.cls == "AggregateExpression"):
+        if function.cls != "PivotFirst":
+            known_aggregate(function.cls)
+        if is_sorted and function.cls in ORDERED:
+            raise Unsupported(f"{function.cls} of sorted rows stays with Spark")
 
 
 def _like_session(dtype: pa.DataType) -> bool:
