@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import FallbackWarning, PlanError, Unsupported
 from kquery_spark.fuzz.generate import Case
 from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.tables import FuzzTable
@@ -165,7 +166,9 @@ def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
 
 def _answer(frame: DataFrame) -> Answer:
     try:
-        return frame.toArrow()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FallbackWarning)
+            return frame.toArrow()
     except Exception as error:
         return error
 

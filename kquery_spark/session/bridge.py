@@ -77,10 +77,9 @@ class Bridge:
         return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
     def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
-        """The plan with the nodes at some positions replaced by DataFrames of the same columns.
+        """The plan with the nodes at some positions replaced by DataFrames of the same columns and expression ids.
 
-        A position is the child indexes from the root. The new columns get the old ones' expression ids, so that everything
-        above still refers to them.
+        A position is the child indexes from the root.
         """
         return self._replace(root, (), replacements)
 
@@ -89,7 +88,7 @@ class Bridge:
     ) -> Any:
         frame = replacements.get(at)
         if frame is not None:
-            return self._renamed(frame, node)
+            return frame._jdf.queryExecution().analyzed()
         below = [p for p in replacements if p[: len(at)] == at]
         if not below:
             return node
@@ -99,22 +98,6 @@ class Bridge:
         for i in range(count):
             array[i] = self._replace(children.apply(i), (*at, i), replacements)
         return node.withNewChildren(self._sequence(array))
-
-    def _renamed(self, frame: DataFrame, node: Any) -> Any:
-        """``frame``'s plan under a projection that gives its columns the names and ids of the node's output."""
-        expressions = self.gateway.jvm.org.apache.spark.sql.catalyst.expressions
-        plan = frame._jdf.queryExecution().analyzed()
-        new, old = plan.output(), node.output()
-        array = self._objects(old.size())
-        empty = self.jvm.empty()
-        for i in range(old.size()):
-            attribute = old.apply(i)
-            none = self.gateway.jvm.scala.Option.empty()
-            array[i] = expressions.Alias(
-                new.apply(i), attribute.name(), attribute.exprId(), empty, none, empty
-            )
-        names = self._sequence(array)
-        return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
 
 def _use_this_python(spark: SparkSession) -> None:

@@ -2,8 +2,9 @@
 
 It is a Spark DataFrame like any other; transformations on it give plain DataFrames. Its read-only actions
 (``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``, ``toArrow``)
-run once more on Spark alone when the engine fails, with a FallbackWarning that says what failed. Writes,
-``foreach`` and iterators never run twice: they may have had effects by then.
+run once more on Spark alone when the engine fails, with a FallbackWarning that says what failed; an error that the
+query causes on its data is so raised by Spark itself. Writes, ``foreach`` and iterators never run twice: they may have
+had effects by then.
 
 Where the last stage is little work, these actions run it in the driver, to which they bring the result anyway.
 """
@@ -20,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.session.bypass import bypass
-from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, warn_user
+from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
 from kquery_spark.session.planning import Part, PlannedQuery
 
 R = TypeVar("R")
@@ -76,17 +77,21 @@ class EngineFrame(ClassicDataFrame):
         return self.planned.frame
 
     def _attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
+        """What ``engine`` gives, or ``spark`` after a failure; an error that the query causes is raised as Spark's own."""
         try:
             with bypass():
                 return engine()
-        except SPARK_ERRORS as error:
-            failure = engine_failure(error) if self._rescue else None
-            if failure is None:
+        except (*SPARK_ERRORS, pa.ArrowException) as error:
+            failure, mistake = engine_failure(error), query_error(error)
+            if not self._rescue or (failure is None and mistake is None):
                 raise
-            message = f"the engine failed in {action}, so Spark runs the query again: {failure}"
-            warn_user(message)
-            with bypass():
-                return spark()
+        if failure is not None:
+            warn_user(f"the engine failed in {action}, so Spark runs the query again: {failure}")
+        with bypass():
+            result = spark()
+        if mistake is not None:
+            warn_user(f"the engine failed in {action} where Spark does not, whose answer this is: {mistake}")
+        return result
 
     def _table(self) -> pa.Table | None:
         """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
@@ -158,6 +163,10 @@ class EngineFrame(ClassicDataFrame):
             lambda: str(rows()._show_string(n, truncate, vertical)),
             lambda: str(spark._show_string(n, truncate, vertical)),
         )
+
+    def inputFiles(self) -> list[str]:
+        """See pyspark.sql.DataFrame.inputFiles."""
+        return self.original.inputFiles()
 
     @property
     def write(self) -> DataFrameWriter:

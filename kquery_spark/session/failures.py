@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 
+import pyarrow as pa
 import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -45,6 +46,12 @@ def error_class(error: BaseException) -> str | None:
     return found[1] if found else None
 
 
+def query_error(error: BaseException) -> str | None:
+    """The engine's sentence about an error that the query causes on its data; None for other errors."""
+    raised = _RAISED.findall(str(error))
+    return raised[-1][1] if raised and raised[-1][0] == "ExecutionError" else None
+
+
 def engine_failure(error: BaseException) -> str | None:
     """One line about a failure of the engine itself, which Spark alone may not have; None for other errors.
 
@@ -52,6 +59,8 @@ def engine_failure(error: BaseException) -> str | None:
     failing user function, Spark's own errors.
     """
     text = str(error)
+    if isinstance(error, pa.ArrowException):  # of rows that came to the driver
+        return f"{type(error).__name__}: {text}"
     if _CANCELLED.search(text):
         return None
     raised = _RAISED.findall(text)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -128,11 +127,11 @@ class _Builder:
         """The DataFrame of the query."""
         whole = self._parts.get(())
         if whole is not None:
-            return self.part(whole, self._planned.frame.schema)
+            return self.part(whole, self._planned.frame)
         return self._planned.bridge.frame(self.subtree(self._planned.plan, ()))
 
-    def part(self, part: Part, schema: StructType) -> DataFrame:
-        """The DataFrame of one part, with the names, types and nullability of ``schema``."""
+    def part(self, part: Part, original: DataFrame) -> DataFrame:
+        """The DataFrame of one part, with the columns of ``original``: names, types, nullability and expression ids."""
         planned = self._planned
         inputs = {}
         for handover in part.imported.inputs:
@@ -143,7 +142,10 @@ class _Builder:
             inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
         meter = self._metrics.part(planned.parts.index(part)) if self._metrics is not None else None
         link = planned.bridge
-        return to_dataframe(link.spark, link.jvm, part.graph, schema, planned.config, inputs, meter)
+        output = original._jdf.queryExecution().analyzed().output()
+        return to_dataframe(
+            link.spark, link.jvm, part.graph, original.schema, planned.config, inputs, meter, output
+        )
 
     def subtree(self, plan: Any, at: Position) -> Any:
         """Spark's plan at a position with the highest parts in it replaced."""
@@ -155,7 +157,7 @@ class _Builder:
         for position in highest:
             part = self._parts[position]
             original = self._planned.bridge.frame(self._jvm(part.node))
-            frames[position[len(at) :]] = self.part(part, original.schema)
+            frames[position[len(at) :]] = self.part(part, original)
         return self._planned.bridge.replaced(plan, frames)
 
     def _jvm(self, node: CatalystNode) -> Any:

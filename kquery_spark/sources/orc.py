@@ -225,12 +225,8 @@ def _mismatch(what: str, schema: pa.Schema, column: pa.Field) -> str:
 
 
 def _narrowest(schema: pa.Schema) -> str:
-    flat = [f for f in schema if not t.is_nested(f.type) and not t.is_string(f.type)]
-    return str(
-        min(flat, key=lambda f: f.type.bit_width if hasattr(f.type, "bit_width") else 64).name
-        if flat
-        else schema[0].name
-    )
+    flat = [f for f in schema if pa.types.is_primitive(f.type) or pa.types.is_decimal(f.type)]
+    return str(min(flat, key=lambda f: f.type.bit_width).name if flat else schema[0].name)
 
 
 def _open(file: DataFile) -> Any:

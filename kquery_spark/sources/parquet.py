@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -90,9 +90,12 @@ class ParquetSource(Source):
                     differs_in_case(field.name, opened.names, file.path)
                     continue
                 given = opened.schema.field(field.name).type
-                instant = field.name in opened.int96 and t.is_timestamp(field.type)
-                if not instant and not readable_as(given, field.type):
+                if not readable_as(given, field.type, opened.has_instants(field.name)):
                     raise SourceError(_mismatch(file.path, field.name, given, field.type))
+                if field.name.lower() in opened.ambiguous:
+                    raise SourceError(
+                        f"{file.path} has two columns {field.name} but for upper and lower case"
+                    )
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
@@ -122,9 +125,10 @@ class ParquetSource(Source):
                     arrays.append(pa.nulls(rows, dtype))
                 else:
                     assert table is not None
-                    arrays.append(
-                        _convert(opened.typed(column, table.column(column), dtype), dtype, file.path, column)
-                    )
+                    typed = opened.typed(column, table.column(column), dtype)
+                    if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
+                        raise SourceError(_mismatch(file.path, column, typed.dtype, dtype))
+                    arrays.append(_convert(typed, dtype))
             yield Batch(schema, tuple(arrays), rows)
 
 
@@ -136,9 +140,7 @@ class Typed:
     data: pa.ChunkedArray
 
 
-def _convert(column: Typed, dtype: pa.DataType, path: str, name: str) -> pa.Array:
-    if not readable_as(column.dtype, dtype):
-        raise SourceError(_mismatch(path, name, column.dtype, dtype))
+def _convert(column: Typed, dtype: pa.DataType) -> pa.Array:
     found = column.data
     data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
@@ -161,8 +163,11 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
-    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it."""
+def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
+    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it.
+
+    instants: the file has INT96 times in the column, which Arrow takes for wall-clock times.
+    """
     if pa.types.is_dictionary(file_type):
         file_type = file_type.value_type
     if file_type == dtype:
@@ -188,8 +193,24 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
         digits = dtype.precision - dtype.scale >= file_type.precision - file_type.scale
         return bool(digits and dtype.scale >= file_type.scale)
     if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):
-        return (file_type.tz is None) == (dtype.tz is None)
-    return t.is_nested(file_type) and t.is_nested(dtype)
+        return (file_type.tz is None) == (dtype.tz is None) or (instants and file_type.tz is None)
+    if pa.types.is_struct(file_type) and pa.types.is_struct(dtype):
+        return all(_finds(file_type, field, instants) for field in dtype)
+    if pa.types.is_map(file_type) and pa.types.is_map(dtype):
+        pairs = ((file_type.key_type, dtype.key_type), (file_type.item_type, dtype.item_type))
+        return all(readable_as(given, wanted, instants) for given, wanted in pairs)
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if any(test(file_type) for test in lists) and pa.types.is_list(dtype):
+        return readable_as(file_type.value_type, dtype.value_type, instants)
+    return False
+
+
+def _finds(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
+    """Whether a file's struct has no such field, which is NULL then, or one of exactly that name that can be read."""
+    found = [f for f in struct if f.name.lower() == field.name.lower()]
+    if not found:
+        return True
+    return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
 
 
 def _range(chunk: Any) -> ColumnRange | None:
@@ -199,7 +220,10 @@ def _range(chunk: Any) -> ColumnRange | None:
     nulls = statistics.null_count if statistics.has_null_count else None
     if not statistics.has_min_max:
         return ColumnRange(None, None, nulls)
-    return ColumnRange(statistics.min, statistics.max, nulls)
+    try:
+        return ColumnRange(statistics.min, statistics.max, nulls)
+    except (OverflowError, ValueError):  # no date of Python's, or no text
+        return ColumnRange(None, None, nulls)
 
 
 class OpenFile:
@@ -228,6 +252,8 @@ class OpenFile:
             if self.metadata.schema.column(i).physical_type == "INT96"
         }
         self.names = set(self.schema.names)
+        folded = Counter(name.lower() for name in self.schema.names)
+        self.ambiguous = {name for name, count in folded.items() if count > 1}
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._dictionaries = self._low_cardinality()
@@ -260,6 +286,10 @@ class OpenFile:
             return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
         given = self.schema.field(column).type
         return Typed(given if pa.types.is_decimal(given) else data.type, data)
+
+    def has_instants(self, column: str) -> bool:
+        """Whether a column, or a part of it, is of INT96 times."""
+        return any(path == column or path.startswith(f"{column}.") for path in self.int96)
 
     def leaf(self, column: str) -> int | None:
         """Index of a flat column in the footer."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PySparkException, PythonException
+from pyspark.errors import ArithmeticException, PySparkException, PythonException
 
 import kquery_spark as kq
 from benchmarks import tpch
@@ -211,14 +211,41 @@ def test_what_may_be_much_work_is_not_the_drivers(spark: Any, query: str):
 
 
 @pytest.mark.parametrize("where", [IN_DRIVER, STAGES], ids=["all of it", "the last stage"])
-def test_errors_of_a_query_are_those_a_worker_gives(spark: Any, where: dict[str, str]):
+def test_errors_of_a_query_are_those_of_spark(spark: Any, where: dict[str, str]):
     frame = spark.sql("SELECT k, 1 div (sum(k) - 2) AS q FROM typed GROUP BY k")
     with settings(spark, where):
-        fast = fast_of(frame)
-        for action in (fast.collect, fast.toArrow, fast.count):
-            with pytest.raises(PythonException) as raised:
+        fast = kquery_plan(frame, when="always")
+        assert fast._driver is not None
+        for action in (fast.collect, fast.toArrow):
+            with pytest.raises(ArithmeticException) as raised:
                 action()
-            assert error_class(raised.value) == "DIVIDE_BY_ZERO"
+            assert raised.value.getCondition() == "DIVIDE_BY_ZERO"
+        with pytest.raises(PythonException) as by_engine:
+            fast_of(frame).collect()
+        assert error_class(by_engine.value) == "DIVIDE_BY_ZERO"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT struct(k, text) AS s FROM typed WHERE k > 1000",
+        "SELECT array(struct(k)) AS a, map(k, struct(text)) AS m FROM typed WHERE k > 1000 GROUP BY k, text",
+    ],
+)
+def test_nested_columns_of_no_rows(spark: Any, query: str):
+    with settings(spark, IN_DRIVER):
+        fast = kquery_plan(spark.sql(query), when="always")
+        assert (fast.collect(), fast.take(1), fast.first(), fast.count()) == ([], [], None, 0)
+        assert fast.toArrow().schema == spark.sql(query).toArrow().schema
+
+
+def test_rows_without_columns_are_counted(spark: Any):
+    frame = spark.table("typed").select()
+    with settings(spark, IN_DRIVER):
+        fast = kquery_plan(frame, when="always")
+        assert fast.count() == frame.count() > 0
+        assert fast.collect() == frame.collect()
+        assert not fast.isEmpty()
 
 
 def test_a_failure_of_the_engine_in_the_driver_is_made_up_for_by_spark(spark: Any, monkeypatch: Any):

@@ -186,3 +186,56 @@ def test_streams_stay_with_spark(spark):
     assert "treaming" in kq.explain(stream).reasons[0][1]
     with pytest.raises(Unsupported, match="treaming"):
         stream.transform(kquery_plan, fallback="error")
+
+
+COLUMNS = {
+    "select": lambda d, x: x.select(d.n_regionkey),
+    "drop": lambda d, x: x.drop(d.n_regionkey),
+    "filter": lambda d, x: x.filter(d.n_regionkey > 2),
+    "sort": lambda d, x: x.orderBy(d["count"].desc(), d.n_regionkey),
+    "group": lambda d, x: x.groupBy(d["count"]).agg(F.sum(d.n_regionkey)),
+    "join with the original": lambda d, x: (
+        x.alias("x").join(d.alias("d"), "n_regionkey").select("x.count", "d.count")
+    ),
+    "join with another": lambda d, x: x.join(
+        d.sparkSession.table("region"), d.n_regionkey == F.col("r_regionkey")
+    ),
+    "join with itself": lambda d, x: x.alias("a").join(
+        x.alias("b"), F.expr("a.n_regionkey = b.n_regionkey + 1")
+    ),
+    "union with the original": lambda d, x: x.union(d).select(d.n_regionkey),
+}
+
+
+@pytest.mark.parametrize("how", COLUMNS)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT n_regionkey, count(*) AS count FROM nation GROUP BY n_regionkey",
+        "SELECT n_regionkey, count(*) AS count FROM nation TABLESAMPLE (100 PERCENT) GROUP BY n_regionkey",
+        "SELECT n_regionkey, count, n_regionkey AS n FROM (SELECT n_regionkey, count(*) AS count, spark_partition_id() >= 0 AS r "
+        "FROM nation GROUP BY n_regionkey) WHERE r",
+    ],
+    ids=["whole", "above Spark", "below Spark"],
+)
+def test_columns_of_the_original_are_columns_of_the_result(spark, tables, how, sql):
+    frame = spark.sql(sql)
+    fast = frame.transform(kquery_plan, when="always")
+    assert type(fast) is not type(frame)
+    make = COLUMNS[how]
+    expected, actual = make(frame, frame), make(frame, fast)
+    assert actual.schema == expected.schema
+    assert sorted(map(str, actual.collect())) == sorted(map(str, expected.collect()))
+
+
+def test_names_that_come_twice_keep_their_columns(spark, tables):
+    frame = spark.sql("SELECT n_regionkey AS a, count(*) AS a FROM nation GROUP BY n_regionkey")
+    fast = always(frame)
+    assert fast.columns == ["a", "a"]
+    assert sorted(map(str, fast.collect())) == sorted(map(str, frame.collect()))
+    assert sorted(map(str, fast.toDF("x", "y").collect())) == sorted(map(str, frame.toDF("x", "y").collect()))
+
+
+def test_input_files_are_those_of_the_original(spark, tables):
+    frame = spark.sql("SELECT n_regionkey, count(*) FROM nation GROUP BY n_regionkey")
+    assert always(frame).inputFiles() == frame.inputFiles() != []

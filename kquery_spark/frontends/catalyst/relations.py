@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -266,6 +267,12 @@ def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> li
         spark_type = struct.apply(i).dataType()
         nulls = jvm.strings(rows.map(jvm.row_is_null(i)))
         texts = jvm.strings(rows.map(jvm.row_value(i, spark_type)))
+        if pa.types.is_decimal(column.type) and any(
+            -int(Decimal(text).as_tuple().exponent) != column.type.scale
+            for null, text in zip(nulls, texts, strict=True)
+            if null != "true"
+        ):
+            raise Unsupported(f"folders of {column.name} have other decimal places than its type")
         columns.append(
             [
                 scalar(None if null == "true" else from_text(text, column.type), column.type)

@@ -51,7 +51,9 @@ class DriverStage:
         try:
             # as in a worker, whatever the user has set here
             with np.errstate(all="ignore"), decimal.localcontext(decimal.Context()):
-                found = [b.rename_columns(wanted.names) for b in run(iter(rows))]
+                found = [b.rename_columns(wanted.names) for b in run(iter(rows)) if b.num_rows]
+                if not found:  # columns of no chunks are not for PySpark
+                    return wanted.empty_table()
                 given = pa.schema(
                     [f.with_name(n) for f, n in zip(stage.plan.schema, wanted.names, strict=True)]
                 )

@@ -34,21 +34,27 @@ def to_dataframe(
     config: EngineConfig,
     inputs: Mapping[str, DataFrame] | None = None,
     meter: Meter | None = None,
+    output: Any = None,
 ) -> DataFrame:
     """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
 
-    ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what
-    operators do.
+    ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what operators do; ``output`` are the
+    attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
     plans = SparkPlans(spark, jvm)
     if len(set(schema.names)) == len(schema.names):
-        return plans.frame(_Builder(plans, graph, schema, config, inputs or {}, meter).plan(graph.result))
+        # below a hand-over the plan has attributes of the same ids
+        given = None if inputs else output
+        plan = _Builder(plans, graph, schema, config, inputs or {}, meter, given).plan(graph.result)
+        return plans.frame(plan if given is not None or output is None else plans.renamed(plan, output))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way
     own = StructType(
         [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
     )
     plan = _Builder(plans, graph, own, config, inputs or {}, meter).plan(graph.result)
-    return plans.frame(plan).toDF(*schema.names)
+    return (
+        plans.frame(plan).toDF(*schema.names) if output is None else plans.frame(plans.renamed(plan, output))
+    )
 
 
 def gathered(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
@@ -66,6 +72,7 @@ class _Builder:
         config: EngineConfig,
         inputs: Mapping[str, DataFrame],
         meter: Meter | None,
+        output: Any = None,
     ) -> None:
         self._plans = plans
         self._graph = graph
@@ -73,6 +80,7 @@ class _Builder:
         self._settings = to_bytes(config)
         self._inputs = inputs
         self._meter = meter
+        self._output = output
         self._made: dict[str, Any] = {}
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
@@ -97,7 +105,10 @@ class _Builder:
             sources,
             self._meter,
         )
-        return self._plans.mapped(self._input(stage), task, self._schema if last else _PAYLOAD)
+        child = self._input(stage)
+        if not last:
+            return self._plans.mapped(child, task, _PAYLOAD)
+        return self._plans.mapped(child, task, self._schema, self._output)
 
     def _input(self, stage: Stage) -> Any:
         if stage.is_map:

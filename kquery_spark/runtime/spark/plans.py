@@ -42,8 +42,8 @@ class SparkPlans:
         """The plan of a DataFrame."""
         return frame._jdf.queryExecution().analyzed()
 
-    def mapped(self, child: Any, task: StageTask, schema: StructType) -> Any:
-        """``child.mapInArrow(task, schema)``."""
+    def mapped(self, child: Any, task: StageTask, schema: StructType, output: Any = None) -> Any:
+        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema, new ones unless given."""
         jvm = self._jvm
         data_type = jvm.data_type(schema.jsonValue())
         function = jvm.new(
@@ -56,7 +56,8 @@ class SparkPlans:
             True,
             jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId"),
         )
-        output = jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
+        if output is None:
+            output = jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
         return jvm.new(f"{_PLANS}MapInArrow", function, output, child, False, jvm.none())
 
     def union(self, children: Sequence[Any]) -> Any:
@@ -72,6 +73,16 @@ class SparkPlans:
         return jvm.new(
             f"{_PLANS}RepartitionByExpression", self._sequence([number]), child, jvm.some(count), jvm.none()
         )
+
+    def renamed(self, plan: Any, output: Any) -> Any:
+        """A plan under a projection that gives its columns the names and expression ids of ``output``."""
+        jvm, new = self._jvm, plan.output()
+        items = []
+        for i in range(output.size()):
+            old = output.apply(i)
+            arguments = new.apply(i), old.name(), old.exprId(), jvm.empty(), jvm.none(), jvm.empty()
+            items.append(jvm.new(f"{_EXPRESSIONS}Alias", *arguments))
+        return jvm.new(f"{_PLANS}Project", self._sequence(items), plan)
 
     def frame(self, plan: Any) -> DataFrame:
         """The lazy DataFrame of a plan."""

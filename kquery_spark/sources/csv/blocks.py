@@ -79,8 +79,8 @@ def _count_lines(block: bytes) -> int:
 
 def _has_special_lines(block: bytes, options: CsvOptions, width: int) -> bool:
     """Whether a line may be blank (other than empty) or a comment, so that Arrow would take it for a row."""
-    first = options.comment.encode() or b"\0"
-    if first in block and (block.startswith(first) or b"\n" + first in block):
+    first = options.comment.encode()
+    if first and first in block and (block.startswith(first) or b"\n" + first in block):
         return True
     if width > 1 and options.delimiter > " ":
         return False  # a blank line has one value, so Arrow's own count finds it
@@ -179,10 +179,10 @@ def _lines(block: bytes, options: CsvOptions) -> tuple[Positions, Positions]:
     keep = ends > starts
     heads = raw[np.minimum(starts, len(raw) - 1)]
     suspects = keep & ((heads <= 32) | (heads == ord(options.comment or "\0")))
-    comment = options.comment.encode() or b"\0"
+    comment = options.comment.encode()
     for i in np.flatnonzero(suspects):
         line = block[starts[i] : ends[i]]
-        if line.startswith(comment) or not line.decode("utf-8", "replace").strip(_BLANKS):
+        if (comment and line.startswith(comment)) or not line.decode("utf-8", "replace").strip(_BLANKS):
             keep[i] = False
     return starts[keep], ends[keep]
 

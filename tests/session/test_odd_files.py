@@ -1,0 +1,110 @@
+"""Files of odd shapes: the engine reads them as Spark does, or leaves them to Spark, by plan and not by accident."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as pa_orc
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+from tests.session.checks import check
+
+CASES = {
+    "fields in other letters": ("s struct<userid:bigint>", pa.array([{"userId": 1}, {"userId": 2}])),
+    "elements in other letters": ("s array<struct<X:bigint>>", pa.array([[{"x": 1}], [{"x": 2}]])),
+    "fields of two letter cases": ("s struct<a:bigint>", pa.array([{"a": 1, "A": 2}])),
+    "missing fields": ("s struct<b:int,a:bigint>", pa.array([{"a": 1}, {"a": None}])),
+    "wider fields": ("s struct<a:bigint>", pa.array([{"a": 1}], pa.struct([("a", pa.int32())]))),
+    "wider elements": ("s array<double>", pa.array([[1.5], None, []], pa.list_(pa.float32()))),
+    "elements as text": ("s array<string>", pa.array([[1, 2]], pa.list_(pa.int32()))),
+    "fields as text": ("s struct<a:string>", pa.array([{"a": 1}], pa.struct([("a", pa.int32())]))),
+    "fields as booleans": ("s struct<a:boolean>", pa.array([{"a": 1}], pa.struct([("a", pa.int32())]))),
+    "map values as text": ("s map<string,string>", pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int32()))),
+    "a map as pairs": (
+        "s array<struct<key:string,value:int>>",
+        pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int32())),
+    ),
+    "a struct as a list": ("s array<int>", pa.array([{"a": 1}], pa.struct([("a", pa.int32())]))),
+}
+
+
+def outcome(frame: Any) -> Any:
+    try:
+        return sorted(map(repr, frame.collect()))
+    except Exception as error:
+        return type(error).__name__, getattr(error, "getCondition", str)()
+
+
+def assert_same(frame: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kq.FallbackWarning)
+        assert outcome(kquery_plan(frame, when="always")) == outcome(frame)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nested_columns_under_another_schema(spark: Any, tmp_path: Path, name: str) -> None:
+    schema, column = CASES[name]
+    pq.write_table(pa.table({"s": column}), tmp_path / "0.parquet")
+    assert_same(spark.read.schema(schema).parquet(str(tmp_path)))
+
+
+def test_files_that_spell_a_field_differently(spark: Any, tmp_path: Path) -> None:
+    for number, name in enumerate(["userId", "userid"]):
+        pq.write_table(pa.table({"s": pa.array([{name: number}])}), tmp_path / f"{number}.parquet")
+    assert_same(spark.read.parquet(str(tmp_path)).groupBy("s.userid").count())
+
+
+def test_nested_times_as_spark_writes_them(spark: Any, tmp_path: Path) -> None:
+    rows = spark.sql(
+        """SELECT struct(TIMESTAMP'1900-01-01 00:00:00.123456' AS a) s, array(TIMESTAMP'2021-03-28 02:30:00') l,
+           map(1, TIMESTAMP_NTZ'2020-01-01 10:00:00') m"""
+    )
+    rows.write.parquet(str(tmp_path / "t"))
+    check(spark.read.parquet(str(tmp_path / "t")), coverage=1.0)
+
+
+def test_a_file_with_a_column_twice_but_for_case(spark: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "0.parquet")
+    assert_same(spark.read.schema("a bigint").parquet(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 3_000_000], pa.date32()),
+        pa.array([0, 1 << 60], pa.timestamp("us")),
+        pa.array([b"\xff\xfe", b"a"]).cast(pa.binary()).view(pa.string()),
+    ],
+    ids=["dates", "times", "bytes"],
+)
+def test_statistics_beyond_what_python_holds(spark: Any, tmp_path: Path, column: pa.Array) -> None:
+    pq.write_table(pa.table({"v": column, "k": [1, 2]}), tmp_path / "0.parquet")
+    table = spark.read.parquet(str(tmp_path))
+    assert_same(table.groupBy("v").count().select("count"))
+    assert_same(table.where("v IS NOT NULL").select("k"))
+
+
+def test_an_orc_file_of_which_no_column_is_read(spark: Any, tmp_path: Path) -> None:
+    pa_orc.write_table(pa.table({"b": [b"x", b"y"], "d": [date(2020, 1, 1), None]}), tmp_path / "0.orc")
+    pa_orc.write_table(pa.table({"b": [b"x"]}), tmp_path / "1.orc")
+    assert_same(spark.read.schema("b binary, d date").orc(str(tmp_path)).groupBy().count())
+
+
+def test_lines_that_begin_with_nul_are_rows(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_bytes(b"1,2,3\n\0,x,y\n\0\n4,5,6\n")
+    assert_same(spark.read.schema("a string, b string, c string").csv(str(tmp_path)))
+    assert_same(spark.read.schema("a string, b string, c string").csv(str(tmp_path)).groupBy().count())
+
+
+@pytest.mark.parametrize("folder", ["1", "1.10", "1.5"])
+def test_folders_of_decimals_with_other_places(spark: Any, tmp_path: Path, folder: str) -> None:
+    (tmp_path / f"p={folder}").mkdir()
+    pq.write_table(pa.table({"v": [1]}), tmp_path / f"p={folder}" / "0.parquet")
+    assert_same(spark.read.schema("v bigint, p decimal(5,1)").parquet(str(tmp_path)).groupBy("p").count())
