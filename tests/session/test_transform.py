@@ -213,8 +213,8 @@ COLUMNS = {
     [
         "SELECT n_regionkey, count(*) AS count FROM nation GROUP BY n_regionkey",
         "SELECT n_regionkey, count(*) AS count FROM nation TABLESAMPLE (100 PERCENT) GROUP BY n_regionkey",
-        "SELECT n_regionkey, count, n_regionkey AS n FROM (SELECT n_regionkey, count(*) AS count, spark_partition_id() >= 0 AS r "
-        "FROM nation GROUP BY n_regionkey) WHERE r",
+        "SELECT n_regionkey, count, n_regionkey AS n FROM (SELECT n_regionkey, count(*) AS count FROM nation "
+        "GROUP BY n_regionkey) WHERE NOT luhn_check(CAST(count AS STRING))",
     ],
     ids=["whole", "above Spark", "below Spark"],
 )
