@@ -283,6 +283,11 @@ def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
             a, b, present = _big_pair(left, right, n)
             size = np.abs(a) // np.abs(b) if len(a) else a
             values = np.where((a < 0) != (b < 0), -size, size) if len(a) else a
+            inside = np.array([abs(v) < 10**38 for v in values], np.bool_)
+            if not inside.all():  # no decimal of Spark's
+                if context.mode is EvalMode.ANSI:
+                    raise dk.out_of_range(CallContext(pa.decimal128(38, 0)))
+                values, present[present] = values[inside], inside
             # Spark takes the low 64 bits without looking at the rest, in every mode
             wrapped = (values + 2**63) % 2**64 - 2**63 if len(a) else values
             found: list[int | None] = [None] * n

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.elements import Elements, Mask, check_size, codes, elements, is_array, listed
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
@@ -47,11 +47,24 @@ def _counts(rows: Int64s, length: int) -> Int64s:
 
 
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
-    """Ascending with NULLs first, or descending with NULLs last; equal values keep their order."""
+    """Ascending with NULLs first, or descending with NULLs last; equal values keep their order.
+
+    Spark sorts numbers without NULLs by ``java.util.Arrays.sort``, for which -0.0 comes before 0.0.
+    """
     n = context.num_rows
     found = elements(args[0].array(n))
     ascending = args[1].data.as_py() if len(args) > 1 else True
     ranks = codes(found.values)
+    element = args[0].dtype.value_field
+    if ascending and t.is_fractional(element.type) and not found.values.null_count:
+        numbers = found.values.to_numpy(zero_copy_only=False)
+        zeros, negative = numbers == 0, np.signbit(numbers)
+        if not element.nullable:
+            ranks = 2 * ranks + ~(zeros & negative)
+        elif len(np.intersect1d(found.rows[zeros & negative], found.rows[zeros & ~negative])):
+            raise Unsupported(
+                "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL."
+            )
     order = np.lexsort((ranks if ascending else -ranks, found.rows))
     return listed(found.values, order, found.sizes, found.nulls, context.dtype)
 

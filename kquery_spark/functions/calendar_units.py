@@ -38,8 +38,8 @@ _MICROS = {
     "DAYOFYEAR": _DAY,
     "WEEK": 7 * _DAY,
 }
+_MOST_YEARS = 999_999_999  # of java.time
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-_LIMIT = 2**62
 
 
 def _unit(vector: Vector) -> str:
@@ -49,6 +49,13 @@ def _unit(vector: Vector) -> str:
 
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
+    try:
+        return _moved(args, context)
+    except civil.OutOfRange:
+        raise ExecutionError("DATETIME_OVERFLOW", "Datetime operation overflow.") from None
+
+
+def _moved(args: Sequence[Vector], context: CallContext) -> Data:
     """``timestampadd(unit, count, timestamp)``: from days on units move the wall clock, below the instant."""
     n = context.num_rows
     unit = _unit(args[0])
@@ -58,18 +65,18 @@ def _add(args: Sequence[Vector], context: CallContext) -> Data:
     if mask is not None:
         count = np.where(mask, 0, count)
     step = _MONTHS.get(unit)
-    reach = np.abs(count.astype(np.float64)) * (_MICROS[unit] if step is None else step * 31 * _DAY)
-    if (reach + np.abs(micros.astype(np.float64)) > _LIMIT).any():
-        raise ExecutionError("DATETIME_OVERFLOW", "Datetime operation overflow.")
+    limit = (2**63 - 1) // _MICROS[unit] if step is None else (2**31 - 1) // step
+    if limit < 2**63 - 1 and ((count > limit) | (count < -limit)).any():
+        raise civil.OutOfRange
     wall = zones.to_local(micros, context.tz) if zoned else micros
     if step is not None:
-        moved = civil.add_months(wall // _DAY, count * step) * _DAY + wall % _DAY
+        moved = civil.moment(civil.add_months(wall // _DAY, count * step), wall % _DAY)
         moved = zones.near(moved, micros, context.tz) if zoned else moved
         return packed(moved, context.dtype, mask)
     moving = count * _MICROS[unit]
     if not zoned or unit not in ("DAY", "DAYOFYEAR", "WEEK"):
-        return packed(micros + moving, context.dtype, mask)
-    shifted = np.where(count == 0, micros, zones.near(wall + moving, micros, context.tz))
+        return packed(civil.added(micros, moving), context.dtype, mask)
+    shifted = np.where(count == 0, micros, zones.near(civil.added(wall, moving), micros, context.tz))
     return packed(shifted, context.dtype, mask)
 
 
@@ -84,7 +91,7 @@ def _diff(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args[1:], n)
     (start, _), (end, _) = local(args[1], context), local(args[2], context)
     if unit in ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"):
-        return pa.array(_toward_zero(end - start, _MICROS[unit]), mask=mask)
+        return pa.array(_toward_zero(civil.between(start, end, mask), _MICROS[unit]), mask=mask)
     first, last = start // _DAY, end // _DAY
     early, late = start % _DAY, end % _DAY
     last = last - ((last > first) & (late < early)) + ((last < first) & (late > early))
@@ -109,8 +116,8 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     mask = joint_mask(args, n)
     year, month, day, hour, minute = (numbers(a, n) for a in args[:5])
-    seconds = _micros_of(args[5], n)
-    ok = (np.abs(year) <= 290_000) & civil.is_valid(np.clip(year, -290_000, 290_000), month, day)
+    seconds = _micros_of(args[5], n).astype(np.int32).astype(np.int64)  # Spark keeps them in an int
+    ok = (np.abs(year) <= _MOST_YEARS) & civil.is_valid(np.clip(year, -_MOST_YEARS, _MOST_YEARS), month, day)
     ok &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60)
     late = (seconds > 60 * _SECOND) & (seconds < 61 * _SECOND)
     ok &= (seconds >= 0) & (seconds <= 60 * _SECOND)
@@ -126,7 +133,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
             )
         mask = bad if mask is None else mask | bad
     days = civil.join(np.where(ok, year, 1970), np.where(ok, month, 1), np.where(ok, day, 1))
-    wall = days * _DAY + np.where(ok, (hour * 3600 + minute * 60) * _SECOND + seconds, 0)
+    wall = civil.added(civil.moment(days), np.where(ok, (hour * 3600 + minute * 60) * _SECOND + seconds, 0))
     moment = wall if context.dtype.tz is None else zones.to_instants(wall, context.tz)
     return packed(moment, context.dtype, mask)
 

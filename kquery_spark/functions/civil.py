@@ -9,12 +9,47 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 DAY = 86_400_000_000
 _DAYS = "datetime64[D]"
 _MONTHS = "datetime64[M]"
+
+
+class OutOfRange(Unsupported):
+    """No date or timestamp: Spark raises, and says what, or wraps around."""
+
+    def __init__(
+        self, text: str = "A date or timestamp past the range of its type is left to Spark."
+    ) -> None:
+        super().__init__(text)
+
+
+def added(left: Any, right: Any) -> Int64s:
+    """A sum of microseconds."""
+    total = np.asarray(left + right)
+    if (((left ^ total) & (right ^ total)) < 0).any():
+        raise OutOfRange
+    return total
+
+
+def between(start: Int64s, end: Int64s, mask: Any) -> Int64s:
+    """The microseconds from one time to another, where neither is NULL."""
+    gap = np.asarray(end - start)
+    wrapped = ((end ^ start) & (end ^ gap)) < 0
+    if (wrapped if mask is None else wrapped & ~mask).any():
+        raise OutOfRange
+    return gap
+
+
+def moment(days: Int64s, micros: Any = 0) -> Int64s:
+    """Microseconds of a time of a day, given as microseconds since its midnight."""
+    found = np.asarray(days * DAY + micros)
+    if (found // DAY != days).any():
+        raise OutOfRange
+    return found
 
 
 def months_of(days: Int64s) -> Int64s:

@@ -34,6 +34,10 @@ def _wrap32(values: Int64s) -> Int64s:
     return values.astype(np.int32).astype(np.int64)
 
 
+def _int32(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31
+
+
 def _date_shift(sign: int) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
@@ -52,7 +56,7 @@ def _date_diff(args: Sequence[Vector], context: CallContext) -> Data:
 def _subtract_dates(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     left, right = (ints(a, n)[0] for a in args)
-    return pa.array((left - right) * _DAY, mask=joint_mask(args, n)).view(t.DAY_TIME)
+    return pa.array(civil.moment(left - right), mask=joint_mask(args, n)).view(t.DAY_TIME)
 
 
 def _add_months(args: Sequence[Vector], context: CallContext) -> Data:
@@ -90,7 +94,7 @@ def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
             if context.mode is EvalMode.ANSI:
                 raise ExecutionError("ILLEGAL_DAY_OF_WEEK", f"Illegal input for day of week: {name}.")
             return None
-        return day + 1 + (wanted - 4 - 1 - day) % 7
+        return _int32(day + 1 + _int32((wanted + 3) % 7 - 1 - day) % 7)
 
     return per_distinct(one, args, context)
 
@@ -100,7 +104,7 @@ def _make_date(args: Sequence[Vector], context: CallContext) -> Data:
     year, month, day = (numbers(a, n) for a in args)
     mask = joint_mask(args, n)
     valid = civil.is_valid(np.clip(year, -999_999_999, 999_999_999), month, day)
-    valid &= np.abs(year) <= 5_800_000
+    valid &= np.abs(year) <= 999_999_999
     bad = ~valid if mask is None else ~valid & ~mask
     if bad.any():
         if context.mode is EvalMode.ANSI:
@@ -179,12 +183,12 @@ def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
 def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     unit = _UNITS.get(name)
     if unit is not None and unit <= _SECOND:
-        return np.asarray(micros - micros % unit)
+        return civil.added(micros, -(micros % unit))
     wall = zones.to_local(micros, tz)
     if unit is not None:
-        return zones.near(wall - wall % unit, micros, tz)
+        return zones.near(civil.added(wall, -(wall % unit)), micros, tz)
     level = _LEVELS.get(name)
-    return None if level is None else zones.to_instants(_trunc_days(wall // _DAY, level) * _DAY, tz)
+    return None if level is None else zones.to_instants(civil.moment(_trunc_days(wall // _DAY, level)), tz)
 
 
 def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
@@ -208,7 +212,7 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64s:
     """Seconds that really passed since the day began, an hour more or less on days when clocks change."""
-    midnight = days * _DAY
+    midnight = civil.moment(days)
     if vector.dtype.tz is not None:
         midnight = zones.to_instants(midnight, context.tz)
     return (ints(vector, context.num_rows)[0] - midnight) // _SECOND
@@ -334,17 +338,17 @@ def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
     days = np.sign(step) * (np.abs(step) // _DAY)
     rest = step - days * _DAY
     if args[0].dtype.tz is None:
-        moved = micros + step
+        moved = civil.added(micros, step)
     else:
-        wall = zones.to_local(micros, context.tz) + days * _DAY
-        moved = np.where(days == 0, micros, zones.near(wall, micros, context.tz)) + rest
+        wall = civil.added(zones.to_local(micros, context.tz), days * _DAY)
+        moved = civil.added(np.where(days == 0, micros, zones.near(wall, micros, context.tz)), rest)
     return packed(moved, context.dtype, joint_mask(args, n))
 
 
 def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     wall, _ = local(args[0], context)
-    moved = civil.add_months(wall // _DAY, numbers(args[1], n)) * _DAY + wall % _DAY
+    moved = civil.moment(civil.add_months(wall // _DAY, numbers(args[1], n)), wall % _DAY)
     if args[0].dtype.tz is not None:
         moved = zones.near(moved, ints(args[0], n)[0], context.tz)
     return packed(moved, context.dtype, joint_mask(args, n))
@@ -354,7 +358,8 @@ def _subtract_stamps(args: Sequence[Vector], context: CallContext) -> Data:
     """Difference of the wall clocks (``SubtractTimestamps`` compares local times)."""
     n = context.num_rows
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
-    return pa.array(left - right, mask=joint_mask(args, n)).view(t.DAY_TIME)
+    mask = joint_mask(args, n)
+    return pa.array(civil.between(right, left, mask), mask=mask).view(t.DAY_TIME)
 
 
 def _from_units(unit: int) -> Any:
@@ -362,7 +367,7 @@ def _from_units(unit: int) -> Any:
         n = context.num_rows
         values = numbers(args[0], n)
         limit = (2**63 - 1) // unit
-        outside = (values > limit) | (values < -limit)
+        outside = (values > limit) | (values < (-limit if unit > 1 else -(2**63)))
         if outside.any():
             raise ExecutionError("java.lang.ArithmeticException", "long overflow")
         return packed(values * unit, context.dtype, joint_mask(args, n))

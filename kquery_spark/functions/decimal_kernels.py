@@ -175,11 +175,11 @@ def fit(values: pa.Array, context: CallContext) -> pa.Array:
     if values.type.scale > out.scale:
         values = pc.round(values, out.scale, round_mode="half_towards_infinity")
     if values.type.scale != out.scale:
-        digits = 76
-        limit = pa.scalar(
-            decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, values.type.scale)
-        )
-        values = _null_out(values, limit, context).cast(pa.decimal256(digits, out.scale), safe=False)
+        whole = out.precision - out.scale
+        if whole + values.type.scale < 76:  # else every value is below the limit
+            limit = pa.scalar(decimal.Decimal(10) ** whole, pa.decimal256(76, values.type.scale))
+            values = _null_out(values, limit, context)
+        values = values.cast(pa.decimal256(76, out.scale), safe=False)
     limit = pa.scalar(decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, out.scale))
     kept = _null_out(values, limit, context)
     return slim(kept.cast(out))

@@ -129,9 +129,9 @@ def _formatted(value: Any, digits: int) -> str | None:
         return sign + format(abs(rounded), f",.{digits}f")
     with localcontext(prec=100):
         exact = Decimal(value)
-        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
+        rounded = abs(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN))
     # Only doubles keep the sign of what is rounded to zero.
-    text = format(abs(rounded), f",.{digits}f")
+    text = format(rounded, f",.{digits}f")
     return f"-{text}" if exact < 0 else text
 
 

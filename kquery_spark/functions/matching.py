@@ -15,7 +15,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions import substrings
 from kquery_spark.functions.case_mapping import lower
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.patterns import translate
+from kquery_spark.functions.patterns import Pattern, translate
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     COLUMN,
@@ -137,26 +137,35 @@ def _null_if_any(args: Sequence[Vector], context: CallContext) -> bool:
     return any(a.is_scalar and not a.data.is_valid for a in args)
 
 
+def _refuse_line_ends(pattern: Pattern, data: Data) -> None:
+    """Java's ``$`` is not between \\r and \\n, where RE2 can be made to see one."""
+    if pattern.splits_line_end and pc.any(pc.ends_with(data, "\r\n")).as_py():
+        raise Unsupported(
+            "A pattern whose last character before $ can be \\r, over texts that end with \\r\\n."
+        )
+
+
 def _rlike(args: Sequence[Vector], context: CallContext) -> Data:
     if _null_if_any(args, context):
         return pa.scalar(None, t.BOOL)
     pattern = translate(_constant(args[1], "The pattern of RLIKE"))
     if pattern.literal is not None:
         return substrings.contains(args[0].data, pattern.literal)
+    _refuse_line_ends(pattern, args[0].data)
     return pc.match_substring_regex(args[0].data, pattern.text)
 
 
-_REPLACEMENT = re.compile(r"\\(.)|\$(\d)|(.)", re.DOTALL)
+_REPLACEMENT = re.compile(r"\\(.)|\$([0-9])(?![0-9])|(.)", re.DOTALL)
 
 
 def _replacement(source: str, groups: int) -> str:
     """Java's replacement text (``$1``, ``\\$``) as RE2's (``\\1``)."""
-    if source.endswith("\\") and not source.endswith("\\\\"):
-        raise Unsupported("A replacement ending with a backslash is an error in Java.")
-    if re.search(r"(?<!\\)\$(?!\d)|\$\d\d", source):
-        raise Unsupported("A replacement with a named or two-digit group is not supported.")
     result = ""
     for match in _REPLACEMENT.finditer(source):
+        if match[3] == "\\":
+            raise Unsupported("A replacement ending with a backslash is an error in Java.")
+        if match[3] == "$":
+            raise Unsupported("A replacement with a named or two-digit group is not supported.")
         if match[2]:
             if int(match[2]) > groups:
                 raise Unsupported("A replacement refers to a group that does not exist.")
@@ -198,6 +207,7 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
             "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported."
         )
     array = args[0].array(context.num_rows)
+    _refuse_line_ends(plain, array)
     found = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
     return pc.if_else(pc.is_valid(array), pc.fill_null(found, ""), pa.scalar(None, t.STRING))
 
@@ -208,8 +218,8 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
         return pa.scalar(None, dtype)
     limit = _constant(args[2], "The limit of SPLIT") if len(args) > 2 else -1
     pattern = translate(_constant(args[1], "The pattern of SPLIT"))
-    if pattern.matches_empty or pattern.anchored_end:
-        raise Unsupported("SPLIT by a pattern that can match nothing or ends in $ is not supported.")
+    if pattern.matches_empty or pattern.anchored_end or pattern.anchored_start:
+        raise Unsupported("SPLIT by a pattern that can match nothing or has ^ or $ is not supported.")
     options = {"max_splits": limit - 1} if limit > 0 else {}
     if limit == 1:
         array = args[0].array(context.num_rows)

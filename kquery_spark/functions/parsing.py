@@ -183,7 +183,7 @@ def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
         instants = zones.to_instants(wall, context.tz)
     else:
         values, mask = zones.ints(args[0].array(n))
-        instants = zones.to_instants(values * civil.DAY, context.tz) if args[0].dtype == t.DATE else values
+        instants = zones.to_instants(civil.moment(values), context.tz) if args[0].dtype == t.DATE else values
     # Spark divides as Java does, toward zero.
     return pa.array(np.sign(instants) * (np.abs(instants) // _SECOND), mask=mask)
 

@@ -11,6 +11,9 @@ import functools
 import re
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kquery_spark.errors import Unsupported
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
@@ -26,7 +29,9 @@ class Pattern:
     text: str
     groups: int
     matches_empty: bool
+    anchored_start: bool
     anchored_end: bool
+    splits_line_end: bool
     literal: str | None
     repeated_group: bool
 
@@ -36,13 +41,20 @@ class _Reader:
         self.source, self.at = source, 0
         self.wanted = whole
         self.groups = 0
-        self.anchored_end = False
+        self.anchored_start = self.anchored_end = self.splits_line_end = False
         self.repeated_group = False
+        self.optional = self.returns = False  # the last part: can it match nothing, can it end with \r
 
     def fail(self, what: str) -> Unsupported:
         return Unsupported(
             f"The regular expression {self.source!r} uses {what}, which the engine does not run as Java does."
         )
+
+    def compiled(self, text: str) -> re.Pattern[str]:
+        try:
+            return re.compile(text)
+        except re.error as error:
+            raise self.fail(f"what is no pattern ({error})") from None
 
     def peek(self) -> str:
         return self.source[self.at] if self.at < len(self.source) else ""
@@ -54,17 +66,26 @@ class _Reader:
 
     def alternatives(self, depth: int) -> str:
         branches = [self.sequence(depth)]
+        optional, returns = self.optional, self.returns
         while self.peek() == "|":
             self.take()
             branches.append(self.sequence(depth))
+            optional, returns = optional or self.optional, returns or self.returns
+        self.optional, self.returns = optional, returns
         if self.anchored_end and len(branches) > 1 and depth == 0:
             raise self.fail("an end anchor in an alternative")
         return "|".join(branches)
 
     def sequence(self, depth: int) -> str:
         parts = []
+        optional, returns = True, False
         while self.peek() not in ("", "|", ")"):
             parts.append(self.quantified(depth))
+            returns = self.returns or (self.optional and returns)
+            optional = optional and self.optional
+        self.optional, self.returns = optional, returns
+        if self.anchored_end:
+            self.splits_line_end = returns
         return "".join(parts)
 
     def quantified(self, depth: int) -> str:
@@ -73,6 +94,10 @@ class _Reader:
         before = self.groups
         start = self.peek()
         atom = self.atom(depth)
+        if start in "^$":
+            self.optional, self.returns = True, False
+        elif start != "(":
+            self.optional, self.returns = False, self.compiled(_python(atom)).match("\r") is not None
         if self.peek() not in ("*", "+", "?", "{"):
             return atom
         if start in "^$":
@@ -88,6 +113,8 @@ class _Reader:
             mark += self.take()
         if self.peek() and self.peek() in "+*?{":
             raise self.fail("a possessive or doubled repetition")
+        if mark[0] in "*?" or re.match(r"\{0+[,}]", mark):
+            self.optional = True
         if self.groups > before and mark[0] != "?":
             self.repeated_group = True
         return atom + mark
@@ -103,6 +130,7 @@ class _Reader:
         if character == ".":
             return f"[^{_LINE_ENDS}]"
         if character == "^":
+            self.anchored_start = True
             return r"\A"
         if character == "$":
             if depth or self.at != len(self.source):
@@ -200,14 +228,29 @@ def translate(source: str, named_group: int | None = None) -> Pattern:
         raise reader.fail("an unopened group")
     if named_group == 0:
         text = f"(?P<g>{text})"
-    if re.search(r"\r\$$|\\r\$$", source):
-        raise reader.fail("an end anchor after a carriage return")
-    python = (
+    empty = reader.compiled(_python(text)).search("") is not None
+    try:
+        pc.match_substring_regex(pa.array([""]), text)
+    except pa.ArrowInvalid:
+        raise reader.fail("too much for RE2") from None
+    literal = None if re.search(r"[\\.\[\]{}()*+?^$|]", source) else source
+    return Pattern(
+        text,
+        reader.groups,
+        empty,
+        reader.anchored_start,
+        reader.anchored_end,
+        reader.splits_line_end,
+        literal,
+        reader.repeated_group,
+    )
+
+
+def _python(text: str) -> str:
+    """A pattern for RE2 as Python's ``re`` spells it."""
+    return (
         text.replace(r"\z", r"\Z")
         .replace(r"\x{85}", "\x85")
         .replace(r"\x{2028}", "\u2028")
         .replace(r"\x{2029}", "\u2029")
     )
-    literal = None if re.search(r"[\\.\[\]{}()*+?^$|]", source) else source
-    empty = re.compile(python).search("") is not None
-    return Pattern(text, reader.groups, empty, reader.anchored_end, literal, reader.repeated_group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,9 @@ def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> D
     whole, rest = (size // unit, size % unit) if len(values) else (size, size)
     up = (2 * rest > unit) | ((2 * rest == unit) & ((whole % 2 == 1) | (not even)))
     rounded = (whole + up.astype(object)) * 10 ** max(-scale, 0)
-    return dk._pack(np.where(values < 0, -rounded, rounded), present, context)
+    # to tens and more Spark raises in every mode
+    strict = replace(context, mode=EvalMode.ANSI) if scale < 0 else context
+    return dk._pack(np.where(values < 0, -rounded, rounded), present, strict)
 
 
 def _rounded(even: bool) -> Any:
@@ -206,7 +209,7 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
         catalyst=(catalyst,),
         arity=(1, 2),
         nullable="always",
-        raises=ANSI_RAISES,
+        raises=frozenset(EvalMode),
         safe_for=_exact,
         encoded=True,
         coerce=_coerce_round,

@@ -24,9 +24,28 @@ from kquery_spark.types.vector import Int64s
 _UTC = frozenset(
     {"UTC", "Z", "Etc/UTC", "GMT", "Etc/GMT", "UT", "GMT0", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"}
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+_OFFSET = re.compile(
+    r"([+-])(?:([0-9]{1,2})|([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?|([0-9]{2})([0-9]{2})([0-9]{2})?)"
+)
+_PREFIXED = re.compile(r"(?:UTC|GMT|UT)([+-].*)")
 DAY = 86_400_000_000
+_MOST = 2**63 - 1 - 2 * DAY
 _CYCLE = 146_097 * DAY  # the Gregorian calendar repeats after 400 years, weekdays included
+
+
+def offset_seconds(text: str) -> int | None:
+    """Seconds east of UTC of an offset as Spark spells it (``+h``, ``+hh:mm``, ``UTC+hhmmss``), None for anything else."""
+    prefixed = _PREFIXED.fullmatch(text)
+    body = re.sub(r"([+-])(\d):", r"\g<1>0\2:", prefixed[1] if prefixed else text, count=1)
+    match = _OFFSET.fullmatch(re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body))
+    if match is None:
+        return None
+    hours, minutes, seconds = (
+        int(next((g for g in match.group(*ks) if g), 0)) for ks in ((2, 3, 6), (4, 7), (5, 8))
+    )
+    if hours > 18 or minutes > 59 or seconds > 59 or (hours == 18 and (minutes or seconds)):
+        return None
+    return (hours * 3600 + minutes * 60 + seconds) * (-1 if match[1] == "-" else 1)
 
 
 @functools.lru_cache(maxsize=256)
@@ -34,10 +53,9 @@ def fixed_offset(tz: str) -> int | None:
     """Microseconds east of UTC when the zone is one fixed offset, None for a region; Unsupported if unknown."""
     if tz in _UTC:
         return 0
-    match = _OFFSET.fullmatch(tz)
-    if match:
-        sign = -1 if match[1] == "-" else 1
-        return sign * (int(match[2]) * 3600 + int(match[3] or 0) * 60 + int(match[4] or 0)) * 1_000_000
+    seconds = offset_seconds(tz)
+    if seconds is not None:
+        return seconds * 1_000_000
     if "/" in tz and tz in zoneinfo.available_timezones():
         return None
     raise Unsupported(f"The time zone {tz} is not supported.")
@@ -105,9 +123,18 @@ def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
     return np.asarray(found[np.searchsorted(moments, instants, side="right")])
 
 
+def _inside(values: Int64s) -> Int64s:
+    """Microseconds that stay a bigint in every zone."""
+    if len(values) and (values.min() < -_MOST or values.max() > _MOST):
+        raise Unsupported("A timestamp at the end of the range of bigint is left to Spark.")
+    return values
+
+
 def to_local(instants: Int64s, tz: str) -> Int64s:
     """Wall-clock microseconds of each instant."""
-    return np.asarray(instants + offsets(instants, tz))
+    if fixed_offset(tz) == 0:
+        return instants
+    return np.asarray(_inside(instants) + offsets(instants, tz))
 
 
 def near(local: Int64s, instants: Int64s, tz: str) -> Int64s:
@@ -115,8 +142,10 @@ def near(local: Int64s, instants: Int64s, tz: str) -> Int64s:
 
     That is ``ZonedDateTime.ofLocal`` with a preferred offset, as truncation and adding days or months use it.
     """
+    if fixed_offset(tz) == 0:
+        return local
     offset = offsets(instants, tz)
-    kept = np.asarray(local - offset)
+    kept = np.asarray(_inside(local) - offset)
     if fixed_offset(tz) is not None:
         return kept
     return np.where(offsets(kept, tz) == offset, kept, to_instants(local, tz))
@@ -129,8 +158,8 @@ def to_instants(local: Int64s, tz: str) -> Int64s:
     """
     fixed = fixed_offset(tz)
     if fixed is not None:
-        return np.asarray(local - fixed)
-    before = offsets(local - DAY, tz)
+        return np.asarray((_inside(local) if fixed else local) - fixed)
+    before = offsets(_inside(local) - DAY, tz)
     first = local - before
     at_first = offsets(first, tz)
     if np.array_equal(at_first, before):

@@ -23,6 +23,7 @@ from kquery_spark.types import names as t
 
 Int64s = npt.NDArray[np.int64]
 _FEW_CODES = 4  # comparing with each costs less than looking every row up
+_LOWEST = np.int64(-(2**63))
 Data = Any  # pa.Array or pa.Scalar; pyarrow ships no types
 
 
@@ -148,6 +149,7 @@ def narrow(data: Data) -> Data | None:
     low = np.ascontiguousarray(words[:, 0])
     if data.type.precision > 18:
         fits = words[offset:, 1] == (low[offset:] >> 63)
+        fits &= low[offset:] != _LOWEST  # it has no absolute value in int64
         if not fits.all():
             valid = validity(data)
             if valid is None or not fits[valid].all():

@@ -69,6 +69,11 @@ SHORT_DOUBLES = Arg(
 )
 
 
+# -2^63 as the digits of a decimal, which have no absolute value in int64
+LOWEST = Arg(t.decimal(19, 2), (Decimal("-92233720368547758.08"),), nulls=False)
+LOWEST38 = Arg(t.decimal(38, 38), (Decimal("-0.00000000000000000009223372036854775808"),), nulls=False)
+
+
 def decimals(precision: int, scale: int) -> Arg:
     """All digits, both signs, ties, one ulp, zero."""
     unit = Decimal(1).scaleb(-scale)

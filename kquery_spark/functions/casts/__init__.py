@@ -3,7 +3,7 @@
 from kquery_spark.functions.casts import numeric as _numeric
 from kquery_spark.functions.casts import strings as _strings
 from kquery_spark.functions.casts import temporal as _temporal
-from kquery_spark.functions.casts.table import can_be_null, can_raise, cast, check_cast
+from kquery_spark.functions.casts.table import can_be_null, can_raise, cast, check_cast, prints_decimals
 
-__all__ = ["can_be_null", "can_raise", "cast", "check_cast"]
+__all__ = ["can_be_null", "can_raise", "cast", "check_cast", "prints_decimals"]
 del _numeric, _strings, _temporal

@@ -118,8 +118,11 @@ def _string_float(vector: Vector, context: CallContext) -> Data:
                 )
             return float(pa.scalar(text.rstrip("fFdD")).cast(context.dtype).as_py())
         if _HEX_FLOAT.fullmatch(text):
-            return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" and "p" in text.lower() else text)
-        return _SPECIAL.get(value.strip().lower())
+            try:
+                return float.fromhex(text.rstrip("fFdD"))
+            except OverflowError:
+                return -np.inf if text[0] == "-" else np.inf
+        return _SPECIAL.get(text.lower())
 
     return parse(vector, context, r"\A-?[0-9]{1,30}(\.[0-9]{1,30})?\z", lambda a: a.cast(context.dtype), slow)
 
@@ -137,7 +140,7 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
 
     def slow(value: str) -> decimal.Decimal | None:
         text = value.strip(_JAVA_TRIM)
-        if not _DECIMAL.fullmatch(text):
+        if not _DECIMAL.fullmatch(text) or max(text) > "\uffff":  # Java reads digits by chars
             return None
         exponent = re.search(r"[eE]([+-]?\d+)", text)
         if exponent and abs(int(exponent[1])) > 2**31 - 1:

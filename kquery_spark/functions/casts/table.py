@@ -105,6 +105,14 @@ def can_raise(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
     return True
 
 
+def prints_decimals(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether this cast makes text of decimals, which has an exponent in some modes."""
+    inner = parts(source, target)
+    if inner is not None:
+        return any(prints_decimals(*pair) for pair in inner)
+    return t.is_decimal(source) and target == t.STRING
+
+
 _ORDER = (t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE)
 
 

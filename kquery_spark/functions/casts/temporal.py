@@ -26,8 +26,14 @@ _MAX = 2**63 - 1
 
 def packed(values: Any, dtype: pa.DataType, mask: Any) -> pa.Array:
     """Integers as a date or timestamp array."""
-    storage = np.int32 if dtype == t.DATE else np.int64
-    return pa.array(np.asarray(values).astype(storage, copy=False), mask=mask).view(dtype)
+    values = np.asarray(values)
+    if dtype == t.DATE:
+        days = values.astype(np.int32)
+        wrapped = days != values
+        if (wrapped if mask is None else wrapped & ~mask).any():
+            raise civil.OutOfRange
+        return pa.array(days, mask=mask).view(dtype)
+    return pa.array(values.astype(np.int64, copy=False), mask=mask).view(dtype)
 
 
 # --- text to date and timestamp -------------------------------------------------------------------
@@ -123,10 +129,6 @@ _SHORT_ZONES = frozenset(
         "VST",
     ]
 )
-_OFFSET = re.compile(
-    r"([+-])(?:([0-9]{1,2})(\b)(\b)|([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?|([0-9]{2})([0-9]{2})([0-9]{2})?)"
-)
-_PREFIXED = re.compile(r"(?:UTC|GMT|UT)([+-].*)")
 
 
 def zone_offset(text: str) -> int | str | None:
@@ -134,17 +136,9 @@ def zone_offset(text: str) -> int | str | None:
     text = text.strip(WHITESPACE)
     if text in ("Z", "UTC", "GMT", "UT"):
         return 0
-    prefixed = _PREFIXED.fullmatch(text)
-    body = re.sub(r"([+-])(\d):", r"\g<1>0\2:", prefixed[1] if prefixed else text, count=1)
-    body = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body)
-    match = _OFFSET.fullmatch(body)
-    if match:
-        hours, minutes, seconds = (
-            int(next((g for g in match.group(*ks) if g), 0)) for ks in ((2, 5, 8), (3, 6, 9), (4, 7, 10))
-        )
-        if hours > 18 or minutes > 59 or seconds > 59 or (hours == 18 and (minutes or seconds)):
-            return None
-        return (hours * 3600 + minutes * 60 + seconds) * (-1 if match[1] == "-" else 1)
+    offset = zones.offset_seconds(text)
+    if offset is not None:
+        return offset
     if _REGION.fullmatch(text):
         return text if text in zoneinfo.available_timezones() else None
     if text in _SHORT_ZONES or text in zoneinfo.available_timezones():
@@ -250,7 +244,7 @@ def _midnights(vector: Vector) -> tuple[Int64s, Any]:
     days, mask = zones.ints(vector.data)
     if mask is not None:
         days = np.where(mask, 0, days)
-    if len(days) and (days.min() <= -_MOST_DAYS or days.max() >= _MOST_DAYS):
+    if len(days) and (days.min() < -_MOST_DAYS or days.max() > _MOST_DAYS):
         raise ExecutionError("ARITHMETIC_OVERFLOW", "long overflow")
     return days * _DAY, mask
 

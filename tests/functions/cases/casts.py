@@ -101,6 +101,13 @@ for target in (
     t.decimal(20, 3),
 ):
     CASES += _modes(NUMBER_TEXTS, target)
+ODD_TEXTS = Arg(t.STRING, ("\x01inf\x01", "\u00a0inf", "0x1p2000", "-0X1P2000f", "\U0001d7cf", "\uff11", "123456789012345678901234567890"))  # fmt: skip
+for target in (t.FLOAT, t.DOUBLE, t.decimal(9, 2), t.decimal(38, 0)):
+    CASES += _modes(ODD_TEXTS, target)
+for source in (v.LOWEST, v.LOWEST38):
+    for target in (t.STRING, t.LONG, t.decimal(38, 0), t.decimal(10, 0)):
+        CASES += _modes(source, target)
+CASES += _modes(Arg(t.DATE, (106_751_991, -106_751_991, 0)), t.timestamp("UTC"))
 CASES += _modes(BOOL_TEXTS, t.BOOL)
 CASES += _modes(DATE_TEXTS, t.DATE)
 for zone in ("UTC", LA):

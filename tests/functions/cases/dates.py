@@ -49,6 +49,13 @@ CASES += [
     c("date_trunc", Arg(t.STRING, ("year", "hour", "x", "")), v.TIMESTAMPS), c("months_between", v.TIMESTAMPS, v.TIMESTAMPS, v.BOOLS),
     c("unix_seconds", v.TIMESTAMPS), c("unix_millis", v.TIMESTAMPS), c("unix_micros", v.TIMESTAMPS), c("unix_date", v.DATES), c("date_from_unix_date", STEPS),
 ]  # fmt: skip
+ENDS = Arg(t.DATE, (2**31 - 1, -(2**31), 0))
+CASES += [
+    c("next_day", ENDS, text("MO")),
+    c("date_add", ENDS, STEPS),
+    c("make_date", Arg(t.INT, (5_850_000, -5_850_000, 2**31 - 1)), Arg(t.INT, (1,)), Arg(t.INT, (1,))),
+    c("timestamp_micros", Arg(t.LONG, (2**63 - 1, -(2**63)))),
+]
 MICROS = Arg(t.LONG, (0, 1, -1, 1_600_000_000, -62_135_596_800, 253_402_300_799))
 CASES += [c(name, MICROS) for name in ("timestamp_seconds", "timestamp_millis", "timestamp_micros")]
 SECONDS = Arg(t.LONG, (0, 1, -1, 1_600_000_000, -62_135_000_000, 253_402_200_000))

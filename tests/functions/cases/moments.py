@@ -76,9 +76,16 @@ for unit in UNITS:
     CASES.append(_by_unit("timestampdiff", unit, v.TIMESTAMPS, v.TIMESTAMPS, tz=ZONES[1]))
     CASES.append(_by_unit("timestampdiff", unit, v.NTZ, v.TIMESTAMPS))
 CASES.append(_by_unit("timestampadd", "YEAR", HUGE, v.TIMESTAMPS))
+LAST = Arg(t.TIMESTAMP_NTZ, (2**62, -(2**62), 2**63 - 1, -(2**63)))
+for unit in UNITS:
+    CASES.append(_by_unit("timestampadd", unit, COUNTS, LAST))
+CASES.append(_by_unit("timestampadd", "MICROSECOND", Arg(t.LONG, (2**63 - 1, -(2**63))), v.NTZ))
 FIELDS = (Arg(t.INT, (1, 2020, 2019, 9999, -5)), Arg(t.INT, (1, 2, 12, 13, 0)), Arg(t.INT, (1, 29, 31, 0)), Arg(t.INT, (0, 2, 23, 24)), Arg(t.INT, (0, 30, 59, 60, -1)))  # fmt: skip
+YEARS = Arg(t.INT, (292_000, -290_000))
+ONES = [Arg(t.INT, (1,))] * 4
 SECONDS = Arg(
-    t.decimal(16, 6), tuple(Decimal(x) for x in ("0", "1.5", "59.999999", "60", "60.5", "61", "-1"))
+    t.decimal(16, 6),
+    tuple(Decimal(x) for x in ("0", "1.5", "59.999999", "60", "60.5", "61", "-1", "4295.967296")),
 )
 
 
@@ -89,6 +96,7 @@ def _made(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
 CASES += [
     Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (*FIELDS, SECONDS), _made),
     Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (*FIELDS, SECONDS), _made, ansi=False, tz=ZONES[1]),
+    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (YEARS, *ONES, SECONDS), _made),
     *(c(name, v.TIMESTAMPS, text(zone)) for name in ("from_utc_timestamp", "to_utc_timestamp") for zone in ("Asia/Tokyo", "America/Los_Angeles", "UTC", "+05:30")),
     c("from_utc_timestamp", v.TIMESTAMPS, text("Asia/Tokyo"), tz=ZONES[1]), c("dayname", v.WIDE_DATES), c("monthname", v.WIDE_DATES),
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 from tests.functions import values as v
@@ -101,6 +103,23 @@ CASES += [
     *(c("negative", a, sql="-{0}", ansi=ansi) for a in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38, v.INTERVALS) for ansi in (True, False)),
     *(c("abs", a, ansi=ansi) for a in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES, v.DEC, v.DEC38) for ansi in (True, False)),
 ]  # fmt: skip
+NINES = Arg(t.decimal(38, 0), (Decimal("9" * 38), Decimal(-7), Decimal(10**30)))
+TINY = Arg(t.decimal(38, 38), (Decimal("1e-38"), Decimal("0.5"), Decimal("-0.1")))
+for ansi in (True, False):
+    CASES.append(c("div", NINES, TINY, sql="{0} div {1}", ansi=ansi))
+    CASES += [c(name, NINES, integer(k), ansi=ansi) for name in ("round", "bround") for k in (-1, -20)]
+for lowest in (v.LOWEST, v.LOWEST38):
+    CASES += [
+        c("round", lowest, integer(0)),
+        c("ceil", lowest),
+        c("negative", lowest, sql="-{0}"),
+        c("abs", lowest),
+        c("gt", lowest, lowest, sql="{0} > {1}"),
+    ]
+CASES += [
+    c(name, NINES, TINY, sql=f"{{0}} {symbol} {{1}}")
+    for name, symbol in (("eq", "="), ("lt", "<"), ("gteq", ">="))
+]
 for flat in FLAT:
     for name, symbol in (
         ("eq", "="),

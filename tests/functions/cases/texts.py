@@ -33,6 +33,7 @@ CASES: list[Case] = [
     c("base64", LONG_BINARIES), c("base64", v.BINARIES), c("unbase64", CODED), c("soundex", NAMES), c("bin", v.LONGS),
     c("format_number", ROUNDED, DIGITS), c("format_number", v.LONGS, DIGITS), c("format_number", v.INTS, integer(2)), c("format_number", v.DEC, DIGITS),
     c("format_number", v.DEC12, integer(1)), c("format_number", Arg(t.FLOAT, (0.0, -0.0, 1.5, 0.125, 1.25e6, 3.25)), DIGITS), c("format_number", v.SHORTS, integer(0)),
+    c("format_number", v.DEC38_0, DIGITS),
     c("overlay", v.STRINGS, v.WORDS, PLACES), c("overlay", v.STRINGS, v.WORDS, v.SMALL, v.SMALL), c("overlay", v.STRINGS, text("_"), integer(2), sql="overlay({0} placing {1} from {2})"),
     c("elt", v.SMALL, v.STRINGS, v.WORDS), c("elt", v.SMALL, v.STRINGS, v.WORDS, ansi=False), c("elt", v.SMALL, v.BINARIES, v.BINARIES, ansi=False), c("elt", integer(2), text("x"), v.WORDS),
     c("split_part", PARTS, text(","), Arg(t.INT, (1, 2, 3, -1, -2, -5, 9, 0))), c("split_part", PARTS, Arg(t.STRING, (",", "", "b", "ü")), integer(1)),

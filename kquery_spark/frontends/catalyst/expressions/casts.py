@@ -6,20 +6,20 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Cast, Expr
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.functions.casts import can_raise, check_cast
+from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 
 
 @EXPRESSIONS.handles("Cast", family="casts", partly="pairs of types that the engine casts exactly as Spark")
 def cast(node: CatalystNode, translate: Translator) -> Expr:
-    """A cast; the mode is asked for only where a value may not fit."""
+    """A cast; the mode is asked for only where it can change the answer."""
     child = translate(node.child("child"))
     target = translate.type(node["dataType"])
     if child.dtype == target:
         return child
     check_cast(child.dtype, target)
-    matters = can_raise(child.dtype, target, EvalMode.ANSI)
+    matters = can_raise(child.dtype, target, EvalMode.ANSI) or prints_decimals(child.dtype, target)
     mode = translate.eval_mode(node) if matters else EvalMode.ANSI
     return Cast(child, target, mode, translate.zone(node))
 
