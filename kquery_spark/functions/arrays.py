@@ -57,8 +57,8 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     ranks = codes(found.values)
     element = args[0].dtype.value_field
     if ascending and t.is_fractional(element.type) and not found.values.null_count:
-        numbers = found.values.to_numpy(zero_copy_only=False)
-        zeros, negative = numbers == 0, np.signbit(numbers)
+        reals = found.values.to_numpy(zero_copy_only=False)
+        zeros, negative = reals == 0, np.signbit(reals)
         if not element.nullable:
             ranks = 2 * ranks + ~(zeros & negative)
         elif len(np.intersect1d(found.rows[zeros & negative], found.rows[zeros & ~negative])):
