@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 
@@ -19,6 +20,8 @@ from kquery_spark.frontends.sql import parse_query, parse_type
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast.node import Node, rewrite, walk
+from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
@@ -191,6 +194,14 @@ class _Executor:
         self._spark = spark
         self._text = text
 
+    def bind(self, query: q.Query) -> q.Query:
+        """See Executor."""
+
+        def bound(node: Node) -> Node:
+            return replace(node, bound=self._catalog.table(node.name)) if _is_unbound(node) else node
+
+        return rewrite(query, bound) if any(_is_unbound(n) for n, _ in walk(query)) else query
+
     def analyze(self, query: q.Query) -> Analyzed:
         """See Executor."""
         return analyze(query, self._text, self._catalog, self._facts)
@@ -264,6 +275,10 @@ class _Executor:
         return "\n".join(
             [*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)]
         )
+
+
+def _is_unbound(node: Node) -> TypeGuard[Table]:
+    return isinstance(node, Table) and node.bound is None
 
 
 def _shown_in_python(dtype: pa.DataType) -> bool:

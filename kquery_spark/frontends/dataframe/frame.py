@@ -24,6 +24,9 @@ from kquery_spark.types.names import is_numeric, spark_name
 class Executor(Protocol):
     """Who resolves and runs a DataFrame's query; the session provides it."""
 
+    def bind(self, query: q.Query) -> q.Query:
+        """The query with its tables as they are now."""
+
     def analyze(self, query: q.Query) -> Analyzed:
         """Resolve names and types."""
 
@@ -56,6 +59,7 @@ class DataFrame(Builder):
     executor: Executor = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "query", self.executor.bind(self.query))
         object.__setattr__(self, "_analyzed", self.executor.analyze(self.query))
 
     def _with(self, query: q.Query) -> Self:

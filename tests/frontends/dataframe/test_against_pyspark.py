@@ -96,6 +96,7 @@ CASES: dict[str, Case] = {
     ),
     "join by inequality": lambda t, f, w: t["people"].alias("p").join(t["states"].alias("s"), f.col("p.id") < f.col("s.id"), "left").select("p.id", "title"),
     "null safe join": lambda t, f, w: t["people"].alias("p").join(t["states"].alias("s"), f.col("p.state").eqNullSafe(f.col("s.state"))).select("p.*", "s.title"),
+    "the sides of a join by name": lambda t, f, w: t["people"].alias("p").join(t["states"].alias("s"), "state").select("p.*", "s.*"),
     "self join": lambda t, f, w: t["people"].alias("a").join(t["people"].alias("b"), f.col("a.id") == f.col("b.id")).select("a.name", f.col("b.salary")),
     "sort": lambda t, f, w: t["people"].sort("state", f.col("id").desc()).select("id", "state"),
     "sort by nulls": lambda t, f, w: t["people"].orderBy(f.col("state").desc_nulls_first(), f.asc_nulls_last("id"), f.desc("score")),
@@ -342,3 +343,19 @@ def test_unknown_attributes_are_attribute_errors(tables: Any):
         _ = tables[1]["people"].nosuch
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         _ = kq.nosuch
+
+
+def test_a_frame_keeps_the_tables_it_was_made_of():
+    context = kq.ExecutionContext()
+    context.sql("SELECT 1 AS x").createOrReplaceTempView("v")
+    made = context.table("v").withColumn("x", kq.col("x") + 1)
+    joined = context.table("v").join(
+        context.sql("WITH w AS (SELECT * FROM v) SELECT x, 'w' AS y FROM w"), "x"
+    )
+    made.createOrReplaceTempView("v")
+    context.sql("SELECT 'other' AS y").createOrReplaceTempView("w")
+    assert made.limit(5).collect() == [{"x": 2}]
+    assert made.filter("x = 2").count() == 1
+    assert joined.filter("x = 1").collect() == [{"x": 1, "y": "w"}]
+    assert joined.filter("EXISTS (SELECT * FROM w)").limit(1).count() == 1
+    assert context.table("v").collect() == [{"x": 2}]

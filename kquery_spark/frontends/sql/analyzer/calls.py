@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
+from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal, walk
 from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
 from kquery_spark.frontends.sql.analyzer.lambdas import higher_order
@@ -227,17 +227,19 @@ def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
             else f"[NESTED_AGGREGATE_FUNCTION] the aggregate function {name} is not allowed in {analyzer.place}",
             node,
         )
-    was, analyzer.aggregates, place, analyzer.place = (
-        analyzer.aggregates,
-        False,
-        analyzer.place,
-        "another aggregate function",
+    # in HAVING an aggregate reads rows of the input; in ORDER BY the select list's names come first here, too
+    first = analyzer.first if analyzer.place == "ORDER BY" else None
+    inner = replace(
+        analyzer, aggregates=False, windows=False, place="another aggregate function", first=first
     )
-    try:
-        condition = None if node.filter is None else analyzer.condition(node.filter, "FILTER")
-        name, args = aggregate_arguments(analyzer, name, node)
-    finally:
-        analyzer.aggregates, analyzer.place = was, place
+    condition = None if node.filter is None else inner.condition(node.filter, "FILTER")
+    name, args = aggregate_arguments(inner, name, node)
+    if any(isinstance(e, AggregateCall) for arg in args for e in walk(arg)):
+        analyzer.fail(
+            f"[NESTED_AGGREGATE_FUNCTION] {name} reads a column of the select list that is an aggregate itself; "
+            "sort by that column's name alone, or give it a name that the table does not have",
+            node,
+        )
     return AggregateCall.of(
         name, *args, distinct=node.distinct, condition=condition, mode=analyzer.facts.mode
     )
@@ -251,8 +253,13 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         star = node.arguments[0]
         if star.qualifier:
             raise Unsupported("count(t.*) is not supported.")
-        return name, []
-    args = _arguments(analyzer, node)
+        if not node.distinct:
+            return name, []
+        if star.excluded:
+            raise Unsupported("count(DISTINCT * EXCEPT ...) is not supported; name the columns.")
+        args = [c.value for c in analyzer.scope.visible]
+    else:
+        args = _arguments(analyzer, node)
     if (
         name == "count"
         and not node.distinct

@@ -183,6 +183,10 @@ class ExpressionAnalyzer:
             return f"{node.parts[-1]}()"
         return ".".join((found.column, *found.fields))
 
+    def shown_star(self) -> str:
+        """``*`` inside an automatic column name: all columns."""
+        return ", ".join(c.name for c in self.scope.visible)
+
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         """The type of an expression; None for one that has none by itself."""
         if isinstance(node, ast.IntervalLiteral) or months_of(self, node) is not None:

@@ -66,6 +66,10 @@ class LambdaContext:
             return ".".join((_VARIABLE, *node.parts[1:]))
         return self._around.shown(node)
 
+    def shown_star(self) -> str:
+        """A lambda has no star of its own."""
+        return self._around.shown_star()
+
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         """The type of an operand that has no parameter in it."""
         try:

@@ -20,6 +20,9 @@ class Context(Protocol):
     def shown(self, node: ast.Name) -> str:
         """How a resolved name prints: without its qualifier."""
 
+    def shown_star(self) -> str:
+        """How ``*`` prints as the argument of ``count(DISTINCT *)``."""
+
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         """The type of an operand."""
 
@@ -314,6 +317,8 @@ class _Writer:
     def _call(self, node: ast.Call) -> str:
         name = node.name[-1].lower()
         arguments = self._list(node.arguments)
+        if node.distinct and isinstance(node.arguments[0], ast.Star):
+            arguments = self._context.shown_star()
         shape = _SHAPES.get((name, len(node.arguments)))
         if shape is not None:
             return shape.format(*(self.text(a) for a in node.arguments))

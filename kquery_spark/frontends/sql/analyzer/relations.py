@@ -84,8 +84,8 @@ class RelationAnalyzer:
             found = self._queries.common_table(node.name[0])
             if found is not None:
                 return self._aliased(found, node.alias or ast.TableAlias(node.name[0]), node)
-        plan = self._queries.catalog.table(node.name)
-        if plan is None:
+        plan = node.bound or self._queries.catalog.table(node.name)
+        if not isinstance(plan, LogicalPlan):
             known = ", ".join(sorted(self._queries.catalog.table_names())) or "(none)"
             self._queries.fail(
                 f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {'.'.join(node.name)}; the tables are {known}",
@@ -189,15 +189,16 @@ class RelationAnalyzer:
         used = {c for pair in pairs for c in pair}
         rest = [c for c in (*left.scope.columns, *right.scope.columns) if c not in used]
         shown = [ScopeColumn(c.name, current(plan, c.value), c.qualifier, c.hidden) for c in rest]
+        aside = {
+            JoinKind.RIGHT: [a for a, _ in pairs],
+            JoinKind.FULL: [c for side in zip(*pairs, strict=True) for c in side],
+        }.get(kind, [b for _, b in pairs])
         hidden = [
-            ScopeColumn(c.name, current(plan, c.value), c.qualifier, True)
-            for pair in pairs
-            for c in pair
-            if c.qualifier
+            ScopeColumn(c.name, current(plan, c.value), c.qualifier, True) for c in aside if c.qualifier
         ]
         if kind is not JoinKind.FULL:
-            return Relation(plan, Scope((*first, *shown, *hidden), self._facts))
-        return self._materialized(plan, (*first, *shown, *hidden))
+            return Relation(plan, Scope((*hidden, *first, *shown), self._facts))
+        return self._materialized(plan, (*hidden, *first, *shown))
 
     def _materialized(self, plan: LogicalPlan, columns: Sequence[ScopeColumn]) -> Relation:
         """Turn computed scope columns into columns of a projection."""

@@ -31,7 +31,7 @@ class Names:
 class ScopeColumn:
     """A column as queries see it: its name, what may qualify it, and the plan's column it is.
 
-    ``hidden`` columns (the right sides of USING) are found by qualified name only.
+    ``hidden`` columns (the sides of USING that are not shown) are found by qualified name only.
     """
 
     name: str
@@ -90,12 +90,13 @@ class Scope:
         return None
 
     def star(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
-        """The columns of ``*`` or ``t.*``."""
+        """The columns of ``*`` or ``t.*``, which has the hidden ones, too, and first."""
         if not qualifier:
             return self.visible
         fold = self.facts.fold
         wanted = tuple(map(fold, qualifier))
-        return tuple(c for c in self.columns if tuple(map(fold, c.qualifier[-len(wanted) :])) == wanted)
+        found = [c for c in self.columns if tuple(map(fold, c.qualifier[-len(wanted) :])) == wanted]
+        return tuple(sorted(found, key=lambda c: not c.hidden))
 
     def candidates(self) -> str:
         """The columns there are, for error messages."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,26 @@ def _nodes_in(value: object) -> Iterator[Node]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _nodes_in(item)
+
+
+T = TypeVar("T", bound=Node)
+
+
+def rewrite(root: T, rule: Callable[[Node], Node]) -> T:
+    """The tree with ``rule`` applied to every node, children first; what does not change stays the same object."""
+    return _rewritten(root, rule)  # type: ignore[no-any-return]
+
+
+def _rewritten(value: Any, rule: Callable[[Node], Node]) -> Any:
+    if isinstance(value, tuple):
+        items = tuple(_rewritten(item, rule) for item in value)
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    if not isinstance(value, Node):
+        return value
+    before = {item.name: getattr(value, item.name) for item in fields(value)}
+    after = {name: _rewritten(part, rule) for name, part in before.items()}
+    changed = {name: part for name, part in after.items() if part is not before[name]}
+    return rule(replace(value, **changed) if changed else value)
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:

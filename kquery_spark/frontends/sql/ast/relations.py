@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kquery_spark.frontends.sql.ast.expressions import Expression
@@ -27,10 +27,11 @@ class Relation(Node):
 
 @dataclass(frozen=True)
 class Table(Relation):
-    """A table, view or CTE by its (multi-part) name."""
+    """A table, view or CTE by its (multi-part) name; ``bound`` is the plan that the name meant at some time."""
 
     name: tuple[str, ...]
     alias: TableAlias | None = None
+    bound: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
