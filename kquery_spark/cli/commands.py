@@ -47,10 +47,14 @@ def _frame(sql: str, tables: tuple[TableSpec, ...], log_level: str) -> DataFrame
     return spark.sql(sql)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(package_name="kquery-spark")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """A query engine that PySpark calls on Arrow batches: Spark's answers, faster."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        raise Failure(Exit.USAGE, "say a command")
 
 
 @cli.command()
@@ -88,7 +92,7 @@ def sql(
             raise click.UsageError("--engine local shows its result; --output needs Spark")
         context = kq.ExecutionContext()
         register_locally(context, tables)
-        context.sql(text).limit(rows).show()
+        context.sql(text).show(rows, truncate=False)
         return
     spark = own_session("kquery-spark", log_level)
     place = Output(spark, output, overwrite) if output else None

@@ -64,7 +64,7 @@ _OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
 _SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _WORKER_ERROR = re.compile(r"^kquery_spark\.errors\.(\w+): ([^\n]*)", re.MULTILINE)
 _POSITION = re.compile(r"(?:; |\()line (\d+),? pos (\d+)[;)]?")
-_NO_FILE = re.compile(r"not exist|no such file|not found|missing", re.IGNORECASE)
+_NO_FILE = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
 
 def explain_failure(error: BaseException) -> Failure:
@@ -76,7 +76,9 @@ def explain_failure(error: BaseException) -> Failure:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return Failure(Exit.INTERRUPTED, "interrupted")
     if isinstance(error, errors.KQueryError):
-        return _ours(type(error), str(error))
+        # SQL that the engine declines is wrong for the engine alone
+        declined = isinstance(error, errors.SqlError) and isinstance(error.__context__, errors.Unsupported)
+        return _ours(errors.Unsupported if declined else type(error), str(error))
     if isinstance(error, (PySparkException, Py4JJavaError)):
         return _spark(error)
     if isinstance(error, FileNotFoundError):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from kquery_spark.cli.failures import Exit, Failure
+from pyspark.errors import AnalysisException
+
+from kquery_spark.cli.failures import Exit, Failure, explain_failure
 from kquery_spark.cli.tables import FORMATS, format_of_path
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ class Output:
         self._spark_path = jvm.org.apache.hadoop.fs.Path
         self.path = path
         self.format = format_of_path(path) or "parquet"
+        folder = self._path.getParent()
+        while folder is not None and not self._files.exists(folder):
+            folder = folder.getParent()
+        if folder is not None and not self._files.getFileStatus(folder).isDirectory():
+            raise Failure(Exit.OUTPUT, f"cannot write {path}: {folder.toUri().getPath()} is no folder")
         if self._files.exists(self._path) and not overwrite:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
 
@@ -38,7 +45,13 @@ class Output:
             writer = frame.write.format(self.format)
             if self.format == "csv":
                 writer = writer.option("header", True)
-            writer.save(aside.toString())
+            try:
+                writer.save(aside.toString())
+            except AnalysisException as error:
+                # the query itself was analyzed before: this is about the format
+                raise Failure(
+                    Exit.OUTPUT, f"cannot write {self.path}: {explain_failure(error).message}"
+                ) from error
             self._put_in_place(aside)
         finally:
             self._files.delete(aside, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -140,8 +141,8 @@ def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None
 def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...]) -> None:
     """Register every table with a context that runs in this process."""
     for spec in specs:
-        path = spec.path.removeprefix("file://")
-        if not os.path.exists(path):
+        path = spec.path.removeprefix("file://").removeprefix("file:")
+        if not os.path.exists(path) and not glob.glob(path):
             raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
         format_ = spec.format or format_of_path(path) or _format_on_disk(path)
         if format_ is None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
 from kquery_spark.functions import casts
+
+#: So many terms hang on each other in the order they are written; trees of more are balanced.
+_LEANING_TERMS = 16
 
 
 def can_raise(expr: Expr) -> bool:
@@ -52,7 +57,15 @@ def conjuncts(expr: Expr | None) -> list[Expr]:
 
 def conjunction(terms: list[Expr]) -> Expr | None:
     """AND of the terms in order; None for none."""
-    result: Expr | None = None
-    for term in terms:
-        result = term if result is None else Call.of("and", result, term)
-    return result
+    return chain("and", terms) if terms else None
+
+
+def chain(word: str, terms: list[Expr]) -> Expr:
+    """AND or OR of the terms in order."""
+    if len(terms) <= _LEANING_TERMS:
+        return reduce(lambda a, b: Call.of(word, a, b), terms)
+    # pairs, and pairs of them: what walks over expressions goes down only so deep
+    while len(terms) > 1:
+        pairs: list[Expr] = [Call.of(word, a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+    return terms[0]

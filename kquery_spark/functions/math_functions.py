@@ -309,6 +309,10 @@ def _normalize(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.add(data, pa.scalar(0.0, data.type))
 
 
+def _strings_to_doubles(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [t.DOUBLE] if types[0] == t.STRING else types
+
+
 _FRACTIONAL = accept(same, t.is_fractional)
 
 register(
@@ -320,5 +324,7 @@ register(
     Function("known_not_null", _identity, same, catalyst=("KnownNotNull",), nullable="never", encoded=True),
     Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
     Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
-    Function("positive", _identity, same, catalyst=("UnaryPositive",), encoded=True),
+    Function(
+        "positive", _identity, same, catalyst=("UnaryPositive",), encoded=True, coerce=_strings_to_doubles
+    ),
 )

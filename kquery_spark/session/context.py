@@ -7,11 +7,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import KQueryError, PlanError, SourceError, Unsupported
+from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.builder import table_query
@@ -24,6 +25,7 @@ from kquery_spark.frontends.sql.ast.node import Node, rewrite, walk
 from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.functions.casts.table import check_cast
+from kquery_spark.functions.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.optimizer import optimize, optimize_steps
 from kquery_spark.planner import plan_query
@@ -65,6 +67,7 @@ class ExecutionContext:
         self._spark = spark
         self._tables: dict[str, LogicalPlan] = {}
         if spark is None:
+            _check_zone(time_zone)
             self._config = config or EngineConfig(parallelism=os.cpu_count() or 1)
             self._facts = SessionFacts(time_zone, ansi, case_sensitive)
             return
@@ -130,10 +133,14 @@ class ExecutionContext:
             table = pa.Table.from_batches([table])
         if not isinstance(table, pa.Table):
             raise PlanError(f"register_arrow takes an Arrow table, not {type(table).__name__}")
+        for field, column in zip(table.schema, table.columns, strict=True):
+            _check_column(field, column)
         self.register_source(name, memory_source(table, self._facts.time_zone))
 
     def register_pandas(self, name: str, frame: Any) -> None:
         """A pandas DataFrame, without its index."""
+        if not hasattr(frame, "columns"):
+            raise PlanError(f"register_pandas takes a pandas DataFrame, not {type(frame).__name__}")
         self.register_arrow(name, pa.Table.from_pandas(frame, preserve_index=False))
 
     def register_source(self, name: str, source: Source) -> None:
@@ -146,6 +153,8 @@ class ExecutionContext:
 
     def sql(self, text: str) -> DataFrame:
         """A query in Spark's SQL; SqlError with line, column and a caret for what cannot be understood."""
+        if not isinstance(text, str):
+            raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
         return DataFrame(parse_query(text), self._executor(text))
 
     def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
@@ -281,6 +290,30 @@ def _is_unbound(node: Node) -> TypeGuard[Table]:
     return isinstance(node, Table) and node.bound is None
 
 
+def _check_zone(name: str) -> None:
+    try:
+        known = fixed_offset(name) is not None or ZoneInfo(name) is not None
+    except (Unsupported, ValueError, OSError):
+        known = False
+    if not known:
+        raise ConfigError(f"there is no time zone {name!r}; write one like Europe/Berlin or +01:00")
+
+
+def _check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
+    """Raise for values that Spark's types cannot hold."""
+    if pa.types.is_decimal256(field.type):
+        raise SourceError(
+            f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it before"
+        )
+    if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+        try:
+            column.cast(pa.timestamp("us", field.type.tz))
+        except pa.ArrowInvalid:
+            raise SourceError(
+                f"column {field.name} has parts of microseconds, which Spark's timestamps do not; round it before"
+            ) from None
+
+
 def _shown_in_python(dtype: pa.DataType) -> bool:
     """Whether a value's text is made of the value itself: the engine does not cast the type to strings."""
     try:
@@ -291,6 +324,8 @@ def _shown_in_python(dtype: pa.DataType) -> bool:
 
 
 def _paths(path: Paths) -> list[str]:
+    if not isinstance(path, str | os.PathLike | Sequence):
+        raise SourceError(f"a path is text or a list of texts, not {type(path).__name__}")
     many = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not many:
         raise SourceError("no path given")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.parquet import spark_type
 from kquery_spark.types.batch import Batch
@@ -70,10 +71,13 @@ class MemorySource(Source):
 def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
 
-    def typed(dtype: pa.DataType) -> pa.DataType:
-        return DAY_TIME if pa.types.is_duration(dtype) else spark_type(dtype, tz)
+    def typed(field: pa.Field) -> pa.DataType:
+        try:
+            return DAY_TIME if pa.types.is_duration(field.type) else spark_type(field.type, tz)
+        except Unsupported:
+            raise Unsupported(f"The column {field.name} of type {field.type} is not supported.") from None
 
-    schema = pa.schema([pa.field(f.name, typed(f.type), f.nullable) for f in table.schema])
+    schema = pa.schema([pa.field(f.name, typed(f), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)
 
 

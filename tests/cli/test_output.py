@@ -59,3 +59,14 @@ def test_overwrite_replaces_only_when_the_new_result_is_complete(spark, tmp_path
     Output(spark, str(target), overwrite=True).write(spark.range(5))
     assert spark.read.parquet(str(target)).count() == 5
     assert names(tmp_path) == ["r"]
+
+
+def test_an_output_that_cannot_be_written_is_code_8(spark, tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(Failure, match="is no folder") as caught:
+        Output(spark, str(tmp_path / "file" / "r.parquet"))
+    assert caught.value.code is Exit.OUTPUT
+    for ending, query in (("csv", "SELECT array(1) AS a"), ("parquet", "SELECT 1 AS a, 2 AS a")):
+        with pytest.raises(Failure, match="cannot write") as caught:
+            Output(spark, str(tmp_path / f"r.{ending}")).write(spark.sql(query))
+        assert caught.value.code is Exit.OUTPUT

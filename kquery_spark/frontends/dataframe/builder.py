@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
@@ -20,6 +20,7 @@ from kquery_spark.frontends.dataframe.column import (
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
+from kquery_spark.frontends.sql.ast.node import Node
 
 _HOW = {
     "inner": "INNER",
@@ -59,11 +60,17 @@ class Builder:
     def _with(self, query: q.Query) -> Self:
         raise NotImplementedError
 
+    def _check(self, nodes: Iterable[Node], *others: Self) -> None:
+        """Raise for names that another frame gave and that are another column here (or in the others)."""
+
     # --- rows -----------------------------------------------------------------------------------------
 
     def filter(self, condition: Column | str) -> Self:
         """Rows for which the condition (a Column or SQL text) is true."""
+        if not isinstance(condition, Column | str):
+            raise PlanError(f"filter() takes a Column or SQL text, not {type(condition).__name__}")
         node = (expr(condition) if isinstance(condition, str) else condition).node
+        self._check([node])
         core = self._core()
         where = node if core.where is None else ast.And((core.where, node))
         return self._with(q.Query(replace(core, where=where)))
@@ -83,7 +90,8 @@ class Builder:
     def sort(self, *keys: Column | SortOrder | str, ascending: bool | Sequence[bool] = True) -> Self:
         """Rows in order; NULLs first ascending, last descending, unless a key says otherwise."""
         items = sort_items(flat(keys))
-        flags = [ascending] * len(items) if isinstance(ascending, bool) else list(ascending)
+        self._check(items)
+        flags = [bool(ascending)] * len(items) if isinstance(ascending, int) else list(ascending)
         if len(flags) != len(items):
             raise PlanError(f"ascending has {len(flags)} values for {len(items)} sort keys")
         items = tuple(
@@ -108,6 +116,7 @@ class Builder:
     def select(self, *columns: Column | str) -> Self:
         """Just these columns."""
         items = tuple(to_column(c).node for c in flat(columns)) or (ast.Star(),)
+        self._check(items)
         return self._with(q.Query(replace(self._core(), items=items)))
 
     def selectExpr(self, *texts: str) -> Self:
@@ -132,6 +141,7 @@ class Builder:
         nodes = tuple(to_column(k).node for k in keys)
         bare = tuple(n.expression if isinstance(n, ast.Aliased) else n for n in nodes)
         items = (*nodes, *(a.node for a in aggregates))
+        self._check(items)
         if not items:
             raise PlanError("an aggregation needs a key or an aggregate")
         elements: tuple[q.GroupingElement, ...] = bare
@@ -169,15 +179,20 @@ class Builder:
         """The same rows, whose columns may be called ``name.column``."""
         return self._with(_select((ast.Star(),), rel.Derived(self.query, rel.TableAlias(name))))
 
-    def join(self, other: Self, on: Column | str | Sequence[Any] | None = None, how: str = "inner") -> Self:
+    def join(
+        self, other: Self, on: Column | str | Sequence[Any] | None = None, how: str | None = "inner"
+    ) -> Self:
         """Pairs of rows: ``on`` conditions, or names of columns both sides have (which then come once)."""
-        kind = _HOW.get(how.lower().replace("_", ""))
+        if not isinstance(other, Builder):
+            raise PlanError(f"join() takes another DataFrame first, not {type(other).__name__}")
+        kind = _HOW.get((how or "inner").lower().replace("_", ""))
         if kind is None:
             raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
         condition: ast.Expression | None = None
         using: tuple[str, ...] = ()
         given = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
         conditions = [c.node for c in given if isinstance(c, Column)]
+        self._check(conditions, other)
         if conditions and len(conditions) < len(given):
             raise PlanError("a join takes conditions or names of columns, not both")
         if conditions:
@@ -290,7 +305,7 @@ class GroupedData(Generic[F]):
     mean = avg
 
     def _each(self, function: str, columns: tuple[str, ...]) -> F:
-        names = columns or tuple(n for n in self.frame._numeric_columns() if n not in self.keys)
+        names = columns or self.frame._numeric_columns()
         return self.agg(*(call(function, to_column(n)) for n in names))
 
 

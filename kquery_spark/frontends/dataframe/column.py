@@ -11,6 +11,7 @@ from typing import Any
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast.node import rewrite
 
 _INT_RANGE = 2**31
 _LONG_RANGE = 2**63
@@ -86,13 +87,13 @@ class Column:
         return self._binary(">=", other)
 
     def __and__(self, other: object) -> Column:
-        return Column(ast.And((self.node, lit(other).node)))
+        return Column(ast.And((*_terms(self.node, ast.And), lit(other).node)))
 
     def __rand__(self, other: object) -> Column:
         return Column(ast.And((lit(other).node, self.node)))
 
     def __or__(self, other: object) -> Column:
-        return Column(ast.Or((self.node, lit(other).node)))
+        return Column(ast.Or((*_terms(self.node, ast.Or), lit(other).node)))
 
     def __ror__(self, other: object) -> Column:
         return Column(ast.Or((lit(other).node, self.node)))
@@ -236,13 +237,16 @@ class Column:
         """A further branch after ``when(...)``."""
         if not isinstance(self.node, ast.Case):
             raise PlanError("when() goes on from when(condition, value)")
-        branch = ast.When(condition.node, lit(value).node)
-        return Column(replace(self.node, branches=(*self.node.branches, branch)))
+        if self.node.otherwise is not None:
+            raise PlanError("when() cannot be applied once otherwise() is applied")
+        return Column(replace(self.node, branches=(*self.node.branches, _branch(condition, value))))
 
     def otherwise(self, value: object) -> Column:
         """The value when no condition of ``when(...)`` is true."""
         if not isinstance(self.node, ast.Case):
             raise PlanError("otherwise() goes on from when(condition, value)")
+        if self.node.otherwise is not None:
+            raise PlanError("otherwise() can only be applied once on a Column made by when()")
         return Column(replace(self.node, otherwise=lit(value).node))
 
     def filter(self, condition: Column) -> Column:
@@ -251,6 +255,8 @@ class Column:
 
     def over(self, window: WindowBuilder) -> Column:
         """The function over a window."""
+        if not isinstance(window, WindowBuilder):
+            raise PlanError(f"over() takes a window as Window makes them, not {type(window).__name__}")
         return Column(replace(self._call("over"), over=window.spec))
 
     def _call(self, method: str) -> ast.Call:
@@ -311,6 +317,11 @@ class Window:
         return WindowBuilder().orderBy(*keys)
 
 
+def _terms(node: ast.Expression, kind: type[ast.And] | type[ast.Or]) -> tuple[ast.Expression, ...]:
+    """The terms of a chain that goes on: a & b & c is one AND, however long."""
+    return node.terms if isinstance(node, kind) else (node,)
+
+
 def _bound(offset: int) -> ast.FrameBound:
     if offset <= -(2**31):
         return ast.FrameBound("UNBOUNDED PRECEDING")
@@ -323,18 +334,20 @@ def _bound(offset: int) -> ast.FrameBound:
 
 def col(name: str) -> Column:
     """A column by name; ``"t.a"`` is column a of t, ``"*"`` all columns, backticks quote a name with dots."""
+    if not isinstance(name, str):
+        raise PlanError(f"a column is given by its name, or as a Column, not as {type(name).__name__}")
     if name == "*":
         return Column(ast.Star())
     if name.endswith(".*"):
         return Column(ast.Star(tuple(name[:-2].split("."))))
     if "`" in name:
-        return Column(parse_expression(name))
+        return expr(name)
     return Column(ast.Name(tuple(name.split("."))))
 
 
 def expr(text: str) -> Column:
-    """An expression written in SQL."""
-    return Column(parse_expression(text))
+    """An expression written in SQL; its positions are none in the text of a query it becomes part of."""
+    return Column(rewrite(parse_expression(text), lambda n: n if n.pos < 0 else replace(n, pos=-1)))
 
 
 #: ``expr`` where that name is taken: ``kquery_spark.expr`` is the folder of expressions.
@@ -355,9 +368,9 @@ def _literal(value: Any) -> ast.Expression:
         case bool():
             return ast.BooleanLiteral(value)
         case int() if -_INT_RANGE <= value < _INT_RANGE:
-            return _signed(ast.IntegerLiteral(abs(value), "int"), value < 0)
+            return ast.IntegerLiteral(value, "int")
         case int() if -_LONG_RANGE <= value < _LONG_RANGE:
-            return _signed(ast.IntegerLiteral(abs(value), "bigint"), value < 0)
+            return ast.IntegerLiteral(value, "bigint")
         case float():
             return ast.FloatingLiteral(value, "double")
         case str():
@@ -396,7 +409,13 @@ def _signed(node: ast.Expression, negative: bool) -> ast.Expression:
 
 def when(condition: Column, value: object) -> Column:
     """CASE WHEN; go on with ``.when(...)`` and ``.otherwise(...)``."""
-    return Column(ast.Case(None, (ast.When(condition.node, lit(value).node),)))
+    return Column(ast.Case(None, (_branch(condition, value),)))
+
+
+def _branch(condition: Column, value: object) -> ast.When:
+    if not isinstance(condition, Column):
+        raise PlanError(f"when() takes a Column as its condition, not {type(condition).__name__}")
+    return ast.When(condition.node, lit(value).node)
 
 
 def call(name: str, *arguments: object, distinct: bool = False) -> Column:

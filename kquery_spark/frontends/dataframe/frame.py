@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -12,11 +12,13 @@ from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe import nulls
 from kquery_spark.frontends.dataframe.builder import Builder, path_of, table_query
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted
+from kquery_spark.frontends.dataframe.lineage import lineage
 from kquery_spark.frontends.dataframe.text import schema_tree, table_text, vertical_text
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
+from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.logical import LogicalPlan, format_plan
 from kquery_spark.types.names import is_numeric, spark_name
 
@@ -96,15 +98,45 @@ class DataFrame(Builder):
         """Print the columns as a tree."""
         print(schema_tree(self.schema))
 
-    def __getitem__(self, name: str) -> Column:
-        if self.executor.fold(name) not in map(self.executor.fold, self.columns):
-            raise PlanError(f"no column {name}; the columns are {', '.join(self.columns)}")
-        return to_quoted(name)
+    def __getitem__(self, item: Any) -> Any:
+        """A column by name or number; with a condition the rows, with a list the columns, as in PySpark."""
+        if isinstance(item, Column):
+            return self.filter(item)
+        if isinstance(item, list | tuple):
+            return self.select(*item)
+        if isinstance(item, int) and -len(self.columns) <= item < len(self.columns):
+            item = self.columns[item]
+        if not isinstance(item, str):
+            raise PlanError(f"a DataFrame has no item {item!r}; the columns are {', '.join(self.columns)}")
+        if not self._places(item):
+            raise PlanError(f"no column {item}; the columns are {', '.join(self.columns)}")
+        return Column(ast.Name((item,), self._origin(item)))
 
     def __getattr__(self, name: str) -> Column:
         if name.startswith("_") or name not in self.columns:
             raise AttributeError(f"a DataFrame has no attribute and this one no column {name!r}")
-        return to_quoted(name)
+        return Column(ast.Name((name,), self._origin(name)))
+
+    def _places(self, name: str) -> list[int]:
+        same = self.executor.fold
+        return [i for i, n in enumerate(self.columns) if same(n) == same(name)]
+
+    def _origin(self, name: str) -> str:
+        """The lineage of the one column of that name."""
+        places = self._places(name)
+        return lineage(self.plan, self.plan.schema.names[places[0]]) if len(places) == 1 else ""
+
+    def _check(self, nodes: Iterable[Node], *others: Self) -> None:
+        for node in nodes:
+            for name, _ in walk(node):
+                if isinstance(name, ast.Name) and name.origin:
+                    here = [f._origin(name.parts[0]) for f in (self, *others) if f._places(name.parts[0])]
+                    if len(here) == 1 and here[0] not in ("", name.origin):
+                        raise PlanError(
+                            f"the column {name.parts[0]} of another DataFrame is not this one's {name.parts[0]}; "
+                            'give the frames names with alias() before the join and write col("a.'
+                            f'{name.parts[0]}"), or col("{name.parts[0]}") for this one\'s'
+                        )
 
     def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
@@ -113,6 +145,12 @@ class DataFrame(Builder):
     def withColumns(self, columns: Mapping[str, Column]) -> Self:
         """With columns added, or replaced in their places; each is computed from this DataFrame's columns."""
         same = self.executor.fold
+        for name, column in columns.items():
+            if not isinstance(column, Column):
+                raise PlanError(
+                    f"withColumn() takes a Column for {name}, as col() and lit() make them, "
+                    f"not {type(column).__name__}"
+                )
         given = {same(n): c.alias(n) for n, c in columns.items()}
         kept = [given.pop(same(n), to_quoted(n)) for n in self.columns]
         return self.select(*kept, *given.values())
@@ -147,12 +185,15 @@ class DataFrame(Builder):
             for c in columns
             if not isinstance(c, str) or same(c) in known
         )
+        self._check(c.node for c in columns if isinstance(c, Column))
         return self._without(paths) if paths else self
 
     def dropDuplicates(self, subset: Sequence[str] | None = None) -> Self:
         """Each different row once; with ``subset`` one row for each different value of these columns."""
         if subset is None:
             return self.distinct()
+        if isinstance(subset, str):
+            raise PlanError(f"dropDuplicates() takes a list of names: [{subset!r}]")
         same = self.executor.fold
         keys = {same(n) for n in subset}
         unknown = keys - {same(n) for n in self.columns}
@@ -175,19 +216,24 @@ class DataFrame(Builder):
         self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
     ) -> Self:
         """NULL and NaN replaced in the columns of the value's kind; a dict has a value for each column."""
-        return self.select(*nulls.filled(self.schema, value, _names(subset)))
+        given = self._spelled(value) if isinstance(value, Mapping) else value
+        return self.select(*nulls.filled(self.schema, given, self._spelled(_names(subset))))
 
     def dropna(
         self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
     ) -> Self:
         """Without rows that have a NULL or NaN, only such (``all``), or fewer than ``thresh`` other values."""
-        condition = nulls.complete_rows(self.schema, how, thresh, _names(subset))
+        condition = nulls.complete_rows(self.schema, how, thresh, self._spelled(_names(subset)))
         return self if condition is None else self.filter(condition)
 
-    def replace(self, to_replace: Any, value: Any = None, subset: str | Sequence[str] | None = None) -> Self:
+    def replace(
+        self, to_replace: Any, value: Any = nulls.NO_VALUE, subset: str | Sequence[str] | None = None
+    ) -> Self:
         """Values replaced by others: one by one, a list by one or by a list, or a dict of both."""
         if isinstance(to_replace, Mapping):
             changes = dict(to_replace)
+        elif value is nulls.NO_VALUE:
+            raise PlanError("replace() needs a value, or a dict of old values and new ones")
         else:
             old = list(to_replace) if isinstance(to_replace, list | tuple) else [to_replace]
             new = list(value) if isinstance(value, list | tuple) else [value] * len(old)
@@ -195,6 +241,13 @@ class DataFrame(Builder):
                 raise PlanError(f"replace() has {len(new)} new value(s) for {len(old)} old")
             changes = dict(zip(old, new, strict=True))
         return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
+
+    def _spelled(self, given: Any) -> Any:
+        """Columns' names, in a list or as keys, as this frame writes them."""
+        own = {self.executor.fold(n): n for n in self.columns}
+        if isinstance(given, Mapping):
+            return {own.get(self.executor.fold(n), n): v for n, v in given.items()}
+        return [own.get(self.executor.fold(n), n) for n in given] if isinstance(given, list) else given
 
     def _numeric_columns(self) -> list[str]:
         return [f.name for f in self.schema if is_numeric(f.type)]
@@ -243,7 +296,16 @@ class DataFrame(Builder):
 
     def collect(self) -> list[dict[str, Any]]:
         """Run and give one dict a row."""
+        self._check_names()
         return list(self.to_arrow().to_pylist())
+
+    def _check_names(self) -> None:
+        twice = [n for i, n in enumerate(self.columns) if n in self.columns[:i]]
+        if twice:
+            raise PlanError(
+                f"rows are dicts, which cannot have two columns {twice[0]}; use to_arrow(), or give them other "
+                "names with alias() or toDF()"
+            )
 
     def count(self) -> int:
         """The number of rows."""
@@ -271,6 +333,7 @@ class DataFrame(Builder):
 
     def tail(self, num: int) -> list[dict[str, Any]]:
         """The last rows."""
+        self._check_names()
         table = self.to_arrow()
         return list(table.slice(max(0, table.num_rows - num)).to_pylist())
 
@@ -318,7 +381,7 @@ class NullFunctions:
         return self.frame.dropna(how, thresh, subset)
 
     def replace(
-        self, to_replace: Any, value: Any = None, subset: str | Sequence[str] | None = None
+        self, to_replace: Any, value: Any = nulls.NO_VALUE, subset: str | Sequence[str] | None = None
     ) -> DataFrame:
         """See DataFrame.replace."""
         return self.frame.replace(to_replace, value, subset)

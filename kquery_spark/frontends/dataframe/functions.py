@@ -81,7 +81,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
         return None
     always_distinct = spelled in _SPELLED
 
-    def build(*arguments: object, distinct: bool = False) -> Column:
+    def build(*arguments: object, distinct: bool = False, ignorenulls: bool = False) -> Column:
         if spelled in _ALL:
             arguments = (*arguments[: _ALL[spelled]], *flat(arguments[_ALL[spelled] :]))
         nodes = [_node(spelled, place, argument) for place, argument in enumerate(arguments)]
@@ -89,7 +89,10 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
             nodes = [ast.Star()]
         if function in _TRIMS and len(nodes) == 2:
             return Column(ast.Trim(_TRIMS[function], nodes[1], nodes[0]))
-        return Column(ast.Call((function,), tuple(nodes), distinct=distinct or always_distinct))
+        if always_distinct and nodes == [ast.Name(("*",))]:
+            nodes = [ast.Star()]
+        nulls = "IGNORE" if ignorenulls else None
+        return Column(ast.Call((function,), tuple(nodes), distinct=distinct or always_distinct, nulls=nulls))
 
     build.__name__ = name
     build.__doc__ = f"SQL's ``{function}``; which strings are columns' names is as in PySpark."

@@ -14,28 +14,35 @@ from kquery_spark.types import names as t
 
 Value = bool | int | float | str
 
+#: The new value of ``replace`` where none is given; None is one.
+NO_VALUE: Any = object()
+
 
 def filled(
     schema: pa.Schema, value: Value | Mapping[str, Value], subset: Sequence[str] | None
 ) -> list[Column]:
-    """Every column, NULLs (and a fraction's NaN) replaced by the value where it is of the column's kind."""
+    """Every column, NULLs (and a fraction's NaN) replaced by the value where it is of the column's kind.
+
+    A value that a dict has for a column is made of the column's type.
+    """
+    cast = isinstance(value, Mapping)
     if isinstance(value, Mapping):
         given = dict(value)
     else:
         given = dict.fromkeys(schema.names if subset is None else subset, value)
     _check(schema, given)
-    return [_filled(f, given[f.name]) if f.name in given else to_quoted(f.name) for f in schema]
+    return [_filled(f, given[f.name], cast) if f.name in given else to_quoted(f.name) for f in schema]
 
 
-def _filled(field: pa.Field, value: Value) -> Column:
+def _filled(field: pa.Field, value: Value, cast: bool) -> Column:
     column = to_quoted(field.name)
     kind = _kind(value)
-    if not _takes(field.type, kind):
+    if not cast and not _takes(field.type, kind):
         return column
     if t.is_fractional(field.type):
         column = call("nanvl", column, None)
     filler = lit(value)
-    if kind == "number":
+    if cast or kind == "number":
         filler = filler.cast(t.spark_name(field.type))
     return call("coalesce", column, filler).alias(field.name)
 

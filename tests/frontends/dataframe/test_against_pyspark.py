@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pyspark.sql.functions as spark_functions
 import pytest
 from pyspark.sql import Window as SparkWindow
 
 import kquery_spark as kq
-from kquery_spark.errors import PlanError, SqlError
+from kquery_spark.errors import KQueryError, PlanError, SqlError
 from kquery_spark.frontends.dataframe import functions, named_function
 from tests.frontends.sql.analyzer.engine import rows, same_type
 
@@ -81,6 +82,18 @@ CASES: dict[str, Case] = {
     "aggregates by name": lambda t, f, w: t["people"].groupBy("state").agg({"salary": "max", "id": "sum"}).select("state", "sum(id)", "max(salary)"),
     "all rows": lambda t, f, w: t["people"].agg({"*": "count"}),
     "numeric columns": lambda t, f, w: t["people"].drop("score").groupBy("state").max(),
+    "keys are numeric columns, too": lambda t, f, w: t["people"].groupBy("id").max(),
+    "maxima by a column": lambda t, f, w: t["people"].groupBy(f.col("state")).max(),
+    "fillna casts what a dict gives": lambda t, f, w: t["people"].select("id", "name", "flag").fillna({"ID": "7", "name": 1.5, "flag": True}),
+    "names in another case": lambda t, f, w: t["people"].fillna(7, subset=["ID"]).dropna(subset=["SCORE"]),
+    "smallest numbers": lambda t, f, w: t["people"].filter(f.col("id") > -(2**31)).select(f.lit(-(2**31)), f.lit(-(2**63)), f.lit(-5), f.col("id").isin(-(2**31), 2).alias("b")),
+    "columns of frames further down": lambda t, f, w: t["people"].filter(t["people"].id > 1).dropDuplicates(["name"]).union(t["people"]).distinct()
+    .filter(t["people"]["id"] < 4).groupBy(t["people"].state).agg(f.sum("id")),
+    "columns of both sides": lambda t, f, w: t["people"].join(t["states"].toDF("s", "title", "n"), t["people"].state == f.col("s"), "left").select(t["people"]["id"], "title"),
+    "items of a frame": lambda t, f, w: t["people"][t["people"].id > 1][["id", "name"]].select(t["people"][0]),
+    "sort descending by a number": lambda t, f, w: t["people"].orderBy("id", "score", ascending=0),
+    "join of no kind": lambda t, f, w: t["people"].join(t["states"].drop("id"), "state", None),
+    "first without NULLs": lambda t, f, w: t["people"].groupBy("name").agg(f.first("state", ignorenulls=True), f.countDistinct("*")),
     "sums of some": lambda t, f, w: t["people"].groupBy("state").sum("id", "salary"),
     "means": lambda t, f, w: t["people"].groupby(["state"]).mean("salary"),
     "grouped by an expression": lambda t, f, w: t["people"].groupBy((f.col("id") % 2).alias("odd")).agg(f.max("name")),
@@ -329,6 +342,25 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
         (lambda p, s: kq.transform("id", lambda *x: x), "positional parameters only"),
         (lambda p, s: kq.transform("id", lambda x: 1), "must return a column, not 1"),
         (lambda p, s: p.select(kq.transform("id", lambda x: x)), "takes an array, not int"),
+        (lambda p, s: p.select("id").join(s.select("id", "title"), "id", "left").filter(s["id"].isNull()), "of another DataFrame"),
+        (lambda p, s: p.join(s.drop("state"), "id", "right").select(p["id"]), "of another DataFrame"),
+        (lambda p, s: p.withColumn("id", kq.col("id") * 10).filter(p["id"] > 2), "of another DataFrame"),
+        (lambda p, s: p.withColumn("id", p.id + 1).groupBy(p.id).count(), "of another DataFrame"),
+        (lambda p, s: p.join(s.toDF("a", "b", "c"), p["id"] == s["id"]), "of another DataFrame"),
+        (lambda p, s: p.crossJoin(s).collect(), "two columns state"),
+        (lambda p, s: p.crossJoin(s).tail(1), "two columns state"),
+        (lambda p, s: p.replace(1), "needs a value"),
+        (lambda p, s: kq.when(p.id > 1, 1).otherwise(2).when(p.id > 2, 3), "once otherwise"),
+        (lambda p, s: kq.when(p.id > 1, 1).otherwise(2).otherwise(3), "only be applied once"),
+        (lambda p, s: kq.when(True, 1), "a Column as its condition"),
+        (lambda p, s: p.withColumn("z", "id"), "a Column for z"),
+        (lambda p, s: p.filter(5), "a Column or SQL text"),
+        (lambda p, s: p.select(1), "by its name"),
+        (lambda p, s: p.sort(1), "by its name"),
+        (lambda p, s: p.join("people", "id"), "another DataFrame first"),
+        (lambda p, s: p.dropDuplicates("id"), "a list of names"),
+        (lambda p, s: p[99], "no item 99"),
+        (lambda p, s: kq.sum("id").over("w"), "a window as Window makes them"),
         (lambda p, s: kq.lit(object()), "constant cannot be made of object"),
     ],
 )  # fmt: skip
@@ -359,3 +391,47 @@ def test_a_frame_keeps_the_tables_it_was_made_of():
     assert joined.filter("x = 1").collect() == [{"x": 1, "y": "w"}]
     assert joined.filter("EXISTS (SELECT * FROM w)").limit(1).count() == 1
     assert context.table("v").collect() == [{"x": 2}]
+
+
+def test_an_error_in_a_part_points_at_no_place_in_the_query():
+    made = kq.ExecutionContext().sql("SELECT 1 AS id, 2 AS g")
+    with pytest.raises(SqlError, match=r"no column nope; the columns are id, g$"):
+        made.filter("id > 0 AND nope > 1")
+
+
+@pytest.mark.parametrize("word", ["OR", "AND"])
+def test_a_condition_of_many_terms(word: str):
+    frame = kq.ExecutionContext().sql("SELECT explode(array(1, 2, 3)) AS id")
+    terms = [f"id {'=' if word == 'OR' else '<>'} {i}" for i in range(2, 1500)]
+    assert frame.filter(f" {word} ".join(terms)).count() == (2 if word == "OR" else 1)
+    condition = kq.col("id") == 2
+    for i in range(3, 1500):
+        condition = condition | (kq.col("id") == i) if word == "OR" else condition & (kq.col("id") != i)
+    assert frame.filter(condition).count() == (2 if word == "OR" else 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            lambda c: c.register_arrow("a", pa.table({"at": pa.array([1], pa.timestamp("ns"))})),
+            "column at has parts",
+        ),
+        (
+            lambda c: c.register_arrow("a", pa.table({"n": pa.nulls(1, pa.decimal256(50, 2))})),
+            "column n is decimal256",
+        ),
+        (
+            lambda c: c.register_arrow("a", pa.table({"n": pa.nulls(1, pa.time32("s"))})),
+            "column n of type time32",
+        ),
+        (lambda c: c.register_pandas("a", {}), "a pandas DataFrame, not dict"),
+        (lambda c: c.register_parquet("a", 5), "not int"),
+        (lambda c: c.sql(None), "not NoneType"),
+        (lambda c: kq.ExecutionContext(time_zone="Mars/Base"), "no time zone 'Mars/Base'"),
+        (lambda c: c.sql("SELECT format_number(1.5, '#')"), "format_number: argument 2"),
+    ],
+)
+def test_mistakes_with_a_context_are_errors_in_words(wrong: Any, message: str):
+    with pytest.raises(KQueryError, match=message):
+        wrong(kq.ExecutionContext())

@@ -105,6 +105,8 @@ _INTERNAL = frozenset(
         "interval_seconds",
     ]
 )
+# Over a window these are functions of their own.
+_PICKS = {"first_value": "first", "last_value": "last"}
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
 
 
@@ -126,12 +128,10 @@ def analyze_call(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
 
 def is_aggregate(node: ast.Expression) -> bool:
     """Whether a node is an aggregate function's call (and no window function)."""
-    return (
-        isinstance(node, ast.Call)
-        and node.over is None
-        and len(node.name) == 1
-        and (has_aggregate(node.name[0]) or node.name[0].lower() in ("grouping", "grouping_id"))
-    )
+    if not isinstance(node, ast.Call) or node.over is not None or len(node.name) != 1:
+        return False
+    name = node.name[0].lower()
+    return has_aggregate(_PICKS.get(name, name)) or name in ("grouping", "grouping_id")
 
 
 def bare_call(analyzer: ExpressionAnalyzer, name: str) -> Expr | None:
@@ -153,8 +153,8 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         from kquery_spark.frontends.sql.analyzer.windows import window_call
 
         return window_call(analyzer, node)
-    if has_aggregate(name):
-        return _aggregate(analyzer, name, node)
+    if has_aggregate(_PICKS.get(name, name)):
+        return _aggregate(analyzer, _PICKS.get(name, name), node)
     if node.distinct or node.filter is not None:
         analyzer.fail(
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node

@@ -62,7 +62,12 @@ class Conversions:
             )
         cast_args = self.arguments(entry.coerce, args, entry.name in _DECIMAL_OPERATORS)
         zone = self.facts.time_zone
-        made = Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone)
+        try:
+            made = Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone)
+        except PlanError as error:
+            if not str(error).startswith("argument "):
+                raise
+            raise PlanError(f"{name}: {error}") from None
         if t.is_timestamp(made.dtype) and made.dtype.tz != zone:
             # entries that make timestamps do not know the session's zone
             return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone, dtype=t.timestamp(zone))

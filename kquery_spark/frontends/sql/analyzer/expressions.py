@@ -12,7 +12,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, KQueryError, PlanError, SqlError, Unsupported
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, Named
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import is_constant
+from kquery_spark.expr.properties import chain, is_constant
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.literals import BadLiteral, literal
@@ -345,17 +345,14 @@ class ExpressionAnalyzer:
         except Unsupported:
             raise
         except PlanError as error:
+            if str(error).startswith("["):
+                raise
             kind = "DIFF_TYPES" if left.dtype != right.dtype else "WRONG_TYPE"
             self.fail(f"[DATATYPE_MISMATCH.BINARY_OP_{kind}] {error}", node)
 
     def _chain(self, node: ast.And | ast.Or) -> Expr:
         word = "and" if isinstance(node, ast.And) else "or"
-        made: Expr | None = None
-        for term in node.terms:
-            one = self.condition(term, word.upper())
-            made = one if made is None else Call.of(word, made, one)
-        assert made is not None
-        return made
+        return chain(word, [self.condition(term, word.upper()) for term in node.terms])
 
     def _is_boolean(self, node: ast.IsBoolean) -> Expr:
         operand = self.condition(node.operand, "IS")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.frontends.sql.analyzer.lambdas import LambdaContext, parameters_text
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.frontends.sql.ast.types import TypeNode
+from kquery_spark.frontends.sql.ast.types import NamedType, TypeNode
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.types import names as t
 
@@ -86,9 +89,14 @@ _DEFAULTS = {
     "regexp_replace": (3, ", 1"),
     "regexp_extract": (2, ", 1"),
     "round": (1, ", 0"),
+    "overlay": (3, ", -1"),
+    "sort_array": (1, ", true"),
+    "unix_timestamp": (1, ", yyyy-MM-dd HH:mm:ss"),
+    "to_unix_timestamp": (1, ", yyyy-MM-dd HH:mm:ss"),
     "bround": (1, ", 0"),
 }
-_RENAMED = {"dateadd": "date_add", "array_agg": "collect_list"}
+_RENAMED = {"dateadd": "date_add", "array_agg": "collect_list", "curdate": "current_date"}
+_PICKS = frozenset({"first", "last", "any_value", "first_value", "last_value"})
 # Calls that Spark shows as something other than a call.
 _SHAPES = {
     ("div", 2): "({0} div {1})",
@@ -156,11 +164,12 @@ class _Writer:
             case ast.DecimalLiteral():
                 return f"{node.value:f}"
             case ast.FloatingLiteral():
-                return java_double(node.value)
+                # a float's own digits, not those of the double that it is equal to
+                return java_double(float(str(np.float32(node.value))) if node.type == "float" else node.value)
             case ast.BinaryLiteral():
                 return f"X'{node.value.hex().upper()}'"
             case ast.TypedLiteral():
-                return f"{node.type.upper()} '{node.text}'"
+                return f"{node.type.upper()} '{_moment_text(node)}'"
             case ast.IntervalLiteral():
                 return interval_text(node)
             case ast.Star():
@@ -201,6 +210,9 @@ class _Writer:
                 return self._negated(inner, node.negated)
             case ast.Like():
                 return self._like(node)
+            case ast.LikeQuantified(kind="LIKE"):
+                word = "all" if node.quantifier.upper() == "ALL" else "any"
+                return f"{'not' if node.negated else ''}like{word}({self.text(node.operand)})"
             case ast.Case():
                 return self._case(node)
             case ast.Cast():
@@ -216,7 +228,7 @@ class _Writer:
                 base, index = self.text(node.base), self.text(node.index)
                 return f"{base}.{index}" if self._picks_field(node) else f"{base}[{index}]"
             case ast.Row():
-                return f"struct({self._list(node.items)})"
+                return f"named_struct({', '.join(self._field(i, n) for i, n in enumerate(node.items, 1))})"
             case ast.Call():
                 return self._call(node)
         return to_sql(node)
@@ -229,6 +241,10 @@ class _Writer:
         if pa.types.is_list(dtype) and not pa.types.is_map(dtype):
             dtype = dtype.value_type
         return bool(pa.types.is_struct(dtype))
+
+    def _field(self, place: int, node: ast.Expression) -> str:
+        name = {ast.Aliased: lambda n: n.alias, ast.Name: lambda n: n.parts[-1]}.get(type(node))
+        return f"{name(node) if name else f'col{place}'}, {self.text(node)}"
 
     def _list(self, nodes: tuple[ast.Expression, ...]) -> str:
         return ", ".join(self.text(n) for n in nodes)
@@ -316,6 +332,9 @@ class _Writer:
 
     def _call(self, node: ast.Call) -> str:
         name = node.name[-1].lower()
+        if name in _PICKS and len(node.arguments) == 2:
+            # Spark does not show whether NULLs are ignored
+            node = replace(node, arguments=node.arguments[:1])
         arguments = self._list(node.arguments)
         if node.distinct and isinstance(node.arguments[0], ast.Star):
             arguments = self._context.shown_star()
@@ -330,11 +349,11 @@ class _Writer:
         if name in ("lag", "lead"):
             arguments += ", 1, NULL"[3 * (len(node.arguments) - 1) :] if len(node.arguments) < 3 else ""
         shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
+        if node.nulls == "IGNORE":
+            shown = {"first_value": "first", "last_value": "last"}.get(name, shown)
         text = f"{shown}({'DISTINCT ' if node.distinct else ''}{arguments})"
         if node.filter is not None:
             text += f" FILTER (WHERE {self.text(node.filter)})"
-        if node.nulls == "IGNORE":
-            text += " ignore nulls"
         spec = None if node.over is None else self._context.window_of(node.over)
         if spec is not None:
             text += f" OVER ({self._window(spec, name, node)})"
@@ -382,6 +401,8 @@ class _Writer:
 
 def type_text(node: TypeNode) -> str:
     """A type as Spark's ``DataType.sql`` writes it."""
+    if isinstance(node, NamedType) and node.name.lower() in ("char", "varchar"):
+        return "STRING"
     return to_sql(node).upper().replace(", ", ",")
 
 
@@ -390,6 +411,24 @@ def _is_interval(node: ast.Expression) -> bool:
     if isinstance(node, ast.Binary):
         return node.op in ("+", "-", "*", "/") and (_is_interval(node.left) or _is_interval(node.right))
     return isinstance(node, ast.IntervalLiteral)
+
+
+_MOMENT = re.compile(r"(\d{4})-(\d\d?)(?:-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(\.\d+)?)?)?)?")
+
+
+def _moment_text(node: ast.TypedLiteral) -> str:
+    """A date or a timestamp as Spark shows its value; one with a zone as it was written."""
+    found = _MOMENT.fullmatch(node.text.strip())
+    if found is None:
+        return node.text
+    *fields, fraction = found.groups()
+    year, month, day, hour, minute, second = (
+        int(f) if f else 1 if i < 3 else 0 for i, f in enumerate(fields)
+    )
+    date = f"{year:04d}-{month:02d}-{day:02d}"
+    if node.type.lower() == "date":
+        return date
+    return f"{date} {hour:02d}:{minute:02d}:{second:02d}" + (fraction or "")[:7].rstrip("0").rstrip(".")
 
 
 def interval_text(node: ast.IntervalLiteral) -> str:

@@ -211,8 +211,14 @@ def _bound(
                 raise Unsupported("A RANGE frame over dates takes a number of days here, not an interval.")
         elif pa.types.is_timestamp(key):
             wanted = t.DAY_TIME
-        else:
+        elif t.is_numeric(key) or key == t.DAY_TIME:
             wanted = key
+        else:
+            analyzer.fail(
+                "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] RANGE with an offset needs an ORDER BY "
+                f"key that is a number, a date or a timestamp, not {t.spark_name(key)}",
+                bound,
+            )
         if not (t.is_numeric(offset.dtype) or offset.dtype == t.DAY_TIME):
             analyzer.fail(
                 "[DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE] the frame's bound has a wrong type", bound

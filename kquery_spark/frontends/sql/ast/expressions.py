@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
@@ -115,9 +115,11 @@ class Name(Expression):
 
     Spark's functions without parentheses (``current_date``, ``current_timestamp``, ``current_user`` ...) are
     Names too: columns of that name come first. So is the ALL of ``GROUP BY ALL`` and ``ORDER BY ALL``.
+    ``origin`` is the lineage of the column that the name must mean, when a DataFrame gave it.
     """
 
     parts: tuple[str, ...]
+    origin: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
