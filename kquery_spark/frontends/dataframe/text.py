@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from kquery_spark.frontends.sql.analyzer.naming import interval_text, java_double
+from kquery_spark.frontends.sql.ast.expressions import IntervalLiteral
 from kquery_spark.functions.casts.table import family
 from kquery_spark.types import names as t
 
@@ -18,6 +22,8 @@ _LEAST_WIDTH = 3
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int) -> str:
     """A grid; ``truncate`` cuts longer texts and aligns right, 0 keeps them whole and aligns left."""
+    if not names:
+        return "\n".join(["++", "||", "++", *["||"] * len(rows), "++"]) + "\n"
     cells = [[_escaped(n) for n in names], *([_cut(c, truncate) for c in row] for row in rows)]
     widths = [max(_LEAST_WIDTH, *(_width(row[i]) for row in cells)) for i in range(len(names))]
     rule = "+" + "".join("-" * w + "+" for w in widths)
@@ -69,7 +75,7 @@ def _padded(text: str, width: int, right: bool = False) -> str:
 
 
 def nested_text(value: Any, dtype: pa.DataType) -> str:
-    """An array, a map or a struct as Spark casts it to a string; what is inside is simple or nested again."""
+    """A value as Spark shows it where the engine does not cast it: an array, a map, a struct, and what is inside."""
     if value is None:
         return "NULL"
     if pt.is_map(dtype):
@@ -83,6 +89,16 @@ def nested_text(value: Any, dtype: pa.DataType) -> str:
         return str(value).lower()
     if pt.is_decimal(dtype):
         return f"{value:f}"
+    if pt.is_floating(dtype):
+        # a float's own digits, not those of the double that it is equal to
+        return java_double(float(str(np.float32(value))) if pt.is_float32(dtype) else value)
+    if isinstance(value, bytes):
+        return "[" + " ".join(f"{byte:02X}" for byte in value) + "]"
+    if isinstance(value, dt.timedelta):
+        return interval_text(IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND"))
+    if isinstance(value, dt.datetime):
+        text = str(value.replace(tzinfo=None))
+        return text.rstrip("0") if value.microsecond else text
     return str(value)
 
 

@@ -29,6 +29,9 @@ VIEWS = {
     "lists": """SELECT * FROM VALUES
         (1, array(1, NULL, 2), map('a', 1, 'b', NULL), named_struct('x', 1, 'y', 'p')),
         (2, array(), map(), named_struct('x', NULL, 'y', NULL)), (3, NULL, NULL, NULL) AS t(k, xs, m, st)""",
+    "shown": """SELECT X'414243' AS b, INTERVAL '1 02:03:04.5' DAY TO SECOND AS i, array(1e10D, 1e-5D, CAST('NaN' AS DOUBLE),
+        CAST('-Infinity' AS DOUBLE), 0.5D) AS xs, named_struct('f', CAST(0.1 AS FLOAT), 'at', TIMESTAMP '2020-01-01 10:00:00.25',
+        'on', TIMESTAMP '2020-01-01', 'day', DATE '2020-01-01', 'b', X'00FF') AS st""",
     "named": "SELECT id AS `the id`, name AS `a.b` FROM people",
 }
 
