@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
-from zoneinfo import ZoneInfo
+from zoneinfo import available_timezones
 
 import pyarrow as pa
 
@@ -292,11 +292,12 @@ def _is_unbound(node: Node) -> TypeGuard[Table]:
 
 def _check_zone(name: str) -> None:
     try:
-        known = fixed_offset(name) is not None or ZoneInfo(name) is not None
-    except (Unsupported, ValueError, OSError):
-        known = False
-    if not known:
-        raise ConfigError(f"there is no time zone {name!r}; write one like Europe/Berlin or +01:00")
+        fixed_offset(name)
+    except Unsupported:
+        if name not in available_timezones():
+            raise ConfigError(
+                f"there is no time zone {name!r}; write one like Europe/Berlin or +01:00"
+            ) from None
 
 
 def _check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
