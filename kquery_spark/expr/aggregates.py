@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from kquery_spark.expr.nodes import Column, Expr
+from kquery_spark.expr.nodes import Case, Column, Expr
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_function
 from kquery_spark.functions.registry import EvalMode
@@ -36,10 +36,15 @@ class AggregateCall(Expr):
         mode: EvalMode = EvalMode.ANSI,
         dtype: pa.DataType | None = None,
     ) -> AggregateCall:
-        """A call whose type the registry derives; PlanError for a wrong arity or argument type."""
+        """A call whose type the registry derives; PlanError for a wrong arity or argument type.
+
+        An argument that can raise is not evaluated on rows that the condition leaves out, but for DISTINCT, as in Spark.
+        """
         entry = aggregate_function(name)
         entry.check_arity(len(args))
         derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
+        if condition is not None and not distinct:
+            args = tuple(Case(((condition, a),)) if can_raise(a) else a for a in args)
         return cls(entry.name, args, derived, distinct or entry.always_distinct, condition, mode)
 
     @property

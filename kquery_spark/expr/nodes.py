@@ -89,6 +89,17 @@ class Literal(Expr):
     value: Any
     type: pa.DataType
 
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Literal and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, pa.DataType]:
+        """0.0 is not -0.0, and NaN is NaN."""
+        value = self.value
+        return value.hex() if value.__class__ is float else value, self.type
+
     @property
     def dtype(self) -> pa.DataType:
         """See Expr."""

@@ -18,7 +18,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, narrow, validity
 
 _RADIX_LIMIT = 2**62
-_OUT_OF_RANGE = 2**63 - 1
+_INT64 = np.iinfo(np.int64)
 _DENSE_LIMIT = 64 * 1024 * 1024
 _DIRECT_LIMIT = 4 * 1024 * 1024  # codes that get a slot each, however few of them there are
 _FLAGS_PER_ROW = 256  # bytes that looking up a build row quickly is worth
@@ -61,6 +61,10 @@ class JoinTable:
                 values = np.unique(codes[known])
                 self._squeezes[place] = HashIndex(values), len(values)
                 codes, cardinality = self._squeezed(place, codes), len(values) + 1
+                if cardinality * size >= _RADIX_LIMIT:
+                    encode, size = _encoder(key, safe, ranges=False)
+                    self._columns[place] = encode, size
+                    column = encode(key, num_rows)
             codes = codes * size + column
             cardinality *= size
         self._cardinality = cardinality
@@ -146,13 +150,16 @@ class JoinTable:
         return Matches(probe, self._order[np.repeat(self._starts[codes], counts) + within])
 
 
-def _encoder(key: Vector, null_safe: bool) -> tuple[Encode, int]:
-    """A function from a column to codes in the build column's space, and the size of that space."""
+def _encoder(key: Vector, null_safe: bool, ranges: bool = True) -> tuple[Encode, int]:
+    """A function from a column to codes in the build column's space, and the size of that space.
+
+    Without ``ranges`` the space is no larger than the build column has values, and two.
+    """
     if t.is_decimal(key.dtype) and not key.is_narrow:
         return _by_value(key.plain(), lambda v: v.plain(), null_safe)
     integers = as_integers(key)
     if integers is not None:
-        return _by_range(integers, null_safe)
+        return _by_range(integers, null_safe, _RADIX_LIMIT if ranges else 0)
     if key.dtype == t.STRING:
         return _by_string(key, null_safe)
     if t.is_fractional(key.dtype):
@@ -168,19 +175,20 @@ def _with_nulls(codes: Int64s, data: pa.Array, null_code: int) -> Int64s:
     return codes if valid is None else np.where(valid, codes, null_code)
 
 
-def _by_range(build: pa.Array, null_safe: bool) -> tuple[Encode, int]:
-    """Integers: offset from the smallest build value."""
+def _by_range(build: pa.Array, null_safe: bool, limit: int) -> tuple[Encode, int]:
+    """Integers: offset from the smallest build value; by value from a range of the size ``limit``."""
     empty = len(build) == build.null_count
     ends = None if empty else pc.min_max(build)
     low = 1 if ends is None else ends["min"].as_py()
     high = 0 if ends is None else ends["max"].as_py()
     size = high - low + 3
-    if size >= _RADIX_LIMIT:
-        return _by_value(build, _integers_of, null_safe)
+    absent = _absent(build, low, high)
+    if size >= limit:
+        return _by_value(build, lambda v: _integers_of(v, absent), null_safe)
     null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
-        data = _integers_of(vector)
+        data = _integers_of(vector, absent)
         with np.errstate(over="ignore"):  # what is below the range wraps around to far above it
             offsets = (np.asarray(dk.as_int64(data)) - np.int64(low)).view(np.uint64)
         np.minimum(offsets, np.uint64(size - 2), out=offsets)
@@ -190,8 +198,17 @@ def _by_range(build: pa.Array, null_safe: bool) -> tuple[Encode, int]:
     return encode, size
 
 
-def _integers_of(vector: Vector) -> pa.Array:
-    """Probe values as int64; decimals too wide for int64 match no narrow build value and become out of range."""
+def _absent(build: pa.Array, low: int, high: int) -> int:
+    """An int64 that is not among the build values."""
+    if high < _INT64.max:
+        return int(_INT64.max)
+    if low > _INT64.min:
+        return int(_INT64.min)
+    return int(np.setdiff1d(_INT64.max - np.arange(len(build) + 1), build.drop_null())[0])
+
+
+def _integers_of(vector: Vector, absent: int) -> pa.Array:
+    """Probe values as int64; decimals too wide for int64 match no narrow build value and become ``absent``."""
     data = as_integers(vector)
     if data is not None:
         return data
@@ -201,7 +218,7 @@ def _integers_of(vector: Vector) -> pa.Array:
         return slim
     words = np.frombuffer(wide.buffers()[1], np.int64, 2 * (wide.offset + len(wide))).reshape(-1, 2)
     low, high = words[wide.offset :, 0], words[wide.offset :, 1]
-    values = np.where(high == low >> 63, low, _OUT_OF_RANGE)
+    values = np.where(high == low >> 63, low, absent)
     valid = validity(wide)
     return pa.array(values, mask=None if valid is None else ~valid)
 

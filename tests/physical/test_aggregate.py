@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.expr import AggregateCall, Expr
+from kquery_spark.expr import AggregateCall, Cast, Expr
 from kquery_spark.logical import Aggregate, LogicalPlan
 from kquery_spark.types import names as t
 from tests.physical.harness import (
@@ -180,6 +180,26 @@ def test_filter_clause_and_distinct_of_two_columns(spark: SparkSession) -> None:
         "count(DISTINCT s) FILTER (WHERE i > 0), sum(DISTINCT i) FROM mixed GROUP BY g",
         plan,
     )
+
+
+def test_a_filter_keeps_rows_from_arguments_that_raise(spark: SparkSession) -> None:
+    child = scan(MIXED)
+    some = call("not", call("eq", c(child, "i"), lit(0, t.INT)))
+    share = call("divide", lit(1.0, t.DOUBLE), Cast(c(child, "i"), t.DOUBLE))
+    number = Cast(c(child, "s"), t.INT)
+    for keys, by in (["g"], " GROUP BY g"), ([], ""):
+        plan = aggregate(
+            child,
+            keys,
+            AggregateCall.of("max", share, condition=some),
+            AggregateCall.of("max_by", c(child, "i"), share, condition=some),
+            AggregateCall.of("sum", number, condition=call("eq", c(child, "s"), lit("7", t.STRING))),
+        )
+        shown = (
+            "max(1D / i) FILTER (WHERE i <> 0), max_by(i, 1D / i) FILTER (WHERE i <> 0), "
+            "sum(CAST(s AS INT)) FILTER (WHERE s = '7')"
+        )
+        assert_like_spark(spark, f"SELECT {''.join(f'{k}, ' for k in keys)}{shown} FROM mixed{by}", plan)
 
 
 def test_a_bigint_sum_out_of_range_raises_sparks_error() -> None:

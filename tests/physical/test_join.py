@@ -177,6 +177,27 @@ def test_pairs_of_the_small_engine() -> None:
     assert found == [(0, 0), (0, 3), (1, 2), (2, 1), (3, 0), (3, 3)]
 
 
+def test_two_wide_ranges_of_keys_are_not_packed_past_64_bits() -> None:
+    far = [i * 2**40 for i in range(20)]
+    build = [[*far, 0, 0], [5] + [6] * 19 + [0, 2**61 - 3]]
+    table = JoinTable([Vector(t.LONG, pa.array(k)) for k in build], 22, [False, False])
+    probe = [Vector(t.LONG, pa.array(far)), Vector(t.LONG, pa.array([5] * 20))]
+    pairs = table.matches(*table.counts(probe, 20))
+    assert (pairs.probe.tolist(), pairs.build.tolist()) == ([0], [0])
+
+
+@pytest.mark.parametrize("edges", [[2**63 - 1], [-(2**63)], [2**63 - 1, -(2**63)], [0]])
+def test_decimals_past_64_bits_match_no_narrow_one(edges: list[int]) -> None:
+    kind = pa.decimal128(21, 0)
+    build = Vector(kind, pa.array(edges, t.LONG))
+    values = [9 * 10**19, 2**63 - 1, -(2**63), -(10**20), None, 0]
+    probe = Vector(kind, pa.array([None if v is None else D(v) for v in values], kind))
+    table = JoinTable([build], len(edges), [False])
+    pairs = table.matches(*table.counts([probe], len(values)))
+    found = {(values[i], edges[j]) for i, j in zip(pairs.probe, pairs.build, strict=True)}
+    assert found == {(v, v) for v in edges}
+
+
 def test_residual_tables_of_the_book() -> None:
     left, right = scan(T1), scan(T2)
     keys = (JoinKey(c(left, "a"), c(right, "b2")),)

@@ -67,6 +67,7 @@ WHOLE = {
     "floats grouped": "SELECT f, count(*) FROM odd_t GROUP BY f",
     "floats joined": "SELECT a.k, b.k, a.f FROM odd_t a JOIN odd_t b ON a.f = b.f",
     "floats in set operations": "SELECT f FROM odd_t INTERSECT (SELECT double('NaN') UNION SELECT -0.0D)",
+    "zeros of both signs": "SELECT k, f * 0.0D, f * -0.0D, coalesce(f, 0.0D), coalesce(f, -0.0D) FROM odd_t",
     "floats ordered": "SELECT f, rank() OVER (ORDER BY f DESC) r FROM odd_t ORDER BY f DESC, k",
     "lateral views": """SELECT k, x, kk, vv FROM odd_t LATERAL VIEW OUTER explode(a) AS x
         LATERAL VIEW OUTER explode(mp) AS kk, vv""",
