@@ -14,6 +14,8 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.functions.windows import WindowFunction, window_function
+from kquery_spark.types import names as t
+from kquery_spark.types.decimals import NARROW_PRECISION
 
 
 class FrameUnit(StrEnum):
@@ -24,6 +26,7 @@ class FrameUnit(StrEnum):
 
 
 _CURRENT = Literal(0, pa.int32())
+_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,19 @@ def _bound(offset: Literal) -> str:
     if offset.value < 0:
         return f"{Literal(-offset.value, offset.type)} PRECEDING"
     return f"{offset} FOLLOWING"
+
+
+def check_range(offset: Literal, dtype: pa.DataType) -> None:
+    """Raise Unsupported for the bound of a RANGE frame that cannot be added to keys of the type."""
+    if offset.value == 0:
+        return
+    if pa.types.is_timestamp(dtype) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT"):
+        if abs(int(offset.value)) >= _DAY:
+            raise Unsupported(
+                "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
+            )
+    if t.is_decimal(dtype) and dtype.precision > NARROW_PRECISION:
+        raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
 
 
 WHOLE_PARTITION = Frame(FrameUnit.ROWS, None, None)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.expr import Column, Frame, FrameUnit, Literal, SortKey, WindowCall
-from kquery_spark.expr.windows import UP_TO_PEERS, WHOLE_PARTITION
+from kquery_spark.expr.windows import UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.logical import LogicalPlan, Window, WindowGroupLimit
 from kquery_spark.types import names as t
 from tests.physical.harness import (
@@ -306,8 +306,47 @@ def test_what_is_not_a_window_is_refused() -> None:
         run(window(child, [WindowCall.of("ntile", lit(0, t.INT))], [], [SortKey(c(child, "id"))]))
 
 
-def test_a_range_bound_past_the_type_raises_as_in_spark() -> None:
+def test_a_range_bound_past_the_type_is_left_to_spark() -> None:
     child = scan(pa.table({"o": pa.array([2**31 - 1, 1], pa.int32())}))
     calls = [WindowCall.of("count", frame=values(lit(-1, t.INT), lit(1, t.INT)))]
-    with pytest.raises(ExecutionError, match="ARITHMETIC_OVERFLOW"):
+    with pytest.raises(Unsupported, match="past the end of int"):
         run(window(child, calls, [], [SortKey(Column("o", t.INT))]))
+
+
+def test_averages_of_bigint_are_those_of_doubles(spark: SparkSession) -> None:
+    values = [2**62 + 1, -(2**62), None, 7, 8, 2**63 - 1, 2**63 - 1]
+    table = pa.table({"id": range(7), "g": [1, 1, 1, 2, 2, 3, 3], "l": pa.array(values, pa.int64())})
+    register(spark, averaged=table)
+    child = scan(table)
+    for text, frame in (
+        ("", WHOLE_PARTITION),
+        (" ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", Frame(FrameUnit.ROWS, lit(-1, t.INT))),
+        (" ROWS UNBOUNDED PRECEDING", UP_TO_ROW),
+    ):
+        plan = window(
+            child, [WindowCall.of("avg", c(child, "l"), frame=frame)], ["g"], [SortKey(c(child, "id"))]
+        )
+        over = f"PARTITION BY g ORDER BY id{text}" if text else "PARTITION BY g"
+        check(spark, plan, ["avg(l)"], over, "averaged")
+
+
+def test_extremes_of_structs_are_of_the_frame(spark: SparkSession) -> None:
+    structs = [{"b": -0.0}, {"b": 0.0}, {"b": -0.0}, None]
+    table = pa.table({"id": range(4), "st": pa.array(structs, pa.struct([("b", pa.float64())]))})
+    register(spark, zeros=table)
+    child = scan(table)
+    calls, texts = [], []
+    for low, high in (0, 0), (-1, 0), (-1, 1):
+        for name in ("min", "max"):
+            frame = Frame(FrameUnit.ROWS, lit(low, t.INT), lit(high, t.INT))
+            calls.append(WindowCall.of(name, c(child, "st"), frame=frame))
+            ends = [f"{-x} PRECEDING" if x < 0 else f"{x} FOLLOWING" for x in (low, high)]
+            texts.append(f"{name}(st) OVER (ORDER BY id ROWS BETWEEN {ends[0]} AND {ends[1]})")
+    plan = window(child, calls, [], [SortKey(c(child, "id"))])
+    shown = ", ".join(f"CAST({x} AS STRING)" for x in texts)
+    expected = [tuple(row)[1:] for row in spark.sql(f"SELECT id, {shown} FROM zeros ORDER BY id").collect()]
+    found = [
+        tuple(None if v is None else f"{{{v['b']}}}" for v in list(row.values())[2:])
+        for row in sorted(run(plan).to_pylist(), key=lambda row: row["id"])
+    ]
+    assert found == expected

@@ -68,6 +68,8 @@ WHOLE = {
     "floats joined": "SELECT a.k, b.k, a.f FROM odd_t a JOIN odd_t b ON a.f = b.f",
     "floats in set operations": "SELECT f FROM odd_t INTERSECT (SELECT double('NaN') UNION SELECT -0.0D)",
     "zeros of both signs": "SELECT k, f * 0.0D, f * -0.0D, coalesce(f, 0.0D), coalesce(f, -0.0D) FROM odd_t",
+    "averages of bigint": "SELECT k, avg(l), try_avg(l), avg(DISTINCT l) FROM (SELECT k, CASE b WHEN 10 THEN 4611686018427387905 WHEN 20 THEN -4611686018427387904 END l FROM odd_t) GROUP BY GROUPING SETS ((k), ())",
+    "correlation with a constant": "SELECT corr(f, 1.0D), corr(1.0D, f), corr(f, k), corr(k, b) FROM odd_t",
     "floats ordered": "SELECT f, rank() OVER (ORDER BY f DESC) r FROM odd_t ORDER BY f DESC, k",
     "lateral views": """SELECT k, x, kk, vv FROM odd_t LATERAL VIEW OUTER explode(a) AS x
         LATERAL VIEW OUTER explode(mp) AS kk, vv""",
@@ -213,6 +215,17 @@ def test_rows_with_structs_that_repeat_a_name_do_not_change_sides(spark, zoo, qu
         fast = kquery_plan(frame, when="always")
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
         assert fast.count() == frame.count()
+
+
+def test_frames_that_cannot_be_the_engines_are_declined_when_planning(spark, zoo):
+    wide = "SELECT k, count(*) OVER (ORDER BY CAST(m AS DECIMAL(38, 2)) RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM odd_t"
+    days = "SELECT k, count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) FROM odd_t"
+    hours = days.replace("1 DAY", "1 HOUR")
+    with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+        assert any("decimal(38,2)" in reason for _, reason in kq.explain(spark.sql(wide)).reasons)
+        assert any("the time zone UTC only" in reason for _, reason in kq.explain(spark.sql(days)).reasons)
+        check(spark.sql(hours), coverage=1.0)
+    check(spark.sql(days), coverage=1.0)
 
 
 @pytest.mark.parametrize("name", PARTLY)

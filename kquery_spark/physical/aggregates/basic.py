@@ -124,7 +124,18 @@ class Sum(Accumulator):
 
 
 class Average(Sum):
-    """Sum and count; decimals divide by Spark's rule, everything else as doubles."""
+    """Sum and count; decimals divide by Spark's rule, everything else as doubles, and bigint is summed as doubles."""
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return super().state_types([t.DOUBLE if args[0] == t.LONG else args[0]], result)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        data = args[0].physical(context.num_rows)
+        if args[0].dtype == t.LONG:
+            return super().update([Vector(t.DOUBLE, data.cast(t.DOUBLE, safe=False))], groups, context)
+        return super().update([Vector(args[0].dtype, data)], groups, context)
 
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
         """See Accumulator."""

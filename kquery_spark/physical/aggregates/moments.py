@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Groups
@@ -191,8 +192,12 @@ def _covariance(sample: bool) -> Result:
 
 def _correlation(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
     n, c, xx, yy = states[0], states[3], states[4], states[5]
-    spread = np.sqrt(xx * yy)
-    return c / spread, (n <= 1.0) | (spread == 0.0)  # Spark's division by zero is NULL here
+    spread, undefined = np.sqrt(xx * yy), (n <= 1.0) | (xx == 0.0) | (yy == 0.0)
+    if ((spread == 0.0) & ~undefined).any():
+        raise Unsupported(
+            "The correlation of values this close to each other is a division by zero in Spark."
+        )
+    return c / spread, undefined
 
 
 register_accumulator("stddev_samp", CentralMoments(2, _variance(sample=True, root=True)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.ordered_bytes import ordered_bytes
+from kquery_spark.functions.ordered_bytes import has_floats, ordered_bytes
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
@@ -245,9 +245,9 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
 
 
 def has_negative_zero(vector: Vector) -> bool:
-    """Whether a float or double column has a -0.0, which is equal to 0.0 and yet another value."""
+    """Whether a float or double column has a -0.0, which is equal to 0.0 and yet another value; nested ones may have it."""
     if not t.is_fractional(vector.dtype):
-        return False
+        return has_floats(vector.dtype)
     values = floats(vector.data.fill_null(0.0))
     return bool((np.signbit(values) & (values == 0)).any())
 

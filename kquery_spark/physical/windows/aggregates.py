@@ -15,7 +15,6 @@ from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.decimal_kernels import out_of_range
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
-from kquery_spark.physical.aggregates.basic import sum_state
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import fold_ranges, merge_ranges, pieces, prefix_counts
@@ -24,6 +23,7 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
 _INT64 = np.iinfo(np.int64)
+_EXACT_DOUBLES = 2**53
 
 
 def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
@@ -51,7 +51,8 @@ def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: I
         return [Vector(t.LONG, _counts(name, args, low, high, n))]
     states: list[Vector] | None = None
     if name in ("sum", "avg"):
-        states = _sums(Vector(args[0].dtype, args[0].physical(n)), low, high)
+        state = accumulator_of(call).state_types([args[0].dtype], call.dtype)[0]
+        states = _sums(Vector(args[0].dtype, args[0].physical(n)), state, low, high)
     elif name in ("min", "max"):
         values = Vector(args[0].dtype, args[0].physical(n))
         if not reduce.has_negative_zero(values):
@@ -95,13 +96,12 @@ def _counts(name: str, args: Sequence[Vector], low: Int64s, high: Int64s, n: int
     return pa.array(before[high] - before[low])
 
 
-def _sums(vector: Vector, low: Int64s, high: Int64s) -> list[Vector] | None:
+def _sums(vector: Vector, state: pa.DataType, low: Int64s, high: Int64s) -> list[Vector] | None:
     """States of sum and avg; None where the values are too large for the short way."""
     valid = validity(vector.data)
     flags = np.ones(len(low), np.bool_) if valid is None else valid
     before = prefix_counts(flags)
     counts = Vector(t.LONG, pa.array(before[high] - before[low]))
-    state = sum_state(vector.dtype)
     if t.is_fractional(vector.dtype):
         values = vector.data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False)
         return [Vector(state, pa.array(fold_ranges(values, low, high, np.add, 0.0))), counts]
@@ -111,10 +111,14 @@ def _sums(vector: Vector, low: Int64s, high: Int64s) -> list[Vector] | None:
     values = np.asarray(dk.as_int64(integers))
     values = values if valid is None else np.where(valid, values, 0)
     bound = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
-    if bound * len(values) > _INT64.max:
-        return None
+    if bound * len(values) > (_EXACT_DOUBLES if state == t.DOUBLE else _INT64.max):
+        if state != t.DOUBLE:
+            return None
+        rounded = fold_ranges(values.astype(np.float64), low, high, np.add, 0.0)
+        return [Vector(state, pa.array(rounded)), counts]
     sums = prefix_counts(values)  # exact, so that differences of it are
-    return [Vector(state, pa.array(sums[high] - sums[low])), counts]
+    found = sums[high] - sums[low]
+    return [Vector(state, pa.array(found.astype(np.float64) if state == t.DOUBLE else found)), counts]
 
 
 def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vector:

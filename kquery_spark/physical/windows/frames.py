@@ -8,15 +8,14 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Frame, FrameUnit, Literal, SortKey
 from kquery_spark.expr.constants import literal_vector
+from kquery_spark.expr.windows import check_range
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.arithmetic import overflow
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import as_integers
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
-_DAY = 86_400_000_000
 _BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
 
 
@@ -72,11 +71,7 @@ def _keys_and_targets(
         with np.errstate(all="ignore"):
             moved = values + step
         return reduce.float_order(vector.data), reduce.float_order(pa.array(moved))
-    if pa.types.is_timestamp(dtype) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT"):
-        if abs(int(offset.value)) >= _DAY:
-            raise Unsupported(
-                "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
-            )
+    check_range(offset, dtype)
     integers = as_integers(vector)
     if integers is None or dtype == t.BOOL:
         raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
@@ -88,7 +83,8 @@ def _keys_and_targets(
     low, high = -(2**bits), 2**bits - 1
     present = values if valid is None else values[valid]
     if len(present) and not (low <= int(present.min()) + by and int(present.max()) + by <= high):
-        raise overflow(dtype)
+        # ANSI or not, Spark wraps around, raises, or does not get to the sum, depending on the rows that follow
+        raise Unsupported(f"A RANGE frame past the end of {t.spark_name(dtype)} is not supported.")
     return values, values + np.int64(by)
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
-from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall
+from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
@@ -155,8 +155,11 @@ def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
         for bound in (lower, upper):
-            if bound is not None and bound != _CURRENT and bound.dtype != _distance(order):
+            if bound is None or bound == _CURRENT:
+                continue
+            if bound.dtype != _distance(order):
                 raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
+            check_range(bound, order[0].expr.dtype)
     return Frame(unit, lower, upper)
 
 
