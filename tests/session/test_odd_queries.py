@@ -60,6 +60,9 @@ WHOLE = {
     "decimals past 38 digits": "SELECT sum(m * 1e36BD) FROM odd_t",
     "decimals past 38 digits in a window": "SELECT k, sum(m * 1e36BD) OVER () FROM odd_t",
     "short circuits": "SELECT count(*) FROM odd_u WHERE (k = 0 OR 10 / k > 1) AND CASE WHEN k = 0 THEN 1 ELSE 7 / k END > 0",
+    "bad casts beside NULL": """SELECT i / n, i div n, i % n, pmod(i, n), try_divide(i, n), n + i, substring('abc', n, i), replace(s, nullif(s, s), r)
+        FROM (SELECT s, nullif(length(s), 1) n, CAST(s AS INT) i, CAST(CAST(s AS INT) AS STRING) r FROM odd_t)""",
+    "a bad cast beside the NULL of a dividend": "SELECT nullif(length(s), 1) / CAST(s AS INT) FROM odd_t",
     "floats in a list": "SELECT k FROM odd_t WHERE f IN ('NaN', 0.0)",
     "floats not in a list": "SELECT k FROM odd_t WHERE f NOT IN (0.0D, 7.0D)",
     "narrow floats in a list": "SELECT k FROM odd_t WHERE CAST(f AS FLOAT) IN (0.0F, 1.5F)",

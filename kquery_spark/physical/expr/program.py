@@ -25,6 +25,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector, gather
 
+_RIGHT_FIRST = ("divide", "div", "mod", "pmod")  # Spark looks at the divisor before the dividend
+
 Memo = dict[int, Vector]
 Step = Callable[[Batch, Memo], Vector]
 
@@ -90,9 +92,12 @@ class Program:
     def _call(self, expr: Call) -> Step:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
         steps = [self._compile(a) for a in expr.args]
-        # Spark does not look at the second argument of a row whose first is NULL, so that must not raise either
-        guarded = (
-            entry.nullable == "any" and any(can_raise(a) for a in expr.args[1:]) and expr.args[0].nullable
+        # Spark does not look at the later arguments of a row of which one is NULL, so those must not raise either
+        order = range(len(steps))[:: -1 if entry.name in _RIGHT_FIRST else 1]
+        strict = entry.nullable == "any" or entry.name in _RIGHT_FIRST
+        guarded = strict and any(
+            any(expr.args[i].nullable for i in order[:place]) and can_raise(expr.args[late])
+            for place, late in enumerate(order)
         )
 
         def run(batch: Batch, memo: Memo) -> Vector:
@@ -101,9 +106,14 @@ class Program:
             except ExecutionError:
                 if not guarded:
                     raise
-                args = [steps[0](batch, memo)]
-                present = pc.is_valid(args[0].physical(batch.num_rows))
-                args += [on_rows(s, batch, present, memo) for s in steps[1:]]
+                found: dict[int, Vector] = {}
+                present = pa.array(np.ones(batch.num_rows, np.bool_))
+                for i in order:
+                    vector = on_rows(steps[i], batch, present, memo)
+                    kind = expr.args[i].dtype
+                    found[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
+                    present = pc.and_(present, pc.is_valid(found[i].physical(batch.num_rows)))
+                args = [found[i] for i in range(len(steps))]
             return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
 
         return run
