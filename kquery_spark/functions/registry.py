@@ -187,6 +187,10 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
 # --- type rules that many entries share -----------------------------------------------------------
 
 
+class ArgumentTypeError(PlanError):
+    """A type that a function does not take at some place; whoever calls it says of which function."""
+
+
 def fixed(dtype: pa.DataType) -> TypeRule:
     """Always ``dtype``."""
     return lambda types: dtype
@@ -204,7 +208,7 @@ def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], boo
         for i, dtype in enumerate(types):
             test = allowed[min(i, len(allowed) - 1)]
             if not (dtype == test if isinstance(test, pa.DataType) else test(dtype)):
-                raise PlanError(f"argument {i + 1} cannot be {spark_name(dtype)}")
+                raise ArgumentTypeError(f"argument {i + 1} cannot be {spark_name(dtype)}")
         return result if isinstance(result, pa.DataType) else result(types)
 
     return rule

@@ -9,19 +9,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from kquery_spark.frontends.catalyst.importer import PASS_ROWS_ON
 from kquery_spark.session.bridge import bridge
 from kquery_spark.session.failures import SPARK_ERRORS
 
 _TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # What imports as a node that ``decide`` finds no gain in, or does not import at all.
-_PASS_ROWS_ON = frozenset(
-    {
-        *("LogicalRelation", "LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "ExternalRDD"),
-        *("InMemoryRelation", "DataSourceV2ScanRelation"),
-        *("Project", "Filter", "Union", "Generate", "LocalLimit", "GlobalLimit"),
-    }
-)
+_PASS_ROWS_ON = PASS_ROWS_ON | {
+    *("LogicalRDD", "ExternalRDD", "InMemoryRelation", "DataSourceV2ScanRelation"),
+    *("Generate", "LocalLimit", "GlobalLimit"),
+}
 # Of these, and of a sort, what may be work of the driver where files are small: it takes it less time than a job of Spark.
 _IN_DRIVER = frozenset({"LogicalRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"})
 _PACKED = 0.75  # bytes of files are more when decoded

@@ -252,11 +252,15 @@ class OpenFile:
             if self.metadata.schema.column(i).physical_type == "INT96"
         }
         self.names = set(self.schema.names)
-        folded = Counter(name.lower() for name in self.schema.names)
-        self.ambiguous = {name for name, count in folded.items() if count > 1}
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._dictionaries = self._low_cardinality()
+
+    @cached_property
+    def ambiguous(self) -> set[str]:
+        """Names of several columns, in lower case."""
+        folded = Counter(name.lower() for name in self.schema.names)
+        return {name for name, count in folded.items() if count > 1}
 
     @cached_property
     def _physical(self) -> Any:

@@ -50,7 +50,7 @@ _FILE_SETTINGS = (
 )
 
 # Classes that are imported as scans, projections, filters and unions.
-_PASS_ROWS_ON = frozenset(
+PASS_ROWS_ON = frozenset(
     {
         *("LogicalRelation", "LocalRelation", "OneRowRelation", "Range"),
         *("Project", "Filter", "Union", "SubqueryAlias", "View", "ResolvedHint"),
@@ -99,7 +99,7 @@ def may_work(node: CatalystNode) -> bool:
     """Whether a subtree's plan may do more than pass rows on, told without a look at its relations."""
     below = list(node.walk())
     expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
-    return not _PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
+    return not PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
 
 
 def does_work(plan: LogicalPlan) -> bool:

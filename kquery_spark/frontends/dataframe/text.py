@@ -7,11 +7,10 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from kquery_spark.frontends.sql.analyzer.naming import interval_text, java_double
+from kquery_spark.frontends.sql.analyzer.naming import interval_text, java_double, java_float
 from kquery_spark.frontends.sql.ast.expressions import IntervalLiteral
 from kquery_spark.functions.casts.table import family
 from kquery_spark.types import names as t
@@ -90,8 +89,7 @@ def nested_text(value: Any, dtype: pa.DataType) -> str:
     if pt.is_decimal(dtype):
         return f"{value:f}"
     if pt.is_floating(dtype):
-        # a float's own digits, not those of the double that it is equal to
-        return java_double(float(str(np.float32(value))) if pt.is_float32(dtype) else value)
+        return java_float(value) if pt.is_float32(dtype) else java_double(value)
     if isinstance(value, bytes):
         return "[" + " ".join(f"{byte:02X}" for byte in value) + "]"
     if isinstance(value, dt.timedelta):

@@ -132,10 +132,10 @@ class Average(Sum):
 
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """See Accumulator."""
-        data = args[0].physical(context.num_rows)
         if args[0].dtype == t.LONG:
-            return super().update([Vector(t.DOUBLE, data.cast(t.DOUBLE, safe=False))], groups, context)
-        return super().update([Vector(args[0].dtype, data)], groups, context)
+            doubles = args[0].physical(context.num_rows).cast(t.DOUBLE, safe=False)
+            args = [Vector(t.DOUBLE, doubles)]
+        return super().update(args, groups, context)
 
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
         """See Accumulator."""

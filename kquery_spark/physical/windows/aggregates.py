@@ -97,7 +97,7 @@ def _counts(name: str, args: Sequence[Vector], low: Int64s, high: Int64s, n: int
 
 
 def _sums(vector: Vector, state: pa.DataType, low: Int64s, high: Int64s) -> list[Vector] | None:
-    """States of sum and avg; None where the values are too large for the short way."""
+    """States of sum and avg, of which the sum is a ``state``; None where the values are too large for the short way."""
     valid = validity(vector.data)
     flags = np.ones(len(low), np.bool_) if valid is None else valid
     before = prefix_counts(flags)
@@ -111,14 +111,14 @@ def _sums(vector: Vector, state: pa.DataType, low: Int64s, high: Int64s) -> list
     values = np.asarray(dk.as_int64(integers))
     values = values if valid is None else np.where(valid, values, 0)
     bound = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
-    if bound * len(values) > (_EXACT_DOUBLES if state == t.DOUBLE else _INT64.max):
-        if state != t.DOUBLE:
-            return None
-        rounded = fold_ranges(values.astype(np.float64), low, high, np.add, 0.0)
-        return [Vector(state, pa.array(rounded)), counts]
-    sums = prefix_counts(values)  # exact, so that differences of it are
-    found = sums[high] - sums[low]
-    return [Vector(state, pa.array(found.astype(np.float64) if state == t.DOUBLE else found)), counts]
+    if bound * len(values) <= (_EXACT_DOUBLES if state == t.DOUBLE else _INT64.max):
+        running = prefix_counts(values)  # exact, so that differences of it are
+        sums = running[high] - running[low]
+    elif state == t.DOUBLE:
+        sums = fold_ranges(values.astype(np.float64), low, high, np.add, 0.0)
+    else:
+        return None
+    return [Vector(state, pa.array(sums.astype(np.float64) if state == t.DOUBLE else sums)), counts]
 
 
 def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vector:

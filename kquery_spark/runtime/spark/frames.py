@@ -42,25 +42,23 @@ def to_dataframe(
     attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
     plans = SparkPlans(spark, jvm)
-    if len(set(schema.names)) == len(schema.names):
-        # below a hand-over the plan has attributes of the same ids
-        given = None if inputs else output
-        plan = _Builder(plans, graph, schema, config, inputs or {}, meter, given).plan(graph.result)
-        return plans.frame(plan if given is not None or output is None else plans.renamed(plan, output))
-    # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way
+    wanted = plans.attributes(schema) if output is None else output
+    if len(set(schema.names)) == len(schema.names) and not inputs:
+        return plans.frame(_Builder(plans, graph, schema, config, {}, meter, wanted).plan(graph.result))
+    # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
+    # own above a hand-over, whose plan may have the wanted ones
     own = StructType(
         [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
     )
-    plan = _Builder(plans, graph, own, config, inputs or {}, meter).plan(graph.result)
-    return (
-        plans.frame(plan).toDF(*schema.names) if output is None else plans.frame(plans.renamed(plan, output))
-    )
+    plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
+    return plans.frame(plans.renamed(plan, wanted))
 
 
 def gathered(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
     """The payload rows that the last stage reads, of all the stages before it."""
     plans = SparkPlans(spark, jvm)
-    return plans.frame(_Builder(plans, graph, _PAYLOAD, config, {}, None).gathered(graph.result))
+    made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD))
+    return plans.frame(made.gathered(graph.result))
 
 
 class _Builder:
@@ -72,7 +70,7 @@ class _Builder:
         config: EngineConfig,
         inputs: Mapping[str, DataFrame],
         meter: Meter | None,
-        output: Any = None,
+        output: Any,
     ) -> None:
         self._plans = plans
         self._graph = graph
@@ -106,9 +104,9 @@ class _Builder:
             self._meter,
         )
         child = self._input(stage)
-        if not last:
-            return self._plans.mapped(child, task, _PAYLOAD)
-        return self._plans.mapped(child, task, self._schema, self._output)
+        if last:
+            return self._plans.mapped(child, task, self._schema, self._output)
+        return self._plans.mapped(child, task, _PAYLOAD, self._plans.attributes(_PAYLOAD))
 
     def _input(self, stage: Stage) -> Any:
         if stage.is_map:

@@ -42,22 +42,24 @@ class SparkPlans:
         """The plan of a DataFrame."""
         return frame._jdf.queryExecution().analyzed()
 
-    def mapped(self, child: Any, task: StageTask, schema: StructType, output: Any = None) -> Any:
-        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema, new ones unless given."""
+    def attributes(self, schema: StructType) -> Any:
+        """New attributes, each with an expression id of its own."""
+        data_type = self._jvm.data_type(schema.jsonValue())
+        return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
+
+    def mapped(self, child: Any, task: StageTask, schema: StructType, output: Any) -> Any:
+        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema."""
         jvm = self._jvm
-        data_type = jvm.data_type(schema.jsonValue())
         function = jvm.new(
             f"{_EXPRESSIONS}PythonUDF",
             type(task).__name__,
             self._function(task, schema),
-            data_type,
+            jvm.data_type(schema.jsonValue()),
             child.output(),
             PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
             True,
             jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId"),
         )
-        if output is None:
-            output = jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
         return jvm.new(f"{_PLANS}MapInArrow", function, output, child, False, jvm.none())
 
     def union(self, children: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Function calls: special forms, scalar functions, aggregates."""
+"""Function calls: which form, scalar function or aggregate a name is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal, walk
+from kquery_spark.expr import AggregateCall, Expr, Literal, walk
 from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
 from kquery_spark.frontends.sql.analyzer.lambdas import higher_order
+from kquery_spark.frontends.sql.analyzer.naming import PICKS
+from kquery_spark.frontends.sql.analyzer.special_forms import FORMS, arguments, extract
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
@@ -46,20 +48,6 @@ _CASTS = frozenset(
         "string",
     }
 )
-_FIELDS = {
-    "YEAR": "year", "Y": "year", "YEARS": "year", "YR": "year", "YRS": "year",
-    "QUARTER": "quarter", "QTR": "quarter",
-    "MONTH": "month", "MON": "month", "MONS": "month", "MONTHS": "month",
-    "WEEK": "weekofyear", "W": "weekofyear", "WEEKS": "weekofyear",
-    "DAY": "day", "D": "day", "DAYS": "day",
-    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek",
-    "DOY": "dayofyear", "YEAROFWEEK": "yearofweek",
-    "HOUR": "hour", "H": "hour", "HOURS": "hour", "HR": "hour", "HRS": "hour",
-    "MINUTE": "minute", "M": "minute", "MIN": "minute", "MINS": "minute", "MINUTES": "minute",
-    "SECOND": "second_with_fraction", "S": "second_with_fraction", "SEC": "second_with_fraction",
-    "SECONDS": "second_with_fraction", "SECS": "second_with_fraction",
-}  # fmt: skip
-# Registry entries that are operators or made by Spark's optimizer: SQL has no function of these names.
 _INTERNAL = frozenset(
     [
         "add",
@@ -105,8 +93,6 @@ _INTERNAL = frozenset(
         "interval_seconds",
     ]
 )
-# Over a window these are functions of their own.
-_PICKS = {"first_value": "first", "last_value": "last"}
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
 
 
@@ -114,7 +100,7 @@ def analyze_call(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
     """The expression of a call, of EXTRACT or of TRIM."""
     match node:
         case ast.Extract():
-            return _extract(analyzer, node.field, node.source)
+            return extract(analyzer, node.field, node.source)
         case ast.Trim():
             name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.side.upper(), "trim")
             args = [analyzer.expr(node.source)]
@@ -131,7 +117,7 @@ def is_aggregate(node: ast.Expression) -> bool:
     if not isinstance(node, ast.Call) or node.over is not None or len(node.name) != 1:
         return False
     name = node.name[0].lower()
-    return has_aggregate(_PICKS.get(name, name)) or name in ("grouping", "grouping_id")
+    return has_aggregate(PICKS.get(name, name)) or name in ("grouping", "grouping_id")
 
 
 def bare_call(analyzer: ExpressionAnalyzer, name: str) -> Expr | None:
@@ -153,8 +139,8 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         from kquery_spark.frontends.sql.analyzer.windows import window_call
 
         return window_call(analyzer, node)
-    if has_aggregate(_PICKS.get(name, name)):
-        return _aggregate(analyzer, _PICKS.get(name, name), node)
+    if has_aggregate(PICKS.get(name, name)):
+        return _aggregate(analyzer, PICKS.get(name, name), node)
     if node.distinct or node.filter is not None:
         analyzer.fail(
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node
@@ -167,7 +153,7 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         return grouping_call(analyzer, node)
     if name in HIGHER_ORDER:
         return higher_order(analyzer, name, node)
-    form = _FORMS.get(name)
+    form = FORMS.get(name)
     if form is not None:
         return form(analyzer, node)
     if name in _NOW and not node.arguments:
@@ -178,7 +164,7 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         assert target is not None
         return analyzer.convert.cast(analyzer.expr(node.arguments[0]), target, implicit=False)
     if name in _TRY:
-        return analyzer.call(_TRY[name], *_arguments(analyzer, node), mode=EvalMode.TRY)
+        return analyzer.call(_TRY[name], *arguments(analyzer, node), mode=EvalMode.TRY)
     if not has_function(name):
         from kquery_spark.frontends.sql.analyzer.windows import is_window_function
 
@@ -187,11 +173,7 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         analyzer.fail(
             f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it", node
         )
-    return analyzer.call(name, *_arguments(analyzer, node))
-
-
-def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call) -> list[Expr]:
-    return [analyzer.expr(a) for a in node.arguments]
+    return analyzer.call(name, *arguments(analyzer, node))
 
 
 def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:
@@ -259,7 +241,7 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
             raise Unsupported("count(DISTINCT * EXCEPT ...) is not supported; name the columns.")
         args = [c.value for c in analyzer.scope.visible]
     else:
-        args = _arguments(analyzer, node)
+        args = arguments(analyzer, node)
     if (
         name == "count"
         and not node.distinct
@@ -313,178 +295,13 @@ def _share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     return share
 
 
-# --- special forms ---------------------------------------------------------------------------------
-
-
-def _extract(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression) -> Expr:
-    name = _FIELDS.get(field.upper())
-    if name is None:
-        raise Unsupported(f"EXTRACT of {field} is not supported.")
-    return analyzer.call(name, analyzer.expr(source))
-
-
-def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    if len(node.arguments) != 2 or not isinstance(node.arguments[0], ast.StringLiteral):
-        raise PlanError("[NON_FOLDABLE_ARGUMENT] date_part takes a field's name and a date or timestamp")
-    return _extract(analyzer, node.arguments[0].value, node.arguments[1])
-
-
-def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    if len(node.arguments) != 3:
-        raise PlanError(f"[WRONG_NUM_ARGS] if takes 3 arguments, not {len(node.arguments)}")
-    condition = analyzer.condition(node.arguments[0], "IF")
-    if condition == Literal(
-        True, t.BOOL
-    ):  # of CASE it would decide whether NULL is possible, of IF it does not
-        condition = Call.of("and", condition, condition)
-    yes, no = (analyzer.expr(a) for a in node.arguments[1:])
-    return analyzer.case([condition], [yes], no)
-
-
-def _parsed(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) == 2:
-            return _by_pattern(analyzer, node, kind)
-        operand = analyzer.expr(node.arguments[0])
-        target = t.DATE if kind == "date" else t.timestamp(analyzer.facts.time_zone)
-        if (
-            kind == "timestamp"
-            and operand.dtype not in (t.STRING, t.DATE, t.NULL)
-            and operand.dtype != target
-        ):
-            raise Unsupported(f"to_timestamp of {t.spark_name(operand.dtype)} is not supported.")
-        return analyzer.convert.cast(operand, target, implicit=False)
-
-    return form
-
-
-def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, kind: str) -> Expr:
-    """``to_date`` and ``to_timestamp`` of a text by a pattern; of what is no text the pattern decides nothing."""
-    operand, pattern = _arguments(analyzer, node)
-    zoned = t.timestamp(analyzer.facts.time_zone)
-    target = t.DATE if kind == "date" else zoned
-    if operand.dtype not in (t.STRING, t.NULL):
-        return analyzer.convert.cast(operand, target, implicit=False)
-    gentle = node.name[0].lower().startswith("try_")
-    mode = EvalMode.LEGACY if gentle else analyzer.facts.mode
-    text = analyzer.convert.cast(operand, t.STRING, implicit=False)
-    zone = analyzer.facts.time_zone
-    moment = Call.of("parse_timestamp", text, pattern, mode=mode, tz=zone, dtype=zoned)
-    return moment if target == zoned else analyzer.convert.cast(moment, target, implicit=False)
-
-
-def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """``timestampadd(MONTH, 1, ts)``: the unit is a constant to the engine."""
-    unit = node.arguments[0] if node.arguments else None
-    if not isinstance(unit, ast.DateTimeUnit):
-        raise PlanError(f"[WRONG_NUM_ARGS] {node.name[0]} takes a unit and two arguments")
-    rest = [analyzer.expr(a) for a in node.arguments[1:]]
-    return analyzer.call(node.name[0].lower(), Literal(unit.unit, t.STRING), *rest)
-
-
-def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    if len(node.arguments) != 3:
-        raise PlanError(f"[WRONG_NUM_ARGS] nvl2 takes 3 arguments, not {len(node.arguments)}")
-    tested, present, absent = _arguments(analyzer, node)
-    return analyzer.case([analyzer.call("isnotnull", tested)], [present], absent)
-
-
-def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    return analyzer.struct(node.arguments)
-
-
-def _trim_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """``trim(characters, text)``: the characters come first in a plain call."""
-    return analyzer.call(node.name[0], *_arguments(analyzer, node)[::-1])
-
-
-def _two(name: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) != 2:
-            raise PlanError(
-                f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes 2 arguments, not {len(node.arguments)}"
-            )
-        return analyzer.call(name, *_arguments(analyzer, node))
-
-    return form
-
-
-def _one_kind(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """greatest and least, which do not turn strings into other types."""
-    args = _arguments(analyzer, node)
-    types = {a.dtype for a in args if a.dtype != t.NULL}
-    if t.STRING in types and len(types) > 1:
-        raise PlanError(f"[DATATYPE_MISMATCH.DATA_DIFF_TYPES] {node.name[0]} needs arguments of one type")
-    return analyzer.call(node.name[0], *args)
-
-
-def _operator(op: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) != 2:
-            raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {op} takes 2 arguments")
-        return analyzer.expr(ast.Binary(op, *node.arguments, pos=node.pos))
-
-    return form
-
-
-def _generator(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    analyzer.fail(
-        f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list",
-        node,
-    )
-
-
-def _nullifzero(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    (operand,) = _arguments(analyzer, node)
-    return analyzer.case([analyzer.call("eq", operand, Literal(0, t.INT))], [Literal(None, t.NULL)], operand)
-
-
-def _try_cast_form(kind: str) -> Callable[[ExpressionAnalyzer, ast.Call], Expr]:
-    inner = _parsed(kind)
-
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        made = inner(analyzer, node)
-        return Cast(made.child, made.to, EvalMode.TRY, made.tz) if isinstance(made, Cast) else made
-
-    return form
-
-
-_FORMS: dict[str, Callable[[ExpressionAnalyzer, ast.Call], Expr]] = {
-    "if": _if,
-    "trim": _trim_call,
-    "ltrim": _trim_call,
-    "rtrim": _trim_call,
-    "nvl": _two("coalesce"),
-    "ifnull": _two("coalesce"),
-    "greatest": _one_kind,
-    "least": _one_kind,
-    "div": _operator("DIV"),
-    "date_part": _date_part,
-    "datepart": _date_part,
-    "extract": _date_part,
-    "to_date": _parsed("date"),
-    "to_timestamp": _parsed("timestamp"),
-    "try_to_date": _try_cast_form("date"),
-    "try_to_timestamp": _try_cast_form("timestamp"),
-    "struct": _struct,
-    "nvl2": _nvl2,
-    "timestampadd": _by_unit,
-    "timestampdiff": _by_unit,
-    "nullifzero": _nullifzero,
-    "explode": _generator,
-    "explode_outer": _generator,
-    "posexplode": _generator,
-    "posexplode_outer": _generator,
-}
-
-
 _NOW = frozenset({"current_date", "current_timestamp", "localtimestamp", "current_timezone"})
 
 
 def special_forms() -> frozenset[str]:
     """Functions that are in no registry: the analyzer makes them of others."""
     inline = {"inline", "inline_outer", "grouping", "grouping_id"}
-    return frozenset({*_FORMS, *_TRY, *_SYNONYMS, *_NOW, *HIGHER_ORDER, *inline})
+    return frozenset({*FORMS, *_TRY, *_SYNONYMS, *_NOW, *HIGHER_ORDER, *inline})
 
 
 def _now(analyzer: ExpressionAnalyzer, name: str) -> Expr:

@@ -10,7 +10,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
-from kquery_spark.functions.registry import Coercion, EvalMode, function
+from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, function
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 
@@ -64,9 +64,7 @@ class Conversions:
         zone = self.facts.time_zone
         try:
             made = Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone)
-        except PlanError as error:
-            if not str(error).startswith("argument "):
-                raise
+        except ArgumentTypeError as error:
             raise PlanError(f"{name}: {error}") from None
         if t.is_timestamp(made.dtype) and made.dtype.tz != zone:
             # entries that make timestamps do not know the session's zone

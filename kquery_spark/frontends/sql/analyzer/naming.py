@@ -96,7 +96,8 @@ _DEFAULTS = {
     "bround": (1, ", 0"),
 }
 _RENAMED = {"dateadd": "date_add", "array_agg": "collect_list", "curdate": "current_date"}
-_PICKS = frozenset({"first", "last", "any_value", "first_value", "last_value"})
+#: Without a window these are aggregates of other names.
+PICKS = {"first_value": "first", "last_value": "last"}
 # Calls that Spark shows as something other than a call.
 _SHAPES = {
     ("div", 2): "({0} div {1})",
@@ -164,8 +165,7 @@ class _Writer:
             case ast.DecimalLiteral():
                 return f"{node.value:f}"
             case ast.FloatingLiteral():
-                # a float's own digits, not those of the double that it is equal to
-                return java_double(float(str(np.float32(node.value))) if node.type == "float" else node.value)
+                return java_float(node.value) if node.type == "float" else java_double(node.value)
             case ast.BinaryLiteral():
                 return f"X'{node.value.hex().upper()}'"
             case ast.TypedLiteral():
@@ -243,8 +243,14 @@ class _Writer:
         return bool(pa.types.is_struct(dtype))
 
     def _field(self, place: int, node: ast.Expression) -> str:
-        name = {ast.Aliased: lambda n: n.alias, ast.Name: lambda n: n.parts[-1]}.get(type(node))
-        return f"{name(node) if name else f'col{place}'}, {self.text(node)}"
+        match node:
+            case ast.Aliased():
+                name = node.alias
+            case ast.Name():
+                name = node.parts[-1]
+            case _:
+                name = f"col{place}"
+        return f"{name}, {self.text(node)}"
 
     def _list(self, nodes: tuple[ast.Expression, ...]) -> str:
         return ", ".join(self.text(n) for n in nodes)
@@ -332,7 +338,7 @@ class _Writer:
 
     def _call(self, node: ast.Call) -> str:
         name = node.name[-1].lower()
-        if name in _PICKS and len(node.arguments) == 2:
+        if name in ("first", "last", "any_value", *PICKS) and len(node.arguments) == 2:
             # Spark does not show whether NULLs are ignored
             node = replace(node, arguments=node.arguments[:1])
         arguments = self._list(node.arguments)
@@ -350,7 +356,7 @@ class _Writer:
             arguments += ", 1, NULL"[3 * (len(node.arguments) - 1) :] if len(node.arguments) < 3 else ""
         shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
         if node.nulls == "IGNORE":
-            shown = {"first_value": "first", "last_value": "last"}.get(name, shown)
+            shown = PICKS.get(name, shown)
         text = f"{shown}({'DISTINCT ' if node.distinct else ''}{arguments})"
         if node.filter is not None:
             text += f" FILTER (WHERE {self.text(node.filter)})"
@@ -451,6 +457,11 @@ def interval_text(node: ast.IntervalLiteral) -> str:
     if node.end == "SECOND" and size:
         text += f".{size:06d}".rstrip("0")
     return f"INTERVAL '{sign}{text}' {unit}"
+
+
+def java_float(value: float) -> str:
+    """A float's own digits, not those of the double that it is equal to."""
+    return java_double(float(str(np.float32(value))))
 
 
 def java_double(value: float) -> str:
