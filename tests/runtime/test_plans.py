@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
@@ -32,6 +34,10 @@ def plans(spark: SparkSession) -> SparkPlans:
     return SparkPlans(spark, bridge(spark).jvm)
 
 
+def mapped(plans: SparkPlans, child: Any, schema: StructType) -> Any:
+    return plans.mapped(child, TASK, schema, plans.attributes(schema))
+
+
 def assert_same(made: DataFrame, public: DataFrame) -> None:
     assert made.schema == public.schema
     assert [f.metadata for f in made.schema] == [f.metadata for f in public.schema]
@@ -41,13 +47,13 @@ def assert_same(made: DataFrame, public: DataFrame) -> None:
 
 
 def test_one_stage_is_mapInArrow_over_a_range(spark: SparkSession, plans: SparkPlans) -> None:
-    made = plans.frame(plans.mapped(plans.numbers(3), TASK, RESULT))
+    made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
     assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
 
 
 def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: SparkPlans) -> None:
-    inputs = [plans.mapped(plans.numbers(n), TASK, PAYLOAD) for n in (3, 2, 1)]
-    made = plans.frame(plans.mapped(plans.repartitioned(plans.union(inputs), 4, 1), TASK, RESULT))
+    inputs = [mapped(plans, plans.numbers(n), PAYLOAD) for n in (3, 2, 1)]
+    made = plans.frame(mapped(plans, plans.repartitioned(plans.union(inputs), 4, 1), RESULT))
     first, second, third = (spark.range(0, n, 1, n).mapInArrow(TASK, PAYLOAD) for n in (3, 2, 1))
     rows = first.union(second).union(third).repartitionById(4, "partition")
     assert_same(made, rows.mapInArrow(TASK, RESULT))
@@ -55,16 +61,16 @@ def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: 
 
 def test_rows_of_spark_are_handed_over_as_they_are(spark: SparkSession, plans: SparkPlans) -> None:
     rows = spark.range(5).selectExpr("id", "id * 2 AS twice")
-    made = plans.frame(plans.mapped(plans.of(rows), TASK, RESULT))
+    made = plans.frame(mapped(plans, plans.of(rows), RESULT))
     assert_same(made, rows.mapInArrow(TASK, RESULT))
 
 
 def test_one_shuffle_serves_two_stages_that_read_the_same(spark: SparkSession, plans: SparkPlans) -> None:
-    read = plans.mapped(plans.numbers(3), TASK, PAYLOAD)
-    both = [plans.mapped(plans.repartitioned(read, 2, 1), TASK, PAYLOAD) for _ in range(2)]
+    read = mapped(plans, plans.numbers(3), PAYLOAD)
+    both = [mapped(plans, plans.repartitioned(read, 2, 1), PAYLOAD) for _ in range(2)]
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        made = plans.frame(plans.mapped(plans.repartitioned(plans.union(both), 2, 1), TASK, RESULT))
+        made = plans.frame(mapped(plans, plans.repartitioned(plans.union(both), 2, 1), RESULT))
         text = made._jdf.queryExecution().executedPlan().toString()
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
@@ -72,7 +78,7 @@ def test_one_shuffle_serves_two_stages_that_read_the_same(spark: SparkSession, p
 
 
 def test_a_result_can_be_joined_with_itself(spark: SparkSession, plans: SparkPlans) -> None:
-    made = plans.frame(plans.mapped(plans.numbers(1), TASK, RESULT))
+    made = plans.frame(mapped(plans, plans.numbers(1), RESULT))
     joined = made.alias("a").join(made.alias("b"), "key")
     assert joined.columns == ["key", "text", "text"]
 
@@ -81,15 +87,15 @@ def test_a_command_too_long_for_a_task_is_broadcast(
     spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plans_module, "_BROADCAST_BYTES", 10)
-    made = plans.frame(plans.mapped(plans.numbers(3), TASK, RESULT))
+    made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
     assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
 
 
 def test_files_added_later_reach_the_workers(
     spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans.mapped(plans.numbers(1), TASK, RESULT)
+    mapped(plans, plans.numbers(1), RESULT)
     monkeypatch.setattr(spark.sparkContext, "_python_includes", ["later.zip"])
-    made = plans.frame(plans.mapped(plans.numbers(1), TASK, RESULT))
+    made = plans.frame(mapped(plans, plans.numbers(1), RESULT))
     function = made._jdf.queryExecution().analyzed().functionExpr().func()
     assert list(function.pythonIncludes()) == ["later.zip"]
