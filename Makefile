@@ -50,7 +50,7 @@ proto: ## write the messages' Python code from the .proto files
 	python="$$(.ci/find-python)"; test -d .protoc || "$$python" -m venv .protoc
 	.protoc/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
 	.protoc/bin/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. kquery_spark/stages/plan.proto \
-		kquery_spark/sources/orc_footer.proto
+		kquery_spark/sources/orc_footer.proto kquery_spark/service/flight_sql.proto
 
 clean: ## remove the environment, caches, and generated data
 	rm -rf $(VENV) .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

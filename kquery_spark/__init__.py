@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.frontends.catalyst.importer import support_table
     from kquery_spark.frontends.dataframe import Window, col, lit, sql_expr, when
+    from kquery_spark.service import QueryService, connect
     from kquery_spark.session.context import ExecutionContext
     from kquery_spark.session.enable import disable, enable
     from kquery_spark.session.explain import assert_accelerated, explain
@@ -26,9 +27,11 @@ __version__ = "0.1.0"
 # Loaded on first use: Spark's workers import the engine without PySpark's DataFrames or the frontends.
 _LAZY = {
     "ExecutionContext": "kquery_spark.session.context",
+    "QueryService": "kquery_spark.service",
     "Window": "kquery_spark.frontends.dataframe",
     "assert_accelerated": "kquery_spark.session.explain",
     "col": "kquery_spark.frontends.dataframe",
+    "connect": "kquery_spark.service",
     "configure": "kquery_spark.config.spark_settings",
     "disable": "kquery_spark.session.enable",
     "enable": "kquery_spark.session.enable",
@@ -47,10 +50,12 @@ __all__ = [
     "ExecutionContext",
     "FallbackWarning",
     "KQueryError",
+    "QueryService",
     "Window",
     "assert_accelerated",
     "col",
     "configure",
+    "connect",
     "disable",
     "enable",
     "explain",

@@ -120,6 +120,45 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
     check(_frame(_sql_text(sql, sql_file), tables, log_level))
 
 
+@cli.command()
+@click.option(
+    "--table", "tables", type=TableParam(), multiple=True, required=True, help="May be given many times."
+)
+@click.option(
+    "--engine",
+    type=click.Choice([LOCAL, "kquery"]),
+    default=LOCAL,
+    show_default=True,
+    help="local: in this process, without Spark and Java; kquery: on Spark.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port", default=32010, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
+)
+@click.option("--token-file", help="Let in only who brings the token in this file.")
+@click.option("--tls-certificate", help="PEM file of a certificate: encrypt. Needs --tls-key.")
+@click.option("--tls-key", help="PEM file of the certificate's key.")
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+def serve(
+    tables: tuple[TableSpec, ...],
+    engine: str,
+    host: str,
+    port: int,
+    token_file: str | None,
+    tls_certificate: str | None,
+    tls_key: str | None,
+    log_level: str,
+) -> None:
+    """Serve tables to Arrow Flight and Flight SQL clients (ADBC, kq.connect) until interrupted."""
+    from kquery_spark.cli.service import Address, serve_tables
+
+    address = Address(host, port, token_file, tls_certificate, tls_key)
+    spark = None if engine == LOCAL else own_session("kquery-spark serve", log_level)
+    context = kq.ExecutionContext(spark)
+    register_locally(context, tables)
+    serve_tables(context, address)
+
+
 @cli.command(name="run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
     "--when",

@@ -157,6 +157,59 @@ class ExecutionContext:
             raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
         return DataFrame(parse_query(text), self._executor(text))
 
+    # --- for who runs queries of others -------------------------------------------------------------------
+
+    @property
+    def facts(self) -> SessionFacts:
+        """What decides the meaning of queries here."""
+        return self._facts
+
+    def table_names(self) -> list[str]:
+        """The tables there are, in order of their names."""
+        return _Catalog(self._tables, self._facts).table_names()
+
+    def table_plan(self, name: str) -> LogicalPlan | None:
+        """The plan that reads a table, or None when there is none of that name."""
+        return self._tables.get(self._facts.fold(name))
+
+    def run(self, analyzed: Analyzed) -> pa.Table:
+        """The rows of a resolved query."""
+        if self._spark is not None:
+            table: pa.Table = self.to_spark(analyzed).toArrow()
+            return table
+        physical = plan_query(optimize(analyzed.plan, self._config.disabled_rules), self._config)
+        result = run_graph(build_stages(physical, self._config), self._config).to_arrow()
+        # whether a column may be NULL is what the query says, as in Spark, not what folding constants found out
+        asked = zip(result.columns, analyzed.names, analyzed.plan.schema, strict=True)
+        columns = [(pa.field(name, column.type, field.nullable), column) for column, name, field in asked]
+        return pa.Table.from_arrays([c for _, c in columns], schema=pa.schema([f for f, _ in columns]))
+
+    def to_spark(self, analyzed: Analyzed) -> Any:
+        """A resolved query as a lazy Spark DataFrame."""
+        if self._spark is None:
+            raise KQueryError(
+                "this ExecutionContext has no Spark session; make it with ExecutionContext(spark)"
+            )
+        from kquery_spark.session.spark_context import plan_frame_on_spark
+
+        return plan_frame_on_spark(self._spark, analyzed, self._config)
+
+    def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
+        """The plans and stages of a resolved query as text; ``trace``: what each rule made of it, too."""
+        steps = optimize_steps(analyzed.plan, self._config.disabled_rules)
+        optimized = steps[-1].plan if steps else analyzed.plan
+        graph = build_stages(plan_query(optimized, self._config), self._config)
+        parts = ["== Logical plan ==", format_plan(analyzed.plan)]
+        for step in steps if trace else ():
+            parts += [
+                "",
+                f"== Rule {step.rule} ==",
+                format_plan(step.plan) if step.changed else "(no change)",
+            ]
+        return "\n".join(
+            [*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)]
+        )
+
     def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
         if not isinstance(schema, str):
             return schema
@@ -165,7 +218,7 @@ class ExecutionContext:
         return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
 
     def _executor(self, text: str) -> _Executor:
-        return _Executor(_Catalog(self._tables, self._facts), self._facts, self._config, self._spark, text)
+        return _Executor(self, _Catalog(self._tables, self._facts), text)
 
 
 class _Catalog:
@@ -189,18 +242,10 @@ class _Catalog:
 class _Executor:
     """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
 
-    def __init__(
-        self,
-        catalog: _Catalog,
-        facts: SessionFacts,
-        config: EngineConfig,
-        spark: SparkSession | None,
-        text: str,
-    ) -> None:
+    def __init__(self, context: ExecutionContext, catalog: _Catalog, text: str) -> None:
+        self._context = context
         self._catalog = catalog
-        self._facts = facts
-        self._config = config
-        self._spark = spark
+        self._facts = context.facts
         self._text = text
 
     def bind(self, query: q.Query) -> q.Query:
@@ -217,25 +262,11 @@ class _Executor:
 
     def to_arrow(self, analyzed: Analyzed) -> pa.Table:
         """See Executor."""
-        if self._spark is not None:
-            table: pa.Table = self.to_spark(analyzed).toArrow()
-            return table
-        physical = plan_query(optimize(analyzed.plan, self._config.disabled_rules), self._config)
-        result = run_graph(build_stages(physical, self._config), self._config).to_arrow()
-        # whether a column may be NULL is what the query says, as in Spark, not what folding constants found out
-        asked = zip(result.columns, analyzed.names, analyzed.plan.schema, strict=True)
-        columns = [(pa.field(name, column.type, field.nullable), column) for column, name, field in asked]
-        return pa.Table.from_arrays([c for _, c in columns], schema=pa.schema([f for f, _ in columns]))
+        return self._context.run(analyzed)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """See Executor."""
-        if self._spark is None:
-            raise KQueryError(
-                "this ExecutionContext has no Spark session; make it with ExecutionContext(spark)"
-            )
-        from kquery_spark.session.spark_context import plan_frame_on_spark
-
-        return plan_frame_on_spark(self._spark, analyzed, self._config)
+        return self._context.to_spark(analyzed)
 
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
         """See Executor."""
@@ -271,19 +302,7 @@ class _Executor:
 
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         """See Executor."""
-        steps = optimize_steps(analyzed.plan, self._config.disabled_rules)
-        optimized = steps[-1].plan if steps else analyzed.plan
-        graph = build_stages(plan_query(optimized, self._config), self._config)
-        parts = ["== Logical plan ==", format_plan(analyzed.plan)]
-        for step in steps if trace else ():
-            parts += [
-                "",
-                f"== Rule {step.rule} ==",
-                format_plan(step.plan) if step.changed else "(no change)",
-            ]
-        return "\n".join(
-            [*parts, "", "== Optimized plan ==", format_plan(optimized), "", "== Stages ==", str(graph)]
-        )
+        return self._context.explain(analyzed, trace)
 
 
 def _is_unbound(node: Node) -> TypeGuard[Table]:

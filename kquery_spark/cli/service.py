@@ -1,0 +1,94 @@
+"""``kquery-spark serve``: where a service listens, who it lets in, and how it ends."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+import kquery_spark as kq
+from kquery_spark.cli.failures import Exit, Failure
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen and what to ask of clients, as the command line said it."""
+
+    host: str
+    port: int
+    token_file: str | None = None
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise click.UsageError("--tls-certificate and --tls-key go together")
+        if self.token_file is None and not _is_loopback(self.host):
+            raise click.UsageError(
+                f"{self.host} can be reached from other machines: say with --token-file who may query these tables"
+            )
+
+    @property
+    def location(self) -> str:
+        """The place in Flight's form."""
+        scheme = "grpc" if self.tls_key is None else "grpc+tls"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}"
+
+    @property
+    def token(self) -> str | None:
+        """The token clients have to bring."""
+        if self.token_file is None:
+            return None
+        token = _read(self.token_file).decode().strip()
+        if not token:
+            raise Failure(Exit.USAGE, f"there is no token in {self.token_file}")
+        return token
+
+    @property
+    def tls(self) -> tuple[bytes, bytes] | None:
+        """The certificate and its key."""
+        if self.tls_certificate is None or self.tls_key is None:
+            return None
+        return _read(self.tls_certificate), _read(self.tls_key)
+
+
+def serve_tables(context: kq.ExecutionContext, address: Address) -> None:
+    """Serve until SIGINT or SIGTERM; queries that run are finished first."""
+    try:
+        from kquery_spark.service import QueryService
+    except ImportError as error:
+        raise Failure(Exit.USAGE, f"this build of pyarrow has no Flight: {error}") from error
+
+    token, tls = address.token, address.tls
+    try:
+        service = QueryService(context, address.location, token=token, tls=tls)
+    except OSError as error:
+        raise Failure(Exit.USAGE, f"cannot listen at {address.location}: {error}") from error
+    # Flight stops for the signals that Python handles; what the handlers do comes after it
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    place = Address(address.host, service.port, address.token_file, address.tls_certificate, address.tls_key)
+    tables = ", ".join(context.table_names())
+    click.echo(f"serving {tables} at {place.location}; Ctrl+C ends it")
+    service.serve()
+    click.echo("ended")
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}") from None
+    except OSError as error:
+        raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

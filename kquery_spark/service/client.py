@@ -1,0 +1,100 @@
+"""A context whose tables are those of a service: queries are checked here and run there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Self
+
+import pyarrow as pa
+from pyarrow import flight
+
+from kquery_spark.errors import PlanError
+from kquery_spark.frontends.sql.analyzer import Analyzed
+from kquery_spark.logical import Scan, walk_plan
+from kquery_spark.service.failures import raised_here
+from kquery_spark.service.remote_table import RemoteTable
+from kquery_spark.service.requests import PlanRequest
+from kquery_spark.session.context import ExecutionContext
+from kquery_spark.sources.memory import MemorySource
+
+
+def connect(location: str, *, token: str | None = None, tls_root_certs: bytes | None = None) -> RemoteContext:
+    """A context over the tables of the service at ``grpc://HOST:PORT`` (``grpc+tls://`` with TLS).
+
+    token: the service's, when it has one. tls_root_certs: PEM certificates to trust instead of the system's.
+    Raises SourceError when no service answers, ConfigError when it does not let this client in.
+    """
+    return RemoteContext(location, token=token, tls_root_certs=tls_root_certs)
+
+
+class RemoteContext(ExecutionContext):
+    """An ``ExecutionContext`` whose queries run in a service; rows registered with ``register_arrow`` travel with them.
+
+    Use it in a ``with`` statement, or ``close`` it.
+    """
+
+    def __init__(
+        self, location: str, *, token: str | None = None, tls_root_certs: bytes | None = None
+    ) -> None:
+        self._location = location
+        headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
+        self._options = flight.FlightCallOptions(headers=headers)
+        with raised_here(location):
+            try:
+                self._client = flight.FlightClient(location, tls_root_certs=tls_root_certs)
+            except pa.ArrowInvalid as error:
+                raise PlanError(f"{location!r} is no place of a service; write grpc://HOST:PORT") from error
+            facts = json.loads(self._act("session"))
+        super().__init__(
+            time_zone=facts["time_zone"], ansi=facts["ansi"], case_sensitive=facts["case_sensitive"]
+        )
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look again which tables the service has."""
+        with raised_here(self._location):
+            there = list(self._client.list_flights(options=self._options))
+        for name in [n for n, p in self._tables.items() if _is_remote(p)]:
+            del self._tables[name]
+        for info in there:
+            name = info.descriptor.path[0].decode()
+            self.register_source(name, RemoteTable(name, info.schema))
+
+    def run(self, analyzed: Analyzed) -> pa.Table:
+        """Send a resolved query and read its rows."""
+        with raised_here(self._location):
+            return self._client.do_get(flight.Ticket(_sent(analyzed)), self._options).read_all()
+
+    def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
+        """The service's plans and stages of a resolved query."""
+        with raised_here(self._location):
+            return self._act("explain", _sent(analyzed))
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
+    def _act(self, kind: str, body: bytes = b"") -> str:
+        results: list[Any] = list(self._client.do_action(flight.Action(kind, body), self._options))
+        text: str = results[0].body.to_pybytes().decode()
+        return text
+
+
+def _sent(analyzed: Analyzed) -> bytes:
+    for node in walk_plan(analyzed.plan):
+        if isinstance(node, Scan) and not isinstance(node.source, RemoteTable | MemorySource):
+            raise PlanError(
+                f"{node.table} is a file of this machine, which the service cannot read; "
+                "let the service have the table, or send its rows with register_arrow"
+            )
+    return PlanRequest(analyzed).ticket
+
+
+def _is_remote(plan: object) -> bool:
+    return isinstance(plan, Scan) and isinstance(plan.source, RemoteTable)

@@ -1,0 +1,193 @@
+"""What a client can ask for with a command or a ticket: SQL, a plan, or what Flight SQL tells about tables.
+
+Everything a request needs is in its bytes, so the service keeps nothing between two calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import pyarrow as pa
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError, Message
+
+from kquery_spark.errors import PlanError, SerializationError, Unsupported
+from kquery_spark.frontends.sql.analyzer import Analyzed
+from kquery_spark.logical import Input, LogicalPlan, Scan, transform_plan
+from kquery_spark.service import flight_sql_pb2 as pb
+from kquery_spark.service import metadata
+from kquery_spark.service.remote_table import RemoteTable
+from kquery_spark.session.context import ExecutionContext
+from kquery_spark.sources.memory import MemorySource, memory_source
+from kquery_spark.stages.serialization import from_bytes, to_bytes
+
+_FLIGHT_SQL = "type.googleapis.com/arrow.flight.protocol.sql."
+_OURS = "type.googleapis.com/kquery_spark.service."
+
+M = TypeVar("M", bound=Message)
+
+
+class Request(Protocol):
+    """One thing to answer; ``ticket`` asks for it again."""
+
+    @property
+    def ticket(self) -> bytes:
+        """Bytes that ``read_request`` makes this request of."""
+
+    def schema(self, context: ExecutionContext) -> pa.Schema:
+        """The answer's columns; nothing is run."""
+
+    def answer(self, context: ExecutionContext) -> pa.Table:
+        """The answer."""
+
+
+@dataclass(frozen=True)
+class SqlRequest:
+    """A query in Spark's SQL."""
+
+    text: str
+
+    @property
+    def ticket(self) -> bytes:
+        """See Request."""
+        return packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=self.text.encode()))
+
+    def schema(self, context: ExecutionContext) -> pa.Schema:
+        """See Request."""
+        return context.sql(self.text).schema
+
+    def answer(self, context: ExecutionContext) -> pa.Table:
+        """See Request."""
+        return context.sql(self.text).to_arrow()
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """A resolved query whose scans name tables of the service, or bring rows of the client with them."""
+
+    query: Analyzed
+
+    @property
+    def ticket(self) -> bytes:
+        """See Request."""
+        message = pb.CommandPlan(plan=to_bytes(self.query.plan), names=self.query.names)
+        return AnyMessage(
+            type_url=_OURS + "CommandPlan", value=message.SerializeToString()
+        ).SerializeToString()
+
+    def resolved(self, context: ExecutionContext) -> Analyzed:
+        """The query over the service's own tables; PlanError where they are not what the client took them for."""
+
+        def own(node: LogicalPlan) -> LogicalPlan:
+            if isinstance(node, Input):
+                raise PlanError(f"the plan has an open input, {node.name}; only whole plans can be sent")
+            if not isinstance(node, Scan):
+                return node
+            if isinstance(node.source, MemorySource):
+                # an identity given here: what a client says of it could be that of other rows
+                return replace(node, source=memory_source(node.source.table, context.facts.time_zone))
+            if not isinstance(node.source, RemoteTable):
+                raise PlanError(
+                    f"the plan reads {node.table} by itself; only tables of the service and rows can be sent"
+                )
+            return _own_table(context, node, node.source)
+
+        return Analyzed(transform_plan(self.query.plan, own), self.query.names)
+
+    def schema(self, context: ExecutionContext) -> pa.Schema:
+        """See Request."""
+        plan, names = self.resolved(context).plan, self.query.names
+        return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
+
+    def answer(self, context: ExecutionContext) -> pa.Table:
+        """See Request."""
+        return context.run(self.resolved(context))
+
+
+def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
+    found = context.table_plan(source.table)
+    if found is None:
+        there = ", ".join(context.table_names()) or "none"
+        raise PlanError(f"the service has no table {source.table} any more; its tables are {there}")
+    if not found.schema.equals(source.schema):
+        raise PlanError(
+            f"{source.table} has other columns than it had when the client connected; connect again"
+        )
+    if scan.projection is not None or scan.filters:
+        raise PlanError("plans are sent as they were written; the service optimizes them")
+    return found
+
+
+@dataclass(frozen=True)
+class MetadataRequest:
+    """A table of facts that Flight SQL defines."""
+
+    kind: str
+    command: Message
+
+    @property
+    def ticket(self) -> bytes:
+        """See Request."""
+        return packed(self.kind, self.command)
+
+    def schema(self, context: ExecutionContext) -> pa.Schema:
+        """See Request."""
+        return self.answer(context).schema
+
+    def answer(self, context: ExecutionContext) -> pa.Table:
+        """See Request."""
+        return metadata.TABLES[self.kind][1](context, self.command)
+
+
+def packed(kind: str, message: Message) -> bytes:
+    """A message of Flight SQL as clients expect it."""
+    return AnyMessage(type_url=_FLIGHT_SQL + kind, value=message.SerializeToString()).SerializeToString()
+
+
+def read_request(data: bytes) -> Request:
+    """What a command or a ticket asks for; PlanError or SerializationError for what it cannot be."""
+    kind, value = unpacked(data)
+    if kind == "":
+        try:
+            return SqlRequest(data.decode())
+        except UnicodeDecodeError:
+            raise PlanError("a command is SQL in UTF-8, a command of Flight SQL, or a plan") from None
+    if kind == "CommandStatementQuery":
+        return SqlRequest(parsed(pb.CommandStatementQuery, value).query)
+    if kind == "TicketStatementQuery":
+        return read_request(parsed(pb.TicketStatementQuery, value).statement_handle)
+    if kind == "CommandPreparedStatementQuery":
+        return read_request(parsed(pb.CommandPreparedStatementQuery, value).prepared_statement_handle)
+    if kind == "CommandPlan":
+        message = parsed(pb.CommandPlan, value)
+        plan = from_bytes(message.plan, LogicalPlan)
+        if len(message.names) != len(plan.schema):
+            raise SerializationError(f"{len(message.names)} names for {len(plan.schema)} columns")
+        return PlanRequest(Analyzed(plan, tuple(message.names)))
+    if kind in metadata.TABLES:
+        return MetadataRequest(kind, parsed(metadata.TABLES[kind][0], value))
+    raise Unsupported(f"this service does not answer {kind}")
+
+
+def unpacked(data: bytes) -> tuple[str, bytes]:
+    """The kind of a message of Flight SQL or of ours, and the message; no kind when it is neither."""
+    message = AnyMessage()
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        return "", data
+    for prefix in (_FLIGHT_SQL, _OURS):
+        if message.type_url.startswith(prefix):
+            return message.type_url.removeprefix(prefix), message.value
+    return "", data
+
+
+def parsed(kind: type[M], data: bytes) -> M:
+    """A message of a kind; SerializationError when the bytes are something else."""
+    message = kind()
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        raise SerializationError(f"these bytes are not a {kind.__name__}") from None
+    return message

@@ -1,0 +1,140 @@
+"""QueryService: queries of Flight and Flight SQL clients over the tables of a context."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import pyarrow as pa
+from pyarrow import flight
+
+import kquery_spark
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.service import flight_sql_pb2 as pb
+from kquery_spark.service.failures import told_to_clients
+from kquery_spark.service.requests import PlanRequest, packed, parsed, read_request, unpacked
+from kquery_spark.session.context import ExecutionContext
+
+_ACTIONS = {
+    "session": "What decides the meaning of queries here, as JSON.",
+    "explain": "The plans and stages of a plan or of SQL, as text.",
+    "CreatePreparedStatement": "Flight SQL: check a query and give its columns.",
+    "ClosePreparedStatement": "Flight SQL: nothing is kept, so nothing is done.",
+}
+
+
+class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.flight has no types
+    """Serves a context until ``shutdown``; every query reads the tables as they are then.
+
+    Clients send SQL as the command of a descriptor or as a ticket, commands of Flight SQL (as ADBC does), or plans
+    (``kq.connect``); results come back as Arrow record batches. ``port`` is the port in use.
+
+    location: ``grpc://HOST:PORT``, port 0 for any free one; ``grpc+tls://`` with ``tls``, a PEM certificate and its
+    key. token: what clients have to bring as ``authorization: Bearer TOKEN``.
+    """
+
+    def __init__(
+        self,
+        context: ExecutionContext,
+        location: str = "grpc://127.0.0.1:0",
+        *,
+        token: str | None = None,
+        tls: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        self._tables = context
+        super().__init__(
+            location,
+            middleware={"token": _TokenCheck(token)} if token else {},
+            tls_certificates=[tls] if tls else None,
+        )
+
+    def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
+        """One entry a table."""
+        for name in self._tables.table_names():
+            yield self._info(flight.FlightDescriptor.for_path(name))
+
+    def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
+        """The columns of an answer and the ticket to get it with; nothing runs before that."""
+        with told_to_clients():
+            return self._info(descriptor)
+
+    def get_schema(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
+        """The columns of an answer."""
+        with told_to_clients():
+            return flight.SchemaResult(read_request(_command(descriptor)).schema(self._tables))
+
+    def do_get(self, context: Any, ticket: flight.Ticket) -> flight.RecordBatchStream:
+        """Run what the ticket asks for."""
+        with told_to_clients():
+            return flight.RecordBatchStream(read_request(ticket.ticket).answer(self._tables))
+
+    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
+        """Refused: the service is read only."""
+        with told_to_clients():
+            raise Unsupported("this service takes no rows and no parameters; write values into the query")
+
+    def list_actions(self, context: Any) -> list[tuple[str, str]]:
+        """The actions there are."""
+        return list(_ACTIONS.items())
+
+    def do_action(self, context: Any, action: flight.Action) -> Iterator[flight.Result]:
+        """See ``list_actions``."""
+        with told_to_clients():
+            return iter(self._act(action.type, action.body.to_pybytes()))
+
+    def _act(self, kind: str, body: bytes) -> list[flight.Result]:
+        if kind == "session":
+            facts = self._tables.facts
+            told = {
+                "version": kquery_spark.__version__,
+                "time_zone": facts.time_zone,
+                "ansi": facts.ansi,
+                "case_sensitive": facts.case_sensitive,
+            }
+            return [flight.Result(json.dumps(told).encode())]
+        if kind == "explain":
+            request = read_request(body)
+            if isinstance(request, PlanRequest):
+                return [flight.Result(self._tables.explain(request.resolved(self._tables)).encode())]
+            return [flight.Result(self._tables.sql(body.decode()).explain().encode())]
+        if kind == "CreatePreparedStatement":
+            text = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
+            made = pb.ActionCreatePreparedStatementResult(
+                prepared_statement_handle=text.encode(),
+                dataset_schema=self._tables.sql(text).schema.serialize().to_pybytes(),
+                parameter_schema=pa.schema([]).serialize().to_pybytes(),
+            )
+            return [flight.Result(packed("ActionCreatePreparedStatementResult", made))]
+        if kind == "ClosePreparedStatement":
+            return []
+        raise Unsupported(f"there is no action {kind}; there are {', '.join(_ACTIONS)}")
+
+    def _info(self, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
+        request = read_request(_command(descriptor))
+        # no location: the ticket is for the service that gave it; rows and bytes are not known before
+        endpoint = flight.FlightEndpoint(request.ticket, [])
+        return flight.FlightInfo(request.schema(self._tables), descriptor, [endpoint], -1, -1)
+
+
+def _command(descriptor: flight.FlightDescriptor) -> bytes:
+    if descriptor.descriptor_type == flight.DescriptorType.CMD:
+        return bytes(descriptor.command)
+    if len(descriptor.path) != 1:
+        raise PlanError("the path of a descriptor is the name of one table")
+    name = descriptor.path[0].decode().replace("`", "``")
+    return f"SELECT * FROM `{name}`".encode()
+
+
+class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    def __init__(self, token: str) -> None:
+        self._wanted = f"Bearer {token}".encode()
+
+    def start_call(self, info: Any, headers: Mapping[str, Sequence[Any]]) -> None:
+        """Refuse calls without the token."""
+        given = [v.encode() if isinstance(v, str) else v for v in headers.get("authorization", ())]
+        if not any(hmac.compare_digest(self._wanted, v) for v in given):
+            raise flight.FlightUnauthenticatedError(
+                "this service needs its token: authorization: Bearer TOKEN"
+            )

@@ -1,0 +1,177 @@
+"""kq.connect: the DataFrame API here, tables and work in a service."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import kquery_spark as kq
+from kquery_spark import col, lit
+from kquery_spark.errors import ConfigError, ExecutionError, PlanError, SourceError, SqlError
+from kquery_spark.frontends.sql.analyzer import Analyzed
+from kquery_spark.logical import Input, Limit, LogicalPlan, Scan
+from kquery_spark.service.failures import raised_here, told_to_clients
+from kquery_spark.service.requests import PlanRequest, read_request
+from kquery_spark.sources.parquet import parquet_source
+
+
+@pytest.fixture
+def remote(place: str) -> Iterator[kq.ExecutionContext]:
+    with kq.connect(place) as remote:
+        yield remote
+
+
+def test_frames_are_checked_here_and_run_there(remote: kq.ExecutionContext):
+    rich = remote.table("employee").filter(col("salary") * lit(2) > lit(22000)).select("id", "state")
+    assert rich.schema.field("id").nullable is False
+    assert sorted(r["id"] for r in rich.collect()) == [1, 3, 4]
+    with pytest.raises(PlanError, match="no column nothing"):
+        rich.select("nothing")
+    assert remote.sql("SELECT count(*) AS n FROM employee").collect() == [{"n": 4}]
+    assert "CA" in remote.table("employee").show_text()
+
+
+def test_rows_of_the_client_travel_with_the_query(remote: kq.ExecutionContext):
+    bonus = pa.table({"id": pa.array([1, 3], pa.int64()), "bonus": pa.array([5, 7], pa.int32())})
+    remote.register_arrow("bonus", bonus)
+    found = remote.sql(
+        "SELECT e.id, salary + bonus AS total FROM employee e JOIN bonus b ON e.id = b.id ORDER BY 1"
+    )
+    assert found.to_arrow().to_pydict() == {"id": [1, 3], "total": [12005, 11507]}
+    # two tables of the same shape are not taken for each other
+    remote.register_arrow("bonus", bonus.set_column(1, "bonus", pa.array([1, 1], pa.int32())))
+    again = (
+        remote.sql("SELECT sum(bonus) AS s FROM bonus").collect()
+        + found.agg(kq.sum(col("total")).alias("s")).collect()
+    )
+    assert again == [{"s": 2}, {"s": 23512}]
+
+
+def test_cached_frames_and_views(remote: kq.ExecutionContext):
+    top = remote.sql("SELECT state, max(salary) AS top FROM employee GROUP BY state").cache()
+    assert top.count() == 3
+    top.createOrReplaceTempView("tops")
+    assert remote.sql("SELECT max(top) AS m FROM tops").collect() == [{"m": 12000}]
+
+
+def test_names_may_repeat(remote: kq.ExecutionContext):
+    assert remote.sql("SELECT id, id FROM employee LIMIT 1").to_arrow().schema.names == ["id", "id"]
+
+
+def test_explain_is_the_service_s(remote: kq.ExecutionContext):
+    text = remote.sql("SELECT name FROM states WHERE code = 'CA'").explain()
+    assert "ScanExec: states" in text and "splits=1" in text
+
+
+def test_errors_keep_their_classes(remote: kq.ExecutionContext):
+    with pytest.raises(ExecutionError, match=r"^\[DIVIDE_BY_ZERO\]") as raised:
+        remote.sql("SELECT 1 / (id - 1) FROM employee").collect()
+    assert raised.value.error_class == "DIVIDE_BY_ZERO"
+    with pytest.raises(SqlError, match="line 1"):
+        remote.sql("SELEC 1")
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_the_settings_are_the_service_s(ansi: bool):
+    context = kq.ExecutionContext(time_zone="America/New_York", ansi=ansi, case_sensitive=True)
+    with kq.QueryService(context) as service, kq.connect(f"grpc://127.0.0.1:{service.port}") as remote:
+        assert remote.facts == context.facts
+        sql = "SELECT hour(timestamp '2024-07-01 00:00:00+00:00') AS h"
+        assert remote.sql(sql).collect() == context.sql(sql).collect() == [{"h": 20}]
+
+
+def test_tables_that_come_and_go(context: kq.ExecutionContext, remote: kq.ExecutionContext, tmp_path: Path):
+    old = remote.table("states")
+    pq.write_table(pa.table({"code": ["CA"]}), tmp_path / "t.parquet")
+    context.register_parquet("states", tmp_path / "t.parquet")
+    with pytest.raises(PlanError, match="other columns"):
+        old.collect()
+    remote.refresh()
+    assert remote.table("states").collect() == [{"code": "CA"}]
+
+
+def test_files_of_the_client_do_not_travel(remote: kq.ExecutionContext, tmp_path: Path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
+    remote.register_parquet("mine", tmp_path / "x.parquet")
+    with pytest.raises(PlanError, match="mine is a file of this machine"):
+        remote.table("mine").collect()
+
+
+def plans_of_strangers(path: Path) -> dict[str, tuple[LogicalPlan, str]]:
+    pq.write_table(pa.table({"x": [1]}), path)
+    scan = Scan("secret", parquet_source([str(path)]))
+    return {
+        "files": (scan, "reads secret by itself"),
+        "files below": (Limit(scan, 1), "reads secret by itself"),
+        "open": (Input("input", scan.schema, "key"), "open input"),
+    }
+
+
+@pytest.mark.parametrize("which", ["files", "files below", "open"])
+def test_plans_of_strangers_reach_no_files(context: kq.ExecutionContext, tmp_path: Path, which: str):
+    plan, said = plans_of_strangers(tmp_path / "x.parquet")[which]
+    request = read_request(PlanRequest(Analyzed(plan, ("x",))).ticket)
+    for ask in (request.answer, request.schema):
+        with pytest.raises(PlanError, match=said):
+            ask(context)
+
+
+def test_a_token_is_needed_where_one_is_set(context: kq.ExecutionContext):
+    with kq.QueryService(context, token="secret") as service:
+        place = f"grpc://127.0.0.1:{service.port}"
+        with pytest.raises(ConfigError, match="token"):
+            kq.connect(place)
+        with kq.connect(place, token="secret") as remote:
+            assert remote.table("employee").count() == 4
+
+
+def test_places_without_a_service():
+    with pytest.raises(SourceError, match=r"no service answers at grpc://127\.0\.0\.1:1"):
+        kq.connect("grpc://127.0.0.1:1")
+    with pytest.raises(PlanError, match="write grpc://HOST:PORT"):
+        kq.connect("nowhere")
+
+
+def test_every_error_comes_back_as_it_was():
+    from kquery_spark import errors
+
+    kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.KQueryError)]
+    for kind in kinds:
+        one = kind("DIVIDE_BY_ZERO", "no") if kind is ExecutionError else kind("no")
+        with pytest.raises(kind) as raised, raised_here("grpc://there"), told_to_clients():
+            raise one
+        assert type(raised.value) is kind and str(raised.value) == str(one)
+
+
+def test_a_service_on_spark_gives_spark_s_answer(spark: SparkSession, tmp_path: Path):
+    rows = spark.range(1000).selectExpr("id", "id % 7 AS k", "CAST(id AS decimal(12,2)) AS d")
+    rows.write.parquet(str(tmp_path / "rows"))
+    on_spark = kq.ExecutionContext(spark)
+    on_spark.register_parquet("rows", tmp_path / "rows")
+    spark.read.parquet(str(tmp_path / "rows")).createOrReplaceTempView("rows")
+    sql = "SELECT k, sum(d) AS s, avg(id) AS a FROM rows GROUP BY k ORDER BY k"
+    with kq.QueryService(on_spark) as service, kq.connect(f"grpc://127.0.0.1:{service.port}") as remote:
+        assert remote.sql(sql).to_arrow().to_pylist() == [r.asDict() for r in spark.sql(sql).collect()]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_an_encrypted_service(context: kq.ExecutionContext, tmp_path: Path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
+    subprocess.run(
+        [*command, *subject, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
+    )
+    tls = certificate.read_bytes(), key.read_bytes()
+    with kq.QueryService(context, "grpc+tls://localhost:0", tls=tls) as service:
+        with kq.connect(f"grpc+tls://localhost:{service.port}", tls_root_certs=tls[0]) as remote:
+            assert remote.table("employee").count() == 4
+        with pytest.raises(SourceError, match="no service answers"):
+            kq.connect(f"grpc+tls://localhost:{service.port}")
