@@ -13,7 +13,7 @@ from kquery_spark.errors import FallbackWarning, KQueryError
 if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.frontends.catalyst.importer import support_table
-    from kquery_spark.frontends.dataframe import Window, col, lit, sql_expr, when
+    from kquery_spark.frontends.dataframe import Window, arrow_udf, col, lit, sql_expr, when
     from kquery_spark.service import QueryService, connect
     from kquery_spark.session.context import ExecutionContext
     from kquery_spark.session.enable import disable, enable
@@ -29,6 +29,7 @@ _LAZY = {
     "ExecutionContext": "kquery_spark.session.context",
     "QueryService": "kquery_spark.service",
     "Window": "kquery_spark.frontends.dataframe",
+    "arrow_udf": "kquery_spark.frontends.dataframe",
     "assert_accelerated": "kquery_spark.session.explain",
     "col": "kquery_spark.frontends.dataframe",
     "connect": "kquery_spark.service",
@@ -52,6 +53,7 @@ __all__ = [
     "KQueryError",
     "QueryService",
     "Window",
+    "arrow_udf",
     "assert_accelerated",
     "col",
     "configure",

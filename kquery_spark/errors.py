@@ -34,6 +34,10 @@ class SerializationError(KQueryError):
     """Bytes that are not a plan this version can read."""
 
 
+class UserFunctionError(KQueryError):
+    """A function of the user's own raised, or gave something else than it has to; the text names both."""
+
+
 class VerifyError(KQueryError):
     """Two engines disagreed where agreement was required."""
 

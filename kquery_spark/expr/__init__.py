@@ -4,6 +4,7 @@ from kquery_spark.expr.aggregates import AggregateCall
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.expr.nodes import Call, Case, Cast, Column, Expr, InList, Literal, Named, SortKey
 from kquery_spark.expr.traverse import columns_of, rename_columns, substitute, transform, walk
+from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.expr.windows import Frame, FrameUnit, WindowCall
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Literal",
     "Named",
     "SortKey",
+    "UserCall",
     "WindowCall",
     "columns_of",
     "rename_columns",

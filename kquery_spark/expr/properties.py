@@ -7,6 +7,7 @@ from functools import reduce
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
+from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
 
 #: So many terms hang on each other in the order they are written; trees of more are balanced.
@@ -28,7 +29,7 @@ def _node_raises(expr: Expr) -> bool:
         return can_raise(expr.body)
     if isinstance(expr, Cast):
         return casts.can_raise(expr.child.dtype, expr.to, expr.mode)
-    return False
+    return isinstance(expr, UserCall)
 
 
 def is_deterministic(expr: Expr) -> bool:
@@ -38,12 +39,17 @@ def is_deterministic(expr: Expr) -> bool:
             return False
         if isinstance(part, HigherOrder) and not is_deterministic(part.body):
             return False
+        if isinstance(part, UserCall) and not part.deterministic:
+            return False
     return True
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether the expression reads no column and always gives the same value."""
-    return all(isinstance(e, Literal) or e.children for e in walk(expr)) and is_deterministic(expr)
+    """Whether the expression reads no column and always gives the same value, which can be had at once."""
+    parts = list(walk(expr))
+    if any(isinstance(e, UserCall) for e in parts):
+        return False
+    return all(isinstance(e, Literal) or e.children for e in parts) and is_deterministic(expr)
 
 
 def conjuncts(expr: Expr | None) -> list[Expr]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 from zoneinfo import available_timezones
@@ -16,15 +16,19 @@ from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.builder import table_query
+from kquery_spark.frontends.dataframe.functions import is_function
 from kquery_spark.frontends.dataframe.text import nested_text
+from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 from kquery_spark.frontends.sql import parse_query, parse_type
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast.expressions import Call
 from kquery_spark.frontends.sql.ast.node import Node, rewrite, walk
 from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.functions.casts.table import check_cast
+from kquery_spark.functions.user import UserFunction
 from kquery_spark.functions.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.optimizer import optimize, optimize_steps
@@ -66,6 +70,7 @@ class ExecutionContext:
     ) -> None:
         self._spark = spark
         self._tables: dict[str, LogicalPlan] = {}
+        self._functions: dict[str, UserFunction] = {}
         if spark is None:
             _check_zone(time_zone)
             self._config = config or EngineConfig(parallelism=os.cpu_count() or 1)
@@ -147,6 +152,23 @@ class ExecutionContext:
         """Any source, your own too; a table of that name is replaced."""
         self._tables[self._facts.fold(name)] = Scan(name, source)
 
+    def register_function(
+        self,
+        name: str,
+        function: ArrowUdf | Callable[..., Any],
+        returns: str = "",
+        deterministic: bool = True,
+    ) -> None:
+        """A function of your own for SQL: one made with ``kq.arrow_udf``, or a function of Arrow arrays and its type."""
+        if is_function(name.lower()):
+            raise PlanError(f"there is a function {name} already; give yours another name")
+        made = (
+            function
+            if isinstance(function, ArrowUdf)
+            else arrow_udf(function, returns, deterministic=deterministic)
+        )
+        self._functions[name.lower()] = replace(made.function, name=name)
+
     def table(self, name: str) -> DataFrame:
         """All rows of a table."""
         return DataFrame(table_query(name), self._executor(""))
@@ -218,7 +240,7 @@ class ExecutionContext:
         return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
 
     def _executor(self, text: str) -> _Executor:
-        return _Executor(self, _Catalog(self._tables, self._facts), text)
+        return _Executor(self, _Catalog(self._tables, self._facts), dict(self._functions), text)
 
 
 class _Catalog:
@@ -242,9 +264,12 @@ class _Catalog:
 class _Executor:
     """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
 
-    def __init__(self, context: ExecutionContext, catalog: _Catalog, text: str) -> None:
+    def __init__(
+        self, context: ExecutionContext, catalog: _Catalog, functions: dict[str, UserFunction], text: str
+    ) -> None:
         self._context = context
         self._catalog = catalog
+        self._functions = functions
         self._facts = context.facts
         self._text = text
 
@@ -252,9 +277,17 @@ class _Executor:
         """See Executor."""
 
         def bound(node: Node) -> Node:
-            return replace(node, bound=self._catalog.table(node.name)) if _is_unbound(node) else node
+            if _is_unbound(node):
+                return replace(node, bound=self._catalog.table(node.name))
+            if self._is_own(node):
+                return replace(node, user=self._functions[node.name[0].lower()])
+            return node
 
-        return rewrite(query, bound) if any(_is_unbound(n) for n, _ in walk(query)) else query
+        open_ = any(_is_unbound(n) or self._is_own(n) for n, _ in walk(query))
+        return rewrite(query, bound) if open_ else query
+
+    def _is_own(self, node: Node) -> TypeGuard[Call]:
+        return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
 
     def analyze(self, query: q.Query) -> Analyzed:
         """See Executor."""

@@ -54,8 +54,12 @@ def to_bytes(value: object) -> bytes:
     return data
 
 
-def from_bytes(data: bytes, expected: type[T]) -> T:
-    """What ``to_bytes`` wrote, which must be an ``expected``; SerializationError for anything else."""
+def from_bytes(data: bytes, expected: type[T], without: Sequence[type] = ()) -> T:
+    """What ``to_bytes`` wrote, which must be an ``expected``; SerializationError for anything else.
+
+    without: classes that are refused wherever they are in it. A plan with a ``UserCall`` runs code of its own when it is
+    run, so bytes from others are read without it.
+    """
     if len(data) > MAX_BYTES:
         raise SerializationError(f"{len(data)} bytes are too many for a plan; the limit is {MAX_BYTES}")
     try:
@@ -64,6 +68,10 @@ def from_bytes(data: bytes, expected: type[T]) -> T:
         raise SerializationError("these bytes are not a plan") from None
     if message.version != VERSION:
         raise SerializationError(f"plan format {message.version} is unknown; this version reads {VERSION}")
+    refused = {registry().forms[c].name for c in without}
+    for layout in message.layouts:
+        if layout.type in refused:
+            raise SerializationError(f"a plan from elsewhere cannot have a {layout.type}")
     value = _Decoder(message).root(message.root)
     if not isinstance(value, expected):
         raise SerializationError(f"expected {expected.__name__}, the bytes hold {type(value).__name__}")

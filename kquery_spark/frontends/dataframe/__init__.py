@@ -14,8 +14,10 @@ from kquery_spark.frontends.dataframe.column import (
 from kquery_spark.frontends.dataframe.frame import DataFrame, Executor
 from kquery_spark.frontends.dataframe.functions import function_names, named_function
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
+from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 
 __all__ = [
+    "ArrowUdf",
     "Column",
     "DataFrame",
     "Executor",
@@ -23,6 +25,7 @@ __all__ = [
     "OpenPlan",
     "Window",
     "WindowBuilder",
+    "arrow_udf",
     "col",
     "expr",
     "function_names",

@@ -64,6 +64,12 @@ _ORDERS = {
 }
 
 
+def is_function(name: str) -> bool:
+    """Whether SQL has a function of that name, which is in lower case."""
+    known = has_function(name) or has_aggregate(name) or window_function(name) is not None
+    return known or name in special_forms()
+
+
 def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     """A Python function that builds calls of the SQL function ``name``; None when there is no such function.
 
@@ -76,8 +82,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     if spelled in _ORDERS:
         return _order(spelled)
     function = _SPELLED.get(spelled, spelled)
-    known = has_function(function) or has_aggregate(function) or window_function(function) is not None
-    if not known and function not in special_forms():
+    if not is_function(function):
         return None
     always_distinct = spelled in _SPELLED
 

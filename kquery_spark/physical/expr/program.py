@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, walk
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, UserCall, walk
 from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.functions import casts
+from kquery_spark.functions import casts, user
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, call
 from kquery_spark.physical.expr import lambdas
@@ -80,6 +80,8 @@ class Program:
                 return self._in_list(expr)
             case HigherOrder():
                 return self._higher_order(expr)
+            case UserCall():
+                return self._user_call(expr)
         raise Unsupported(f"The engine has no program for {type(expr).__name__} expressions.")
 
     def _column(self, expr: Column) -> Step:
@@ -203,6 +205,16 @@ class Program:
             return lambdas.apply(
                 expr, lambda part: inner.run(part)[0], array(batch, memo), outer, batch.num_rows
             )
+
+        return run
+
+    def _user_call(self, expr: UserCall) -> Step:
+        args = [self._compile(a) for a in expr.args]
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            rows = batch.num_rows
+            arrays = [step(batch, memo).array(rows) for step in args]
+            return Vector(expr.dtype, user.run(expr.name, expr.code, arrays, expr.dtype, rows))
 
         return run
 

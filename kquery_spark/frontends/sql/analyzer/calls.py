@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import AggregateCall, Expr, Literal, walk
+from kquery_spark.expr import AggregateCall, Expr, Literal, UserCall, walk
 from kquery_spark.expr.lambdas import HIGHER_ORDER
+from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
 from kquery_spark.frontends.sql.analyzer.lambdas import higher_order
 from kquery_spark.frontends.sql.analyzer.naming import PICKS
@@ -19,6 +20,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
 from kquery_spark.functions.registry import EvalMode, has_function
+from kquery_spark.functions.user import UserFunction
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ def analyze_call(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
 
 def is_aggregate(node: ast.Expression) -> bool:
     """Whether a node is an aggregate function's call (and no window function)."""
-    if not isinstance(node, ast.Call) or node.over is not None or len(node.name) != 1:
+    if not isinstance(node, ast.Call) or node.over is not None or len(node.name) != 1 or node.user:
         return False
     name = node.name[0].lower()
     return has_aggregate(PICKS.get(name, name)) or name in ("grouping", "grouping_id")
@@ -130,6 +132,8 @@ def bare_call(analyzer: ExpressionAnalyzer, name: str) -> Expr | None:
 def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.name) != 1:
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {'.'.join(node.name)}", node)
+    if node.user is not None:
+        return _user_call(analyzer, node, node.user)
     name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
     if name in _INTERNAL:
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
@@ -174,6 +178,17 @@ def _call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
             f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it", node
         )
     return analyzer.call(name, *arguments(analyzer, node))
+
+
+def _user_call(analyzer: ExpressionAnalyzer, node: ast.Call, function: UserFunction) -> Expr:
+    if node.distinct or node.filter is not None or node.nulls is not None or node.over or node.within_group:
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {function.name} takes arguments only",
+            node,
+        )
+    dtype = arrow_type(parse_type(function.returns), analyzer.facts.time_zone)
+    args = tuple(arguments(analyzer, node))
+    return UserCall(function.name, args, dtype, function.deterministic, function.code)
 
 
 def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.ast.types import TypeNode
+from kquery_spark.functions.user import UserFunction
 
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.ast.queries import Query
@@ -430,7 +431,7 @@ class Call(Expression):
 
     ``count(*)`` has the one argument ``Star()``. SUBSTRING, OVERLAY and POSITION in their keyword forms are
     calls of ``substring``, ``overlay`` and ``locate``, as Spark reads them. ``nulls`` is IGNORE, RESPECT or
-    None.
+    None. ``user``: the function is one of the user's own.
     """
 
     name: tuple[str, ...]
@@ -440,3 +441,4 @@ class Call(Expression):
     filter: Expression | None = None
     nulls: str | None = None
     over: Window | None = None
+    user: UserFunction | None = None

@@ -1,0 +1,54 @@
+"""``arrow_udf``: functions of the user's own in columns and, registered, in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, overload
+
+from kquery_spark.errors import PlanError
+from kquery_spark.frontends.dataframe.column import Column, to_column
+from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.user import UserFunction, user_function
+
+
+@dataclass(frozen=True)
+class ArrowUdf:
+    """A function of columns; call it with columns or their names."""
+
+    function: UserFunction
+
+    def __call__(self, *columns: Column | str) -> Column:
+        """The function of these columns."""
+        arguments = tuple(to_column(c).node for c in columns)
+        return Column(ast.Call((self.function.name,), arguments, user=self.function))
+
+
+@overload
+def arrow_udf(function: str, *, deterministic: bool = True) -> Callable[[Callable[..., Any]], ArrowUdf]: ...
+
+
+@overload
+def arrow_udf(
+    function: Callable[..., Any], returns: str, *, name: str = "", deterministic: bool = True
+) -> ArrowUdf: ...
+
+
+def arrow_udf(
+    function: Callable[..., Any] | str, returns: str = "", *, name: str = "", deterministic: bool = True
+) -> Any:
+    """A function of Arrow arrays as a function of columns: ``@kq.arrow_udf("double")`` above it, or called with it.
+
+    It gets an array for each argument, all of one length (some of the rows at a time, never none), and gives an
+    array of that length, which is cast to ``returns``, a type in SQL. It travels to workers by value.
+    ``deterministic=False`` when equal arguments can give other values. Raises PlanError for a type that is none; at
+    run time UserFunctionError where the function raises or gives something else.
+    """
+    if isinstance(function, str):
+        wanted = function
+        return lambda f: arrow_udf(f, wanted, name=name, deterministic=deterministic)
+    if not isinstance(returns, str) or not returns:
+        raise PlanError('say what the function returns, as a type in SQL: arrow_udf(function, "double")')
+    parse_type(returns)
+    return ArrowUdf(user_function(function, returns, deterministic, name))

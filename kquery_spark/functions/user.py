@@ -1,0 +1,75 @@
+"""Functions of the user's own over Arrow arrays: how they travel to the workers, and what is asked of them there."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, UserFunctionError
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function by value: its code and what it refers to are as they were when this was made.
+
+    returns: its type in SQL. deterministic: whether equal arguments give equal values, so that it may run again.
+    """
+
+    name: str
+    code: bytes = field(repr=False)
+    returns: str
+    deterministic: bool = True
+
+
+def user_function(
+    function: Callable[..., Any], returns: str, deterministic: bool = True, name: str = ""
+) -> UserFunction:
+    """Take a function in; PlanError for what is no function or refers to what cannot travel."""
+    if not callable(function):
+        raise PlanError(f"a function is wanted, not {type(function).__name__}")
+    shown = name or getattr(function, "__name__", type(function).__name__)
+    try:
+        code = cloudpickle.dumps(function)
+    except Exception as error:
+        raise PlanError(
+            f"{shown} cannot be sent to workers, because of something it refers to: {error}"
+        ) from error
+    return UserFunction(shown, code, returns, deterministic)
+
+
+def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, rows: int) -> pa.Array:
+    """Its values for some rows, as ``dtype``; UserFunctionError where it raises or gives something else.
+
+    It is not asked about no rows.
+    """
+    if rows == 0:
+        return pa.array([], dtype)
+    try:
+        given = _loaded(code)(*arrays)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{place.filename}:{place.lineno} in {place.name}"
+        raise UserFunctionError(f"{name} raised {type(error).__name__}: {error} ({where})") from error
+    if isinstance(given, pa.ChunkedArray):
+        given = given.combine_chunks()
+    if not isinstance(given, pa.Array):
+        raise UserFunctionError(f"{name} gave {type(given).__name__}; it has to give an Arrow array")
+    if len(given) != rows:
+        raise UserFunctionError(f"{name} gave {len(given)} values for {rows} rows")
+    try:
+        return given.cast(dtype)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UserFunctionError(f"{name} gave {given.type} where {dtype} was announced: {error}") from error
+
+
+@functools.lru_cache(maxsize=256)
+def _loaded(code: bytes) -> Callable[..., Any]:
+    function: Callable[..., Any] = pickle.loads(code)
+    return function
