@@ -9,6 +9,7 @@ from kquery_spark.errors import ConfigError
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
+from kquery_spark.optimizer.rules.inner_to_semi import inner_to_semi
 from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
 from kquery_spark.optimizer.rules.late_semi_joins import late_semi_joins
@@ -39,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     late_semi_joins,
     limit_pushdown,
     projection_pushdown,
+    inner_to_semi,
     common_subexpressions,
     shared_aggregates,
 )
