@@ -22,7 +22,7 @@ from benchmarks.suites import SUITES
 from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.cli.failures import run as run_command
 
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def parse_engines(text: str) -> tuple[str, ...]:
@@ -172,6 +172,8 @@ def plot(files: tuple[Path, ...], output: Path) -> None:
 def _read(path: Path) -> results.Results:
     try:
         return results.read(path)
+    except FileNotFoundError:
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}") from None
     except ValueError as error:
         raise Failure(Exit.UNREADABLE, str(error)) from None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from kquery_spark.errors import VerifyError
 from kquery_spark.session.bridge import check_frame
@@ -17,6 +18,8 @@ from kquery_spark.session.planning import PlannedQuery, plan_frame
 from kquery_spark.session.transform import accelerate
 from kquery_spark.verify.compare import Difference, compare_tables
 from kquery_spark.verify.order import chance, ordered_columns
+
+_NOT_NULL = {True: "", False: " not null"}
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,20 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: _Outcome, actual: 
     )
 
 
+def _type_text(dtype: DataType) -> str:
+    """A type in Spark's words, with what cannot be NULL inside it."""
+    match dtype:
+        case ArrayType():
+            return f"array<{_type_text(dtype.elementType)}{_NOT_NULL[dtype.containsNull]}>"
+        case MapType():
+            value = f"{_type_text(dtype.valueType)}{_NOT_NULL[dtype.valueContainsNull]}"
+            return f"map<{_type_text(dtype.keyType)},{value}>"
+        case StructType():
+            fields = [f"{f.name}:{_type_text(f.dataType)}{_NOT_NULL[f.nullable]}" for f in dtype.fields]
+            return f"struct<{','.join(fields)}>"
+    return dtype.simpleString()
+
+
 def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
     """Differences between the schemas Spark gives the two DataFrames, column by column."""
     spark, engine = frame.schema, fast.schema
@@ -138,7 +155,7 @@ def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
     found = []
     for a, b in zip(spark.fields, engine.fields, strict=True):
         if a != b:
-            one = f"{a.dataType.simpleString()} {words[a.nullable]}"
-            other = f"{b.dataType.simpleString()} {words[b.nullable]}"
+            one = f"{_type_text(a.dataType)} {words[a.nullable]}"
+            other = f"{_type_text(b.dataType)} {words[b.nullable]}"
             found.append(Difference(f"column {a.name} is {one} in Spark, {other} in the engine"))
     return found

@@ -118,7 +118,6 @@ def test_settings_are_pairs():
         (["run", "--queries", "99"], "suite tpch has no query '99'"),
         (["run", "--conf", "spark.kquery.keptBytes"], "KEY=VALUE, not spark.kquery.keptBytes"),
         (["run", "--suite", "tpcx"], "'tpcx' is not one of"),
-        (["compare", "no.json", "no.json"], "does not exist"),
     ],
 )
 def test_wrong_arguments_end_with_code_2(capsys, arguments, says):
@@ -136,3 +135,9 @@ def test_compare_from_the_command_line(tmp_path, capsys):
     (tmp_path / "c.json").write_text("no")
     code = run("bench", lambda: main(["compare", str(tmp_path / "a.json"), str(tmp_path / "c.json")]))
     assert code == Exit.UNREADABLE
+
+
+@pytest.mark.parametrize("command", ["compare", "plot"])
+def test_files_that_are_not_there(command, capsys):
+    assert run("bench", lambda: main([command, "no.json", "no.json"])) == Exit.MISSING_PATH
+    assert "path does not exist: no.json" in capsys.readouterr().err

@@ -59,6 +59,19 @@ def test_a_planted_wrong_answer_is_found(spark, planted, change, text):
         report.check()
 
 
+def test_a_type_that_differs_in_nullability_inside_is_shown_with_it(spark, planted):
+    planted(lambda f: f.withColumn("a", F.expr("if(k > 9, array(named_struct('x', int(k))), a)")))
+    report = kq.verify(
+        spark.sql(
+            "SELECT k, array(named_struct('x', 1)) AS a FROM (SELECT DISTINCT n_regionkey AS k FROM nation)"
+        )
+    )
+    assert (
+        "column a is array<struct<x:int not null> not null> not nullable in Spark, "
+        "array<struct<x:int> not null> not nullable in the engine"
+    ) in str(report)
+
+
 def test_a_wrong_order_is_found(spark, planted):
     frame = spark.sql(QUERY).orderBy(F.desc("s"), "k")
     report = kq.verify(frame)
