@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Self
 
 import pyarrow as pa
@@ -69,6 +70,22 @@ class RemoteContext(ExecutionContext):
         """The service's plans and stages of a resolved query."""
         with raised_here(self._location):
             return self._act("explain", _sent(analyzed))
+
+    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
+        """Send a resolved query and read its rows batch by batch."""
+        with raised_here(self._location):
+            reader = self._client.do_get(flight.Ticket(_sent(analyzed)), self._options)
+            schema = reader.schema
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                with raised_here(self._location):
+                    for chunk in reader:
+                        yield chunk.data
+            finally:
+                reader.cancel()
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
 
     def close(self) -> None:
         """Let go of the connection."""

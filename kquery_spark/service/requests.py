@@ -39,8 +39,8 @@ class Request(Protocol):
     def schema(self, context: ExecutionContext) -> pa.Schema:
         """The answer's columns; nothing is run."""
 
-    def answer(self, context: ExecutionContext) -> pa.Table:
-        """The answer."""
+    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
+        """The answer, batch by batch."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class SqlRequest:
         """See Request."""
         return context.sql(self.text).schema
 
-    def answer(self, context: ExecutionContext) -> pa.Table:
+    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """See Request."""
-        return context.sql(self.text).to_arrow()
+        return context.sql(self.text).to_reader()
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class PlanRequest:
         plan, names = self.resolved(context).plan, self.query.names
         return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
 
-    def answer(self, context: ExecutionContext) -> pa.Table:
+    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """See Request."""
-        return context.run(self.resolved(context))
+        return context.stream(self.resolved(context))
 
 
 def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
@@ -136,9 +136,9 @@ class MetadataRequest:
         """See Request."""
         return self.answer(context).schema
 
-    def answer(self, context: ExecutionContext) -> pa.Table:
+    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """See Request."""
-        return metadata.TABLES[self.kind][1](context, self.command)
+        return metadata.TABLES[self.kind][1](context, self.command).to_reader()
 
 
 def packed(kind: str, message: Message) -> bytes:

@@ -65,10 +65,11 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         with told_to_clients():
             return flight.SchemaResult(read_request(_command(descriptor)).schema(self._tables))
 
-    def do_get(self, context: Any, ticket: flight.Ticket) -> flight.RecordBatchStream:
-        """Run what the ticket asks for."""
+    def do_get(self, context: Any, ticket: flight.Ticket) -> flight.GeneratorStream:
+        """Run what the ticket asks for; batches leave as they are made, and a client that goes away stops it."""
         with told_to_clients():
-            return flight.RecordBatchStream(read_request(ticket.ticket).answer(self._tables))
+            answer = read_request(ticket.ticket).answer(self._tables)
+        return flight.GeneratorStream(answer.schema, _batches(answer))
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
         """Refused: the service is read only."""
@@ -116,6 +117,11 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         # no location: the ticket is for the service that gave it; rows and bytes are not known before
         endpoint = flight.FlightEndpoint(request.ticket, [])
         return flight.FlightInfo(request.schema(self._tables), descriptor, [endpoint], -1, -1)
+
+
+def _batches(answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with told_to_clients(), answer:
+        yield from answer
 
 
 def _command(descriptor: flight.FlightDescriptor) -> bytes:

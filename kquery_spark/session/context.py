@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 from zoneinfo import available_timezones
@@ -33,13 +34,13 @@ from kquery_spark.functions.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.optimizer import optimize, optimize_steps
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import run_graph, stream_graph
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.json.source import json_source
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet import parquet_source
-from kquery_spark.stages import build_stages
+from kquery_spark.stages import StageGraph, build_stages
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -199,12 +200,27 @@ class ExecutionContext:
         if self._spark is not None:
             table: pa.Table = self.to_spark(analyzed).toArrow()
             return table
+        graph = self._graph(analyzed)
+        result = run_graph(graph, self._config).to_arrow()
+        return pa.Table.from_arrays(result.columns, schema=_told(graph.result.plan.schema, analyzed))
+
+    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
+        """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for."""
+        if self._spark is not None:
+            return self.run(analyzed).to_reader()
+        graph = self._graph(analyzed)
+        schema = _told(graph.result.plan.schema, analyzed)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with closing(stream_graph(graph, self._config)) as stream:
+                for batch in stream:
+                    yield pa.RecordBatch.from_arrays(batch.to_arrow().columns, schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def _graph(self, analyzed: Analyzed) -> StageGraph:
         physical = plan_query(optimize(analyzed.plan, self._config.disabled_rules), self._config)
-        result = run_graph(build_stages(physical, self._config), self._config).to_arrow()
-        # whether a column may be NULL is what the query says, as in Spark, not what folding constants found out
-        asked = zip(result.columns, analyzed.names, analyzed.plan.schema, strict=True)
-        columns = [(pa.field(name, column.type, field.nullable), column) for column, name, field in asked]
-        return pa.Table.from_arrays([c for _, c in columns], schema=pa.schema([f for f, _ in columns]))
+        return build_stages(physical, self._config)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""
@@ -297,6 +313,10 @@ class _Executor:
         """See Executor."""
         return self._context.run(analyzed)
 
+    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
+        """See Executor."""
+        return self._context.stream(analyzed)
+
     def to_spark(self, analyzed: Analyzed) -> Any:
         """See Executor."""
         return self._context.to_spark(analyzed)
@@ -336,6 +356,12 @@ class _Executor:
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         """See Executor."""
         return self._context.explain(analyzed, trace)
+
+
+def _told(made: pa.Schema, analyzed: Analyzed) -> pa.Schema:
+    """Types as they were made; whether a column may be NULL is what the query says, not what folding constants found out."""
+    asked = zip(made, analyzed.names, analyzed.plan.schema, strict=True)
+    return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in asked])
 
 
 def _is_unbound(node: Node) -> TypeGuard[Table]:

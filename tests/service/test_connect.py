@@ -175,3 +175,18 @@ def test_an_encrypted_service(context: kq.ExecutionContext, tmp_path: Path):
             assert remote.table("employee").count() == 4
         with pytest.raises(SourceError, match="no service answers"):
             kq.connect(f"grpc+tls://localhost:{service.port}")
+
+
+def test_a_reader_that_is_closed_stops_the_query_there(context: kq.ExecutionContext, place: str):
+    with kq.connect(place) as remote:
+        frame = remote.sql("SELECT a.id FROM range(3000000) a CROSS JOIN range(1000000) b")
+        with frame.to_reader() as reader:
+            assert reader.read_next_batch().num_rows > 0
+        # the service is free for others
+        assert remote.table("employee").count() == 4
+
+
+def test_an_error_in_the_middle_of_a_stream_keeps_its_class(remote: kq.ExecutionContext):
+    reader = remote.sql("SELECT 1 / (id - 2900000) AS x FROM range(3000000)").to_reader()
+    with pytest.raises(ExecutionError, match="DIVIDE_BY_ZERO"):
+        reader.read_all()

@@ -35,6 +35,9 @@ class Executor(Protocol):
     def to_arrow(self, analyzed: Analyzed) -> pa.Table:
         """Run."""
 
+    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
+        """Run batch by batch."""
+
     def to_spark(self, analyzed: Analyzed) -> Any:
         """As a Spark DataFrame."""
 
@@ -287,6 +290,17 @@ class DataFrame(Builder):
         return self.executor.to_arrow(self.analyzed)
 
     toArrow = to_arrow
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as record batches, each as soon as it is there, for results that need not be held whole.
+
+        Closing the reader stops the query. On Spark the rows arrive together.
+        """
+        return self.executor.stream(self.analyzed)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for any library that reads Arrow streams: ``pa.table(frame)``, ``polars.DataFrame(frame)``."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
         """Run and give a pandas DataFrame."""

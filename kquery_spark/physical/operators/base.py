@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -85,7 +85,7 @@ class PhysicalPlan:
         """Yield the output; called through ``run``."""
         raise NotImplementedError
 
-    def run(self, task: TaskContext) -> Iterator[Batch]:
+    def run(self, task: TaskContext) -> Generator[Batch, None, None]:
         """``execute`` with metrics, without empty batches."""
         metrics = task.metrics_of(self)
         source = self.execute(task)

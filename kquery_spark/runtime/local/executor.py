@@ -5,10 +5,13 @@ Arrow and numpy release the interpreter lock in their kernels, so threads use th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from queue import Full, Queue
 
 import pyarrow as pa
 
@@ -19,6 +22,10 @@ from kquery_spark.stages.payload import partitioned
 from kquery_spark.types.batch import Batch
 
 Inputs = Mapping[str, Callable[[], Iterator[Batch]]]
+Exchanged = dict[str, list[list[Batch]]]
+
+_BATCHES_AHEAD = 4  # of each task that runs, before they are asked for
+_STOP_SECONDS = 0.1  # how often a task that waits to hand over a batch looks whether anyone still wants it
 
 
 @dataclass
@@ -36,28 +43,95 @@ class Run:
 
 def run_graph(graph: StageGraph, config: EngineConfig, inputs: Inputs | None = None) -> Run:
     """Run all stages; the first error of any task stops the run and is raised."""
-    exchanged: dict[str, list[list[Batch]]] = {}
+    exchanged: Exchanged = {}
     run = Run(graph.result.plan.schema, [])
     with ThreadPoolExecutor(max_workers=max(1, config.parallelism)) as pool:
         for stage in graph.stages:
-            contexts = [_context(stage, i, config, exchanged, inputs or {}) for i in range(len(stage.tasks))]
-            futures = [pool.submit(_run_task, stage, context) for context in contexts]
-            done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in waiting:
-                future.cancel()
-            for future in done:
-                future.result()
-            results = [f.result() for f in futures]
+            contexts = _contexts(stage, config, exchanged, inputs or {})
+            results = _run_tasks(pool, stage, contexts)
             run.metrics[stage.stage_id] = _merge_metrics(stage.plan, contexts)
             if stage.output is None:
                 run.batches = [batch for pieces in results for _, batch in pieces]
             else:
-                targets: list[list[Batch]] = [[] for _ in range(stage.output.count)]
-                for pieces in results:
-                    for target, batch in pieces:
-                        targets[target].append(batch)
-                exchanged[stage.stage_id] = targets
+                exchanged[stage.stage_id] = _by_target(results, stage.output.count)
     return run
+
+
+def stream_graph(graph: StageGraph, config: EngineConfig) -> Generator[Batch, None, None]:
+    """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
+
+    Nothing runs before the first batch is asked for; closing the iterator stops the tasks.
+    """
+    exchanged: Exchanged = {}
+    with ThreadPoolExecutor(max_workers=max(1, config.parallelism)) as pool:
+        for stage in graph.stages:
+            contexts = _contexts(stage, config, exchanged, {})
+            if stage.output is None:
+                yield from _stream_tasks(pool, stage, contexts)
+            else:
+                results = _run_tasks(pool, stage, contexts)
+                exchanged[stage.stage_id] = _by_target(results, stage.output.count)
+
+
+def _run_tasks(
+    pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]
+) -> list[list[tuple[int, Batch]]]:
+    futures = [pool.submit(_run_task, stage, context) for context in contexts]
+    done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
+    for future in waiting:
+        future.cancel()
+    for future in done:
+        future.result()
+    return [f.result() for f in futures]
+
+
+def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[Batch]]:
+    targets: list[list[Batch]] = [[] for _ in range(count)]
+    for pieces in results:
+        for target, batch in pieces:
+            targets[target].append(batch)
+    return targets
+
+
+def _stream_tasks(pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]) -> Iterator[Batch]:
+    """The tasks start in the order in which they are read, so the one that is waited for always runs."""
+    stopped = threading.Event()
+    ahead: list[Queue[Batch | BaseException | None]] = [Queue(_BATCHES_AHEAD) for _ in contexts]
+
+    def put(queue: Queue[Batch | BaseException | None], item: Batch | BaseException | None) -> bool:
+        while not stopped.is_set():
+            try:
+                queue.put(item, timeout=_STOP_SECONDS)
+                return True
+            except Full:
+                continue
+        return False
+
+    def produce(context: TaskContext, queue: Queue[Batch | BaseException | None]) -> None:
+        try:
+            with closing(stage.plan.run(context)) as batches:
+                for batch in batches:
+                    if not put(queue, batch):
+                        return
+            put(queue, None)
+        except BaseException as error:
+            put(queue, error)
+
+    futures = [pool.submit(produce, *pair) for pair in zip(contexts, ahead, strict=True)]
+    try:
+        for queue in ahead:
+            while (item := queue.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+    finally:
+        stopped.set()
+        for future in futures:
+            future.cancel()
+
+
+def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:
+    return [_context(stage, i, config, exchanged, inputs) for i in range(len(stage.tasks))]
 
 
 def _context(
