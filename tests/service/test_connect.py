@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,3 +192,16 @@ def test_an_error_in_the_middle_of_a_stream_keeps_its_class(remote: kq.Execution
     reader = remote.sql("SELECT 1 / (id - 2900000) AS x FROM range(3000000)").to_reader()
     with pytest.raises(ExecutionError, match="DIVIDE_BY_ZERO"):
         reader.read_all()
+
+
+def test_the_name_of_a_remote_table_does_not_depend_on_what_was_imported_first():
+    code = """
+        from kquery_spark.stages import serializable
+        {first}
+        from kquery_spark.service.remote_table import RemoteTable
+        print(serializable.registry().forms[RemoteTable].name)
+    """
+    for first in ("", "serializable.registry()"):
+        script = textwrap.dedent(code.replace("{first}", first))
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert run.stdout.strip() == "RemoteTable"
