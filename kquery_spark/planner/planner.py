@@ -239,21 +239,29 @@ class _Planner:
             left, right = self.place(plan.left), self.place(plan.right)
             return Placed(self._join_exec(plan, left.plan, right.plan, build), Spread.RANGED)
         if self._joins.replicates(plan, build):
-            inner = ReplicateExec(
-                _Planner(self._config, self._estimator, True, None, self._scan_ids).place(built).plan
-            )
             if drops_unmatched(plan.kind, build is BuildSide.LEFT):
                 keys = value_keys(plan)
                 if build is BuildSide.LEFT:
                     keys = [(right, left) for left, right in keys]
                 probe = reduced_groups(probe, keys, built, self._estimator, self._moves)
             placed = self.place(probe)
+            inner = self._at_one_place(built) if placed.spread is Spread.SINGLE else None
+            if inner is None:
+                alone = _Planner(self._config, self._estimator, True, None, self._scan_ids)
+                inner = ReplicateExec(alone.place(built).plan)
             sides: tuple[PhysicalPlan, PhysicalPlan] = (inner, placed.plan)
             left_side, right_side = sides if build is BuildSide.LEFT else sides[::-1]
             return placed.over(self._join_exec(plan, left_side, right_side, build))
         if plan.keys and not plan.null_aware and not reduced:
             return self._join(reduced_sides(plan, self._estimator, self._joins.replicable), reduced=True)
         return self._shuffled(plan, self._joins.smaller(plan) if plan.kind is JoinKind.INNER else build)
+
+    def _at_one_place(self, built: LogicalPlan) -> PhysicalPlan | None:
+        """A side whose few rows all tasks made together, for one task that would make it alone otherwise."""
+        if self._estimator.estimate(built).scanned <= _ONE_TASK_SHARE * self._config.small_bytes:
+            return None
+        placed = self.place(built)
+        return placed.plan if placed.spread is Spread.SINGLE else None
 
     def _shuffled(self, plan: Join, build: BuildSide) -> Placed:
         """A join whose rows are sent to where those with equal keys are."""
