@@ -116,6 +116,8 @@ WHOLE = {
         (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)""",
     "rows counted": "SELECT count(*) FROM VALUES (1, 'a'), (2, 'b') x(a, b) CROSS JOIN RANGE(3)",
     "rows of no type": "SELECT a, count(*) FROM VALUES (NULL), (NULL) v(a) GROUP BY a",
+    "empty arrays of structs": """SELECT k, IF(k = 1, array(st), array()) a, coalesce(IF(k = 1, array(array(st)), NULL), array(array())) b,
+        (SELECT collect_list(struct(id)) FROM odd_u b WHERE b.id = a.k) c, array(NULL, st)[0].x d FROM odd_t a""",
     "a struct that repeats a name": "SELECT k, count(*) FROM odd_u WHERE named_struct('a', k, 'a', v) > named_struct('a', 2, 'a', 3L) GROUP BY k",
     "fields of a subquery's struct": """SELECT k, (SELECT max(struct(k, s)) FROM odd_u).s a, (SELECT max(struct(k, s)) FROM odd_u).k b,
         (SELECT max(struct(k, s)) FROM odd_u) c FROM odd_t""",
