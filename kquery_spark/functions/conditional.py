@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import casts
 from kquery_spark.functions.comparison import coerce_comparison, compare
+from kquery_spark.functions.elements import is_array
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -41,7 +42,22 @@ def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
             forms.append(pa.scalar(None, kind))
         else:
             forms.append(arg.data if narrow else arg.plain())
-    return forms
+    return alike(forms, dtype)
+
+
+def alike(forms: list[Data], dtype: pa.DataType) -> list[Data]:
+    """Nested values in one Arrow type, where theirs differ in what can be NULL or in names of elements."""
+    if not t.is_nested(dtype) or len({str(form.type) for form in forms}) < 2:
+        return forms
+    return [form.cast(_nullable(dtype)) for form in forms]
+
+
+def _nullable(dtype: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, _nullable(f.type)) for f in dtype])
+    if is_array(dtype):
+        return pa.list_(pa.field("element", _nullable(dtype.value_type)))
+    return dtype
 
 
 def _coalesce(args: Sequence[Vector], context: CallContext) -> Data:

@@ -107,6 +107,25 @@ def test_lines_that_begin_with_nul_are_rows(spark: Any, tmp_path: Path) -> None:
     assert_same(spark.read.schema("a string, b string, c string").csv(str(tmp_path)).groupBy().count())
 
 
+@pytest.mark.parametrize("condition", ["a > 1", "a IS NULL", "a = 3", "b = 'x'"])
+def test_json_keys_twice_under_a_filter(spark: Any, tmp_path: Path, condition: str) -> None:
+    """Spark drops the line once the first of the values fails; the engine reads it whole."""
+    lines = ['{"a":1,"a":2,"b":"x"}', '{"a":1,"a":null}', '{"a":null,"a":3}', '{"a":3,"c":1,"c":2}']
+    (tmp_path / "0.json").write_text("\n".join(lines))
+    frame = spark.read.schema("a int, b string").json(str(tmp_path))
+    assert_same(frame)
+    filtered = frame.where(condition)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kq.FallbackWarning)
+        assert outcome(kquery_plan(filtered, when="always")) == outcome(filtered)
+
+
+@pytest.mark.parametrize("pattern", ["YYYY-MM-DD", "yyyy-mm-dd", "yyyy-MM-dd"])
+def test_letters_of_a_json_date_format_have_a_case(spark: Any, tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "0.json").write_text('{"d":"2020-03-04"}\n')
+    assert_same(spark.read.schema("d date").option("dateFormat", pattern).json(str(tmp_path)))
+
+
 @pytest.mark.parametrize("folder", ["1", "1.10", "1.5"])
 def test_folders_of_decimals_with_other_places(spark: Any, tmp_path: Path, folder: str) -> None:
     (tmp_path / f"p={folder}").mkdir()

@@ -116,7 +116,13 @@ WHOLE = {
         (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)""",
     "rows counted": "SELECT count(*) FROM VALUES (1, 'a'), (2, 'b') x(a, b) CROSS JOIN RANGE(3)",
     "rows of no type": "SELECT a, count(*) FROM VALUES (NULL), (NULL) v(a) GROUP BY a",
+    "empty arrays of structs": """SELECT k, IF(k = 1, array(st), array()) a, coalesce(IF(k = 1, array(array(st)), NULL), array(array())) b,
+        (SELECT collect_list(struct(id)) FROM odd_u b WHERE b.id = a.k) c, array(NULL, st)[0].x d FROM odd_t a""",
     "a struct that repeats a name": "SELECT k, count(*) FROM odd_u WHERE named_struct('a', k, 'a', v) > named_struct('a', 2, 'a', 3L) GROUP BY k",
+    "fields of a subquery's struct": """SELECT k, (SELECT max(struct(k, s)) FROM odd_u).s a, (SELECT max(struct(k, s)) FROM odd_u).k b,
+        (SELECT max(struct(k, s)) FROM odd_u) c FROM odd_t""",
+    "a subquery's struct and a field of it": """SELECT (SELECT named_struct('a', id, 'b', s) FROM odd_u WHERE id = 5) x,
+        (SELECT named_struct('a', id, 'b', s) FROM odd_u WHERE id = 5).b y, (SELECT named_struct('a', id, 'b', s) FROM odd_u WHERE id < 0) z FROM odd_t""",
     "many CASEs": f"SELECT {', '.join(f'sum(CASE WHEN k = {i} THEN v ELSE 0 END) c{i}' for i in range(20))} FROM odd_u",
 }  # fmt: skip
 
@@ -237,6 +243,17 @@ def test_programs_partly_in_the_engine(spark, zoo, name):
         assert check(PARTLY[name](spark)).coverage < 1
     finally:
         spark.catalog.clearCache()
+
+
+@pytest.mark.parametrize("value", ["array()", "map()", "named_struct('a', array(array()))"])
+def test_types_without_values_stay_with_spark(spark, zoo, value):
+    frame = spark.sql(f"SELECT k, {value} x FROM odd_t")
+    assert any("ARRAY() and MAP()" in reason for _, reason in kq.explain(frame).reasons)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kq.FallbackWarning)
+        fast = kquery_plan(frame, when="always")
+    assert fast.schema == frame.schema
+    assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
 
 
 def test_names_that_differ_in_case(spark, zoo):

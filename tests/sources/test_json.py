@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark import ExecutionContext
-from kquery_spark.errors import ExecutionError, SourceError, Unsupported
+from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.logical import Scan
@@ -149,6 +149,25 @@ def test_inference_of_files_with_malformed_lines(spark, tmp_path):
         json_source([str(written(tmp_path, '[{"a":1}]', "g.json"))])
     with pytest.raises(Unsupported, match="upper and lower case"):
         json_source([str(written(tmp_path, '{"a":1,"A":2}', "h.json"))])
+
+
+@pytest.mark.parametrize("line", ['{"a":1,"a":2}', '{"s":{"x":1,"x":2}}', '{"s":[{"x":1,"X":2}]}'])
+def test_tables_with_a_name_twice(spark, tmp_path, line):
+    """Spark refuses them, or takes names that differ in case for one."""
+    path = written(tmp_path, line)
+    with pytest.raises(Exception, match="COLUMN_ALREADY_EXISTS"):
+        spark.read.json(str(path))
+    with pytest.raises(Unsupported):
+        json_source([str(path)])
+
+
+@pytest.mark.parametrize("ddl", ["a int, A int", "s struct<x:int,X:int>", "s array<struct<x:int,x:int>>"])
+def test_schemas_with_a_name_twice(spark, tmp_path, ddl):
+    path = written(tmp_path, "{}")
+    with pytest.raises(Exception, match="COLUMN_ALREADY_EXISTS"):
+        spark.read.schema(ddl).json(str(path))
+    with pytest.raises(PlanError, match="COLUMN_ALREADY_EXISTS"):
+        json_source([str(path)], schema_of(ddl))
 
 
 def test_failfast_names_file_and_line(tmp_path):

@@ -105,16 +105,22 @@ def _nested(spark: dict[str, Any], time_zone: str) -> pa.DataType:
     if kind == "struct":
         return pa.struct(_fields(spark, time_zone))
     if kind == "array":
-        element = arrow_type(spark["elementType"], time_zone)
-        return pa.list_(pa.field("element", element, spark["containsNull"]))
+        return pa.list_(_part("element", spark["elementType"], spark["containsNull"], time_zone))
     if kind == "map":
         return pa.map_(
-            arrow_type(spark["keyType"], time_zone),
-            pa.field("value", arrow_type(spark["valueType"], time_zone), spark["valueContainsNull"]),
+            _part("key", spark["keyType"], False, time_zone),
+            _part("value", spark["valueType"], spark["valueContainsNull"], time_zone),
         )
     if kind == "udt":
         raise Unsupported("user-defined types stay with Spark")
     raise Unsupported(f"the data type {kind!r} is not known")
+
+
+def _part(name: str, spark: Any, nullable: bool, time_zone: str) -> pa.Field:
+    dtype = arrow_type(spark, time_zone)
+    if pa.types.is_null(dtype) and not nullable:
+        raise Unsupported("a type without values, that of ARRAY() and MAP(), stays with Spark")
+    return pa.field(name, dtype, nullable)
 
 
 def _fields(struct: dict[str, Any], time_zone: str) -> list[pa.Field]:
@@ -129,7 +135,7 @@ def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
     if _VARIANT in metadata:
         raise Unsupported(f"column {field['name']} is a variant that Spark takes apart while it reads")
     kept = {_RAW_TYPE: metadata[_RAW_TYPE]} if _RAW_TYPE in metadata else None
-    return pa.field(field["name"], arrow_type(field["type"], time_zone), field["nullable"], metadata=kept)
+    return _part(field["name"], field["type"], field["nullable"], time_zone).with_metadata(kept)
 
 
 def _spark_field(field: pa.Field) -> dict[str, Any]:

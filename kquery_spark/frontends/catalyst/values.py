@@ -81,7 +81,7 @@ def _array(values: list[Any], arrow: pa.DataType) -> pa.Array:
             _array([None if row is None else row[i] for row in values], field.type)
             for i, field in enumerate(arrow)
         ]
-        mask = pa.array([row is None for row in values])
+        mask = pa.array([row is None for row in values], pa.bool_())
         return pa.StructArray.from_arrays(columns, fields=list(arrow), mask=mask)
     return pa.array([scalar(value, arrow) for value in values], arrow)
 

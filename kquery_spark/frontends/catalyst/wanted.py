@@ -31,11 +31,12 @@ _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 class Wanted:
     """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read.
 
-    ``null_filters``: a filter has a condition that NULL may pass and a value may not.
+    ``filters``: there is one. ``null_filters``: it has a condition that NULL may pass and a value may not.
     """
 
     ids: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
+    filters: bool = False
     null_filters: bool = False
 
     @classmethod
@@ -60,6 +61,7 @@ class Wanted:
     def _expressions(self, node: CatalystNode) -> list[CatalystNode]:
         """Notes what a node's expressions read; the plans of their subqueries are to be looked into."""
         plans = []
+        self.filters |= node.cls == "Filter"
         for tree in node.expressions():
             for part in tree.walk():
                 if part.cls == "AttributeReference":

@@ -19,6 +19,7 @@ from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts, user
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.conditional import alike
 from kquery_spark.functions.registry import CallContext, call
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.types import names as t
@@ -277,10 +278,9 @@ def _choose(
     """The value of the first true test in each row."""
     vectors = [*values, last]
     narrow = t.is_decimal(dtype) and all(v.is_narrow or (v.null_count and v.is_scalar) for v in vectors)
-    result = _form(last, dtype, narrow)
-    for test, value in zip(reversed(tests), reversed(values), strict=True):
-        flag = pc.fill_null(test, False)
-        result = pc.if_else(flag, _form(value, dtype, narrow), result)
+    *forms, result = alike([_form(v, dtype, narrow) for v in vectors], dtype)
+    for test, form in zip(reversed(tests), reversed(forms), strict=True):
+        result = pc.if_else(pc.fill_null(test, False), form, result)
     return Vector(dtype, result)
 
 

@@ -18,6 +18,10 @@ from kquery_spark.types import names as t
 _EMPTY = pa.struct([])
 
 
+class _TwiceError(Exception):
+    """A name that an object has twice: Spark finds a column twice then, or a field of a struct."""
+
+
 def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
     """The struct type of the records of a block (line ends normalized)."""
     lines, odd = split_lines(block)
@@ -44,7 +48,10 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
             raise LineError(
                 lines.number(place), f"{_article(node.kind)} where types are inferred from objects"
             )
-        found.append(_node_type(node))
+        try:
+            found.append(_node_type(node))
+        except _TwiceError as error:
+            raise LineError(lines.number(place), f"an object with two values of {error}") from None
     result = found[0]
     for dtype in found[1:]:
         result = merged(result, dtype)
@@ -58,11 +65,21 @@ def _article(kind: str) -> str:
 def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
     """The table's columns: in the order of their names, without structs that have no fields."""
     final = _canonical(dtype)
-    fields = [] if final is None else list(final)
-    names = [f.name if options.case_sensitive else f.name.lower() for f in fields]
-    if len(set(names)) < len(names):
+    if final is None:
+        return pa.schema([])
+    if has_twice(final, options.case_sensitive):
         raise Unsupported("JSON with names that differ in upper and lower case only is not supported.")
-    return pa.schema(fields)
+    return pa.schema(list(final))
+
+
+def has_twice(dtype: pa.DataType, case_sensitive: bool) -> bool:
+    """Whether a struct in the type, or the type itself, has two fields of one name."""
+    if pa.types.is_list(dtype):
+        return has_twice(dtype.value_type, case_sensitive)
+    if not pa.types.is_struct(dtype):
+        return False
+    names = {field.name if case_sensitive else field.name.lower() for field in dtype}
+    return len(names) < dtype.num_fields or any(has_twice(field.type, case_sensitive) for field in dtype)
 
 
 def merged(a: pa.DataType, b: pa.DataType) -> pa.DataType:
@@ -144,8 +161,9 @@ def _node_type(node: Node) -> pa.DataType:
     if node.kind == "object":
         types: dict[str, pa.DataType] = {}
         for name, child in node.value:
-            dtype = _node_type(child)
-            types[name] = merged(types[name], dtype) if name in types else dtype
+            if name in types:
+                raise _TwiceError(name)
+            types[name] = _node_type(child)
         return _struct(types)
     if node.kind == "array":
         inner = t.NULL

@@ -9,6 +9,7 @@ from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.sources.csv.options import CsvOptions
 
 _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+_DATE_FORMAT = "yyyy-MM-dd"
 _WRITE_ONLY = frozenset({"compression", "ignorenullfields", "path"})
 # Options that are read with these values only, which are Spark's defaults.
 _FIXED: dict[str, tuple[str, ...]] = {
@@ -20,7 +21,6 @@ _FIXED: dict[str, tuple[str, ...]] = {
     "allowunquotedcontrolchars": ("false",),
     "allowunquotedfieldnames": ("false",),
     "columnnameofcorruptrecord": ("_corrupt_record",),
-    "dateformat": ("yyyy-mm-dd",),
     "dropfieldifallnull": ("false",),
     "infertimestamp": ("false",),
     "locale": ("en-us",),
@@ -36,13 +36,14 @@ _FIXED: dict[str, tuple[str, ...]] = {
 class JsonOptions:
     """What the values of a JSON line mean; every default is Spark's.
 
-    ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``null_filters``: Spark's own read
-    would be filtered by conditions that NULL passes, which it tests before it has seen a whole line.
+    ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``filters``: Spark's own read would be
+    filtered, by conditions that it tests before it has seen a whole line; ``null_filters``: and that NULL passes.
     """
 
     mode: str = "PERMISSIVE"
     strict_dates: bool = False
     time_zone: str = ""
+    filters: bool = False
     null_filters: bool = False
     case_sensitive: bool = False
 
@@ -62,6 +63,8 @@ def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOpt
     for key, allowed in _FIXED.items():
         if key in options and options.pop(key).lower() not in allowed:
             raise Unsupported(f"The JSON option {key} is supported with its default only.")
+    if options.pop("dateformat", _DATE_FORMAT) != _DATE_FORMAT:
+        raise Unsupported("The JSON option dateformat is supported with its default only.")
     mode = options.pop("mode", "PERMISSIVE").upper()
     if mode not in _MODES:
         raise ConfigError(f"the JSON mode {mode} is none of {', '.join(_MODES)}")

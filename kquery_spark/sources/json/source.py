@@ -12,7 +12,7 @@ from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsuppor
 from kquery_spark.sources.base import DataFile, Split
 from kquery_spark.sources.files import partitioned_files
 from kquery_spark.sources.json.blocks import BadRecord, LineError, read_rows
-from kquery_spark.sources.json.infer import block_type, columns_of, merged
+from kquery_spark.sources.json.infer import block_type, columns_of, has_twice, merged
 from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.values import check_type
 from kquery_spark.sources.lines import LineSource
@@ -87,6 +87,8 @@ def json_source(
         check_codec(file.path)
     if schema is None:
         schema = _inferred(files, parsed)
+    elif has_twice(pa.struct(list(schema)), case_sensitive):
+        raise PlanError("[COLUMN_ALREADY_EXISTS] the JSON schema has a column or a field twice")
     taken = {f.name for f in fields}
     columns = [pa.field(f.name, f.type) for f in schema if f.name not in taken]
     if len(columns) < len(schema):

@@ -78,10 +78,14 @@ class Converter:
 
     def row(self, node: Node, columns: dict[str, tuple[int, pa.DataType]], row: list[Any]) -> None:
         """Fill the columns of one record; of equal names the last good value stays."""
+        found: set[str] = set()
         for name, child in node.value:
             place = columns.get(name)
             if place is None:
                 continue
+            if self._options.filters and name in found:
+                raise SourceError(f"{name} is there twice, and Spark filters by the first of them, too")
+            found.add(name)
             try:
                 row[place[0]] = self.value(child, place[1])
             except BadValue:

@@ -33,6 +33,9 @@ class Subqueries(Protocol):
     def scalar(self, node: CatalystNode) -> Column:
         """The column that will hold the value of a ScalarSubquery."""
 
+    def field(self, node: CatalystNode) -> Column | None:
+        """The column that will hold a field of a merged subquery; None for a field of anything else."""
+
 
 class AggregateSink(Protocol):
     """Where the aggregate functions of an Aggregate's results go."""

@@ -104,9 +104,11 @@ def add_months(node: CatalystNode, translate: Translator) -> Expr:
     "GetStructField", family="values", partly="of a struct, or of a subquery that Spark merged"
 )
 def struct_field(node: CatalystNode, translate: Translator) -> Expr:
-    """One value of a subquery that Spark merged from several: the struct is never built."""
+    """A field of a struct; that of a subquery which Spark merged from several is never built."""
     child = node.child("child")
     if child.cls == "ScalarSubquery" and translate.subqueries is not None:
-        return translate.subqueries.scalar(node)
+        merged = translate.subqueries.field(node)
+        if merged is not None:
+            return merged
     translate.check_fields(node, "ordinal", "name")
     return Call.of("get_struct_field", translate(child), Literal(node["ordinal"], t.INT))

@@ -65,8 +65,9 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     source = context.sources.get(id(found))
     if source is None:
         source = context.sources[id(found)] = _source(found, context.settings)
-    if isinstance(source, JsonSource) and context.wanted.null_filters:
-        source = replace(source, options=replace(source.options, null_filters=True))
+    if isinstance(source, JsonSource) and context.wanted.filters:
+        options = replace(source.options, filters=True, null_filters=context.wanted.null_filters)
+        source = replace(source, options=options)
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
     for column in (attribute["name"] for attribute in attributes):
         if column in found.unread:

@@ -5,6 +5,7 @@ A left join without keys gives NULL for no row. A plan that may give more than o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kquery_spark.errors import Unsupported
@@ -20,35 +21,43 @@ class ScalarSubqueries:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: list[tuple[CatalystNode, LogicalPlan]] = []
+        self._known: list[tuple[CatalystNode, Callable[[CatalystNode], LogicalPlan], LogicalPlan]] = []
         self.uses = 0
 
     def scalar(self, node: CatalystNode) -> Column:
-        """The column for a ScalarSubquery, or for a GetStructField of one that Spark merged from several."""
-        self.uses += 1
-        ordinal = 0
-        if node.cls == "GetStructField":
-            ordinal, node = node["ordinal"], node.child("child")
-        if node.children:
-            raise Unsupported("a correlated scalar subquery stays with Spark")
-        plan = self._plan(node.tree("plan"))
-        field = plan.schema.field(ordinal)
-        return Column(field.name, field.type, True)
+        """The column for a ScalarSubquery."""
+        return self._column(node, self._single, 0)
+
+    def field(self, node: CatalystNode) -> Column | None:
+        """The column for a GetStructField of a subquery that Spark merged from several; None for another struct's."""
+        subquery = node.child("child")
+        if not _is_merged(subquery.tree("plan")):
+            return None
+        return self._column(subquery, self._merged, node["ordinal"])
 
     def attach(self, plan: LogicalPlan) -> LogicalPlan:
         """The plan with the subqueries' columns beside its own."""
-        for _, subquery in self._known:
+        for *_, subquery in self._known:
             plan = Join(plan, subquery, JoinKind.LEFT)
         return plan
 
-    def _plan(self, node: CatalystNode) -> LogicalPlan:
-        for known, plan in self._known:
-            if _same(known, node):
+    def _column(
+        self, subquery: CatalystNode, made: Callable[[CatalystNode], LogicalPlan], place: int
+    ) -> Column:
+        self.uses += 1
+        if subquery.children:
+            raise Unsupported("a correlated scalar subquery stays with Spark")
+        field = self._plan(subquery.tree("plan"), made).schema.field(place)
+        return Column(field.name, field.type, True)
+
+    def _plan(self, node: CatalystNode, made: Callable[[CatalystNode], LogicalPlan]) -> LogicalPlan:
+        for known, how, plan in self._known:
+            if how == made and _same(known, node):
                 return plan
-        plan = self._merged(node) if _is_merged(node) else self._single(node)
+        plan = made(node)
         if not at_most_one_row(node):
             plan = SingleRow(plan)
-        self._known.append((node, plan))
+        self._known.append((node, made, plan))
         return plan
 
     def _single(self, node: CatalystNode) -> LogicalPlan:

@@ -433,9 +433,18 @@ class ExpressionAnalyzer:
 
         args: list[Expr] = []
         for i, item in enumerate(items):
-            named = isinstance(item, ast.Aliased | ast.Name | ast.Field)
-            name = column_name(item, self) if named else f"col{i + 1}"
-            args += [Literal(name, t.STRING), self.expr(item)]
+            made = self.expr(item)
+            is_field = isinstance(made, Call) and made.function == "get_struct_field"
+            match item:
+                case ast.Name() if self.find(item.parts, None) is not None:
+                    name = item.parts[-1]
+                case ast.Name() | ast.Aliased():
+                    name = column_name(item, self)
+                case ast.Field(name=name) | ast.Subscript(index=ast.StringLiteral(value=name)) if is_field:
+                    pass
+                case _:
+                    name = f"col{i + 1}"
+            args += [Literal(name, t.STRING), made]
         return self.call("named_struct", *args)
 
     # --- subqueries ----------------------------------------------------------------------------------

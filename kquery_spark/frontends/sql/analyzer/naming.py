@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.frontends.sql.analyzer.lambdas import LambdaContext, parameters_text
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.frontends.sql.ast.types import NamedType, TypeNode
+from kquery_spark.frontends.sql.ast.types import ArrayType, MapType, NamedType, StructType, TypeNode
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.types import names as t
 
@@ -47,6 +47,7 @@ _UPPER = frozenset(
         "log1p",
         "ceil",
         "floor",
+        "rank",
         "dense_rank",
         "percent_rank",
         "signum",
@@ -215,6 +216,8 @@ class _Writer:
                 return f"{'not' if node.negated else ''}like{word}({self.text(node.operand)})"
             case ast.Case():
                 return self._case(node)
+            case ast.Cast(type=ArrayType() | MapType() | StructType()):
+                return self.text(node.operand)
             case ast.Cast():
                 word = "TRY_CAST" if node.is_try else "CAST"
                 return f"{word}({self.text(node.operand)} AS {type_text(node.type)})"

@@ -309,3 +309,6 @@ select name like any ('a','b'), name not like all ('a','b'), name like all ('a')
 select (id, name), (id + 1, name), (id as a, name), 0.1f = 0.1D, 0.1f, 1.5f + 1 from t;
 select +'1', +id, positive('2') from t;
 select sum(id) over (order by name range between 1 preceding and current row) from t;
+select rank() over (order by id), percent_rank() over (order by id), rank() over (partition by name order by id) + 1 from t;
+select struct(st.a), struct(st['a']), struct(array(st)[0].a), struct(arr[0]), transform(array(st), x -> struct(x.a, id, X)) from n;
+select cast(array(id) as array<string>), try_cast(array(id, null) as array<tinyint>), size(cast(arr as array<string>)) from n;
