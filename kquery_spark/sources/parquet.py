@@ -96,6 +96,18 @@ class ParquetSource(Source):
                     raise SourceError(
                         f"{file.path} has two columns {field.name} but for upper and lower case"
                     )
+                if any(
+                    path == field.name or path.startswith(f"{field.name}.") for path in opened.shared_paths
+                ):
+                    raise Unsupported(
+                        f"{field.name} of {file.path} and another column have the same path, which Spark mixes up."
+                    )
+                if pa.types.is_decimal(given) and decimals.is_narrow(given):
+                    leaf = opened.flat(field.name)
+                    if leaf is not None and leaf.physical_type == "BYTE_ARRAY":
+                        raise Unsupported(
+                            f"{field.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
+                        )
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
@@ -188,7 +200,8 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = Fal
     if file_type == t.FLOAT and dtype == t.DOUBLE:
         return True
     if t.is_integral(file_type) and t.is_decimal(dtype):
-        return bool(dtype.precision - dtype.scale >= decimals.for_integral(file_type).precision)
+        stored = t.LONG if file_type == t.LONG else t.INT  # Parquet has no shorter ones
+        return bool(dtype.precision - dtype.scale >= decimals.for_integral(stored).precision)
     if t.is_decimal(file_type) and t.is_decimal(dtype):
         digits = dtype.precision - dtype.scale >= file_type.precision - file_type.scale
         return bool(digits and dtype.scale >= file_type.scale)
@@ -244,17 +257,25 @@ class OpenFile:
         keys = self.metadata.metadata or {}
         if b"org.apache.spark.legacyDateTime" in keys or b"org.apache.spark.legacyINT96" in keys:
             raise Unsupported(f"{file.path} has dates or timestamps in the legacy hybrid calendar.")
-        self._leaves = {self.metadata.schema.column(i).path: i for i in range(self.metadata.num_columns)}
-        self.schema: pa.Schema = reader.schema_arrow
-        self.int96 = {
-            path
-            for path, i in self._leaves.items()
-            if self.metadata.schema.column(i).physical_type == "INT96"
+        self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
+        # A leaf of a struct may have the path that is another column's name. A repeated one is a list, of whose elements
+        # the statistics speak.
+        self._flat = {
+            leaf.path: i
+            for i, leaf in enumerate(self._leaves)
+            if leaf.name == leaf.path and leaf.max_repetition_level == 0
         }
+        self.schema: pa.Schema = reader.schema_arrow
+        self.int96 = {leaf.path for leaf in self._leaves if leaf.physical_type == "INT96"}
         self.names = set(self.schema.names)
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._dictionaries = self._low_cardinality()
+
+    @cached_property
+    def shared_paths(self) -> set[str]:
+        """Paths of several leaves: a field of a struct and a column that is called so."""
+        return {path for path, count in Counter(leaf.path for leaf in self._leaves).items() if count > 1}
 
     @cached_property
     def ambiguous(self) -> set[str]:
@@ -295,9 +316,10 @@ class OpenFile:
         """Whether a column, or a part of it, is of INT96 times."""
         return any(path == column or path.startswith(f"{column}.") for path in self.int96)
 
-    def leaf(self, column: str) -> int | None:
-        """Index of a flat column in the footer."""
-        return self._leaves.get(column)
+    def flat(self, column: str) -> Any | None:
+        """What the footer says of a flat column's type."""
+        place = self._flat.get(column)
+        return None if place is None else self._leaves[place]
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -309,9 +331,8 @@ class OpenFile:
         """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
         found = self._bytes.get(column)
         if found is None:
-            places = [
-                i for path, i in self._leaves.items() if path == column or path.startswith(column + ".")
-            ]
+            paths = (leaf.path for leaf in self._leaves)
+            places = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
             groups = range(self.metadata.num_row_groups) if places else ()
             found = sum(
                 self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places
@@ -322,7 +343,7 @@ class OpenFile:
     def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
         """Statistics of a flat column per row group."""
         if column not in self._ranges:
-            place = self._leaves.get(column)
+            place = self._flat.get(column)
             self._ranges[column] = (
                 None
                 if place is None
@@ -337,7 +358,7 @@ class OpenFile:
         """String columns whose chunks are so small that they must be dictionary encoded with few values."""
         found = []
         for field in self.schema:
-            place = self._leaves.get(field.name)
+            place = self._flat.get(field.name)
             flat = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
             if place is None or not flat or self.metadata.num_row_groups == 0:
                 continue
@@ -421,6 +442,11 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
 
 
 def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
+    leaf = opened.flat(field.name)
+    if leaf is not None and leaf.logical_type.type == "ENUM":
+        raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
+    if pa.types.is_nested(field.type) and opened.has_instants(field.name):
+        raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
     return pa.field(field.name, t.timestamp(tz) if field.name in opened.int96 else spark_type(field.type, tz))
 
 

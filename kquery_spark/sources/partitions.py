@@ -42,6 +42,8 @@ def _type_of(text: str, tz: str) -> pa.DataType:
         digits = len(str(abs(value)))
         return t.decimal(digits, 0) if digits <= 38 else t.DOUBLE
     if _DOUBLE.fullmatch(text):
+        if text[-1] not in "fFdD" and int(decimal.Decimal(text).as_tuple().exponent) >= 0:
+            raise Unsupported(f"The partition value {text!r} is not supported; Spark takes it for a decimal.")
         return t.DOUBLE
     if _WORDS.fullmatch(text):
         raise Unsupported(f"The partition value {text!r} is not supported; declare it as a string.")

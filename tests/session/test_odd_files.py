@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.errors import Unsupported
 from tests.session.checks import check
 
 CASES = {
@@ -131,3 +133,84 @@ def test_folders_of_decimals_with_other_places(spark: Any, tmp_path: Path, folde
     (tmp_path / f"p={folder}").mkdir()
     pq.write_table(pa.table({"v": [1]}), tmp_path / f"p={folder}" / "0.parquet")
     assert_same(spark.read.schema("v bigint, p decimal(5,1)").parquet(str(tmp_path)).groupBy("p").count())
+
+
+def parquet_file(spark: Any, path: Path, schema: str, rows: int, fill: Callable[[Any, int], None]) -> None:
+    """A file of a schema that Arrow does not write, by the writer that Spark has."""
+    parquet = spark._jvm.org.apache.parquet
+    message = parquet.schema.MessageTypeParser.parseMessageType(schema)
+    target = spark._jvm.org.apache.hadoop.fs.Path(str(path))
+    writer = parquet.hadoop.example.ExampleParquetWriter.builder(target).withType(message).build()
+    groups = parquet.example.data.simple.SimpleGroupFactory(message)
+    for row in range(rows):
+        group = groups.newGroup()
+        fill(group, row)
+        writer.write(group)
+    writer.close()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_list_without_a_group_is_never_null(spark: Any, tmp_path: Path, full: bool) -> None:
+    def fill(group: Any, row: int) -> None:
+        group.append("id", row)
+        for element in range(row % 3 if full else 0):
+            group.append("l", element)
+
+    schema = "message m { required int32 id; repeated int32 l; }"
+    parquet_file(spark, tmp_path / "0.parquet", schema, 5, fill)
+    table = spark.read.parquet(str(tmp_path))
+    check(table.where("l IS NOT NULL").selectExpr("id", "size(l)"), coverage=1.0)
+    check(table.where("l IS NULL"), coverage=1.0)
+
+
+def test_short_decimals_in_bytes_are_left_to_spark(spark: Any, tmp_path: Path) -> None:
+    def fill(group: Any, row: int) -> None:
+        group.append("d", spark._jvm.org.apache.parquet.io.api.Binary.fromConstantByteArray(bytes([row])))
+
+    parquet_file(spark, tmp_path / "0.parquet", "message m { required binary d (DECIMAL(2,1)); }", 5, fill)
+    assert_same(spark.read.parquet(str(tmp_path)))
+
+
+def test_a_field_whose_path_is_the_name_of_another_column(spark: Any, tmp_path: Path) -> None:
+    columns = {"a.b": [1, 2, 3], "a": [{"b": 10}, {"b": 20}, {"b": None}]}
+    pq.write_table(pa.table(columns), tmp_path / "0.parquet", row_group_size=1)
+    table = spark.read.parquet(str(tmp_path))
+    assert_same(table.where("`a.b` = 2"))
+    assert_same(table.selectExpr("`a.b` + 0 AS c").where("c = 2"))
+    assert_same(table.where("a.b = 20").groupBy("a.b").count())
+    context = kq.ExecutionContext()
+    context.register_parquet("t", tmp_path)
+    for column in columns:
+        found = context.sql(f"SELECT * FROM t WHERE `{column}` IS NOT NULL AND `a.b` = 2").to_arrow()
+        assert found.to_pylist() == [{"a.b": 2, "a": {"b": 20}}]
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("digits", [3, 5, 9, 10, 19, 20])
+def test_integers_as_decimals(spark: Any, tmp_path: Path, bits: int, digits: int) -> None:
+    numbers = pa.array([1, -100], pa.from_numpy_dtype(f"int{bits}"))
+    pq.write_table(pa.table({"n": numbers}), tmp_path / "0.parquet")
+    assert_same(spark.read.schema(f"n decimal({digits},0)").parquet(str(tmp_path)).groupBy("n").count())
+
+
+@pytest.mark.parametrize(
+    "column", ["optional binary x (ENUM);", "optional group g { optional int96 x; }"], ids=["enum", "int96"]
+)
+def test_columns_that_a_context_has_no_type_for(spark: Any, tmp_path: Path, column: str) -> None:
+    parquet_file(spark, tmp_path / "0.parquet", f"message m {{ {column} }}", 1, lambda group, row: None)
+    with pytest.raises(Unsupported):
+        kq.ExecutionContext().register_parquet("t", tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["1e3", "1.", "15e-1"])
+def test_folders_of_numbers_that_are_decimals(spark: Any, tmp_path: Path, folder: str) -> None:
+    for number in (folder, "2.5"):
+        (tmp_path / f"p={number}").mkdir()
+        pq.write_table(pa.table({"v": [1]}), tmp_path / f"p={number}" / "0.parquet")
+    context = kq.ExecutionContext()
+    if spark.read.parquet(str(tmp_path)).schema["p"].dataType.simpleString() == "double":
+        context.register_parquet("t", tmp_path)
+        assert dict(context.table("t").dtypes)["p"] == "double"
+    else:
+        with pytest.raises(Unsupported):
+            context.register_parquet("t", tmp_path)

@@ -217,6 +217,7 @@ def test_header_is_checked_when_the_schema_is_not_enforced(tmp_path):
         "2019-01-31 2020-02-29", "2019-01-31 x", "2019-01-31 5", "true FALSE", "true 1", "2019-01-31T10:00:00", "x y", "+5 6",
         "2019-01-31T10:00:00 2019-01-31T10:00:00.123Z", "12345678901234567890123456789012345678901", "1d 2", "0x10", "-0 007",
         "2019-01-31T10:00:00 x", "2019-01-31T10:00:00 true", "1.5 true", "20190131 2019",
+        "1.", "1.5e1", "15e0 7.", "9999999999. 7", "1.2345678E7", "1.2345678E7 1.5", "2.50e2 x", "1e400", "0.0e1", "10e-0",
     ],
 )  # fmt: skip
 def test_inferred_types(spark, tmp_path, values):
@@ -224,8 +225,11 @@ def test_inferred_types(spark, tmp_path, values):
     compare(spark, written(tmp_path, text), inferSchema=True)
 
 
-def test_types_that_depend_on_the_order_of_rows_are_declined(tmp_path):
-    path = written(tmp_path, "2019-01-31T10:00:00\n2019-01-31\n")
+@pytest.mark.parametrize(
+    "values", ["2019-01-31T10:00:00 2019-01-31", "1. 3000000000", "15e0 7", "9999999999999999999 5000000000"]
+)
+def test_types_that_depend_on_the_order_of_rows_are_declined(tmp_path, values):
+    path = written(tmp_path, values.replace(" ", "\n"))
     with pytest.raises(Unsupported, match="depends on the order"):
         csv_source([str(path)], inferSchema=True)
 

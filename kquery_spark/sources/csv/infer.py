@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,10 +12,11 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts.temporal import parse_timestamp
 from kquery_spark.sources.csv.options import CsvOptions
-from kquery_spark.sources.csv.values import parse_iso_date, parses_as_double, quick_cast
+from kquery_spark.sources.csv.values import is_number, parse_iso_date, parses_as_double, quick_cast
 from kquery_spark.types import names as t
 
 _WHOLE = re.compile(r"[+-]?\d+")
+_FRACTION = r"\.[0-9]+\z|[eE]-[0-9]*[1-9]"
 _YEAR_LIKE = r"\A[+-]?[0-9]{4,7}\z"
 
 
@@ -50,7 +52,8 @@ class ColumnType:
                 self.bits = max(self.bits, bits)
                 break
         else:
-            fraction = pc.any(pc.match_substring_regex(texts, "[.eE]")).as_py()
+            # without such a number they may all be whole ones, like 1.5e1, which Spark takes for decimals
+            fraction = pc.any(pc.match_substring_regex(texts, _FRACTION)).as_py()
             if not fraction or quick_cast(texts, t.DOUBLE) is None:
                 return False
             self.double = True
@@ -63,15 +66,15 @@ class ColumnType:
             value = int(text)
             self.families.add("number")
             self.year_like |= re.search(_YEAR_LIKE.replace(r"\z", r"\Z"), text) is not None
-            digits = len(str(abs(value)))
             if -(2**31) <= value < 2**31:
                 self.bits = max(self.bits, 32)
             elif -(2**63) <= value < 2**63:
                 self.bits = 64
-            elif digits <= 38:
-                self.digits = max(self.digits, digits)
             else:
-                self.double = True
+                self._add_decimal(value)
+        elif is_number(text) and Decimal(text).as_tuple().exponent == 0:
+            self.families.add("number")
+            self._add_decimal(int(Decimal(text)))
         elif parses_as_double(text, options):
             self.families.add("number")
             self.double = True
@@ -82,15 +85,20 @@ class ColumnType:
         else:
             self.families.add("boolean" if text.lower() in ("true", "false") else "string")
 
+    def _add_decimal(self, value: int) -> None:
+        digits = len(str(abs(value)))
+        if digits <= 38:
+            self.digits = max(self.digits, digits)
+        else:
+            self.double = True
+
     def result(self, tz: str) -> pa.DataType:
         """The inferred type; Unsupported where Spark's own answer depends on the order of its partitions."""
         if not self.families or "string" in self.families:
             return t.STRING
         if len(self.families) > 1:
             if "timestamp" in self.families and ("date" in self.families or self.year_like):
-                raise Unsupported(
-                    f"The type Spark infers for the CSV column {self.name} depends on the order of its rows."
-                )
+                raise self._depends_on_order()
             return t.STRING
         family = next(iter(self.families))
         if family == "number":
@@ -101,8 +109,16 @@ class ColumnType:
         if self.double:
             return t.DOUBLE
         if self.digits:
-            return t.decimal(max(self.digits, {0: 0, 32: 10, 64: 20}[self.bits]), 0)
+            if self.digits < {0: 0, 32: 10, 64: 20}[self.bits]:
+                # integers count with the digits of their type, but with their own after a decimal
+                raise self._depends_on_order()
+            return t.decimal(self.digits, 0)
         return t.LONG if self.bits == 64 else t.INT
+
+    def _depends_on_order(self) -> Unsupported:
+        return Unsupported(
+            f"The type Spark infers for the CSV column {self.name} depends on the order of its rows."
+        )
 
 
 def safe_names(header: list[str], options: CsvOptions) -> list[str]:

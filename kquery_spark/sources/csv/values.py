@@ -172,10 +172,15 @@ def _nearest_float(value: decimal.Decimal) -> float:
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-9]{1,9})?")
 
 
+def is_number(text: str) -> bool:
+    """Whether ``new BigDecimal`` reads the text."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def parse_decimal(text: str, dtype: pa.DataType) -> decimal.Decimal | None:
     """``new BigDecimal`` without thousands separators, rounded half up; None when it does not fit."""
     body = text.replace(",", "")
-    if _NUMBER.fullmatch(body) is None:
+    if not is_number(body):
         return None
     value = decimal.Decimal(body)
     if value and value.adjusted() > dtype.precision:
