@@ -245,7 +245,7 @@ class _Planner:
                     keys = [(right, left) for left, right in keys]
                 probe = reduced_groups(probe, keys, built, self._estimator, self._moves)
             placed = self.place(probe)
-            inner = self._at_one_place(built) if placed.spread is Spread.SINGLE else None
+            inner = self._already_there(built, placed)
             if inner is None:
                 alone = _Planner(self._config, self._estimator, True, None, self._scan_ids)
                 inner = ReplicateExec(alone.place(built).plan)
@@ -256,12 +256,16 @@ class _Planner:
             return self._join(reduced_sides(plan, self._estimator, self._joins.replicable), reduced=True)
         return self._shuffled(plan, self._joins.smaller(plan) if plan.kind is JoinKind.INNER else build)
 
-    def _at_one_place(self, built: LogicalPlan) -> PhysicalPlan | None:
-        """A side whose few rows all tasks made together, for one task that would make it alone otherwise."""
-        if self._estimator.estimate(built).scanned <= _ONE_TASK_SHARE * self._config.small_bytes:
+    def _already_there(self, built: LogicalPlan, probe: Placed) -> PhysicalPlan | None:
+        """A side made of stages that the one task of the other side reads anyway, which need not be computed again."""
+        there = _exchanges(probe.plan)
+        if probe.spread is not Spread.SINGLE or not there:
+            return None
+        if not any(id(node) in self._aggregated for node in walk_plan(built)):
             return None
         placed = self.place(built)
-        return placed.plan if placed.spread is Spread.SINGLE else None
+        found = _exchanges(placed.plan)
+        return placed.plan if placed.spread is Spread.SINGLE and found and found <= there else None
 
     def _shuffled(self, plan: Join, build: BuildSide) -> Placed:
         """A join whose rows are sent to where those with equal keys are."""
@@ -420,6 +424,13 @@ def _keyed(plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, ha
         return Placed(joined, Spread.KEYED, right_keys, count, hashed=hashed)
     also = (right_keys,) if plan.kind is JoinKind.INNER else ()
     return Placed(joined, Spread.KEYED, left_keys, count, also, hashed)
+
+
+def _exchanges(plan: PhysicalPlan) -> set[int]:
+    """The exchanges that a stage reads, by identity."""
+    if isinstance(plan, ExchangeExec):
+        return {id(plan)}
+    return {one for child in plan.children for one in _exchanges(child)}
 
 
 def _scans(plan: PhysicalPlan) -> bool:
