@@ -27,7 +27,7 @@ class EngineConfig:
     parallelism: int = 2
     batch_rows: int = 128 * 1024
     broadcast_bytes: int = 128 * 1024 * 1024
-    small_bytes: int = 16 * 1024 * 1024
+    small_bytes: int = 8 * 1024 * 1024
     split_bytes: int = 256 * 1024 * 1024
     shuffle_partitions: int = 0
     payload_bytes: int = 8 * 1024 * 1024

@@ -67,7 +67,7 @@ from kquery_spark.planner.set_operations import lower_set_operation
 _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
-_ONE_TASK_SHARE = 0.25  # of small_bytes, shuffled to one task: what two would save is less than one costs
+_ONE_TASK_SHARE = 0.5  # of small_bytes, shuffled to one task: what two would save is less than one costs
 _STATE_BYTES = 64  # of one group
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
 _MOST_WAVES = 64  # what asks for more is an estimate that went astray; large tasks spill
