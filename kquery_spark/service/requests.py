@@ -42,6 +42,9 @@ class Request(Protocol):
     def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """The answer, batch by batch."""
 
+    def explain(self, context: ExecutionContext) -> str:
+        """How it is answered."""
+
 
 @dataclass(frozen=True)
 class SqlRequest:
@@ -61,6 +64,10 @@ class SqlRequest:
     def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """See Request."""
         return context.sql(self.text).to_reader()
+
+    def explain(self, context: ExecutionContext) -> str:
+        """See Request."""
+        return context.sql(self.text).explain()
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,10 @@ class PlanRequest:
         """See Request."""
         return context.stream(self.resolved(context))
 
+    def explain(self, context: ExecutionContext) -> str:
+        """See Request."""
+        return context.explain(self.resolved(context))
+
 
 def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
     found = context.table_plan(source.table)
@@ -139,6 +150,10 @@ class MetadataRequest:
     def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """See Request."""
         return metadata.TABLES[self.kind][1](context, self.command).to_reader()
+
+    def explain(self, context: ExecutionContext) -> str:
+        """See Request."""
+        return f"{self.kind}: told from the service's tables"
 
 
 def packed(kind: str, message: Message) -> bytes:

@@ -14,7 +14,7 @@ import kquery_spark
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service.failures import told_to_clients
-from kquery_spark.service.requests import PlanRequest, packed, parsed, read_request, unpacked
+from kquery_spark.service.requests import packed, parsed, read_request, unpacked
 from kquery_spark.session.context import ExecutionContext
 
 _ACTIONS = {
@@ -96,10 +96,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             }
             return [flight.Result(json.dumps(told).encode())]
         if kind == "explain":
-            request = read_request(body)
-            if isinstance(request, PlanRequest):
-                return [flight.Result(self._tables.explain(request.resolved(self._tables)).encode())]
-            return [flight.Result(self._tables.sql(body.decode()).explain().encode())]
+            return [flight.Result(read_request(body).explain(self._tables).encode())]
         if kind == "CreatePreparedStatement":
             text = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
             made = pb.ActionCreatePreparedStatementResult(
@@ -129,8 +126,8 @@ def _command(descriptor: flight.FlightDescriptor) -> bytes:
         return bytes(descriptor.command)
     if len(descriptor.path) != 1:
         raise PlanError("the path of a descriptor is the name of one table")
-    name = descriptor.path[0].decode().replace("`", "``")
-    return f"SELECT * FROM `{name}`".encode()
+    name: bytes = descriptor.path[0]
+    return b"SELECT * FROM `" + name.replace(b"`", b"``") + b"`"
 
 
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]

@@ -274,7 +274,8 @@ class _Catalog:
 
     def table_names(self) -> list[str]:
         """See Catalog."""
-        return sorted(n for n in self._tables if not n.startswith(_CACHED))
+        # a copy: a service's threads may look while another one registers
+        return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
 
 
 class _Executor:

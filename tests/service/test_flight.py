@@ -75,6 +75,8 @@ def test_an_error_of_the_data_reaches_the_client(client: flight.FlightClient):
 def test_a_path_names_one_table(client: flight.FlightClient):
     with pytest.raises(flight.FlightServerError, match="name of one table"):
         client.get_flight_info(flight.FlightDescriptor.for_path("a", "b"))
+    with pytest.raises(flight.FlightServerError, match="`; DROP"):
+        client.get_flight_info(flight.FlightDescriptor.for_path("t`; DROP"))
 
 
 def test_nothing_can_be_put(client: flight.FlightClient):
