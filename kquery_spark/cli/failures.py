@@ -6,7 +6,8 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
@@ -40,6 +41,17 @@ class Failure(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """A file that is not there, or cannot be read, ends the command with the code for it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
 
 
 # Spark's error conditions by their beginnings, for the ones that are not simply a failed query.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 import kquery_spark as kq
-from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.failures import Exit, Failure, reading
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Address:
         """The token clients have to bring."""
         if self.token_file is None:
             return None
-        token = _read(self.token_file).decode().strip()
+        with reading(self.token_file):
+            token = Path(self.token_file).read_text(encoding="utf-8").strip()
         if not token:
             raise Failure(Exit.USAGE, f"there is no token in {self.token_file}")
         return token
@@ -71,7 +72,7 @@ def serve_tables(context: kq.ExecutionContext, address: Address) -> None:
     # Flight stops for the signals that Python handles; what the handlers do comes after it
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    place = Address(address.host, service.port, address.token_file, address.tls_certificate, address.tls_key)
+    place = replace(address, port=service.port)
     tables = ", ".join(context.table_names())
     click.echo(f"serving {tables} at {place.location}; Ctrl+C ends it")
     service.serve()
@@ -79,12 +80,8 @@ def serve_tables(context: kq.ExecutionContext, address: Address) -> None:
 
 
 def _read(path: str) -> bytes:
-    try:
+    with reading(path):
         return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}") from None
-    except OSError as error:
-        raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.failures import Exit, Failure, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,13 +86,8 @@ def _unknown_format(spec: TableSpec) -> Failure:
 
 def read_sql(path: str) -> str:
     """The text of an SQL file, which must hold something."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            sql = file.read()
-    except FileNotFoundError:
-        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
+    with reading(path):
+        sql = Path(path).read_text(encoding="utf-8")
     if not sql.strip():
         raise Failure(Exit.BAD_SQL, f"there is no SQL in {path}")
     return sql

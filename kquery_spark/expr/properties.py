@@ -44,12 +44,15 @@ def is_deterministic(expr: Expr) -> bool:
     return True
 
 
+def is_harmless(expr: Expr) -> bool:
+    """Whether it does not matter which rows the expression sees, or how often: it cannot raise and gives the same again."""
+    return is_deterministic(expr) and not can_raise(expr)
+
+
 def is_constant(expr: Expr) -> bool:
-    """Whether the expression reads no column and always gives the same value, which can be had at once."""
-    parts = list(walk(expr))
-    if any(isinstance(e, UserCall) for e in parts):
-        return False
-    return all(isinstance(e, Literal) or e.children for e in parts) and is_deterministic(expr)
+    """Whether the expression reads no column, always gives the same value, and is no matter of the user's own code."""
+    known = all(isinstance(e, Literal) or (e.children and not isinstance(e, UserCall)) for e in walk(expr))
+    return known and is_deterministic(expr)
 
 
 def conjuncts(expr: Expr | None) -> list[Expr]:

@@ -93,11 +93,13 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 def transform_plan(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up: children first, then ``rule`` on the node made of them."""
-    if plan.children:
-        changed = [transform_plan(c, rule) for c in plan.children]
-        if any(a is not b for a, b in zip(changed, plan.children, strict=True)):
-            plan = plan.with_children(changed)
-    return rule(plan)
+    return rule(over(plan, [transform_plan(c, rule) for c in plan.children]))
+
+
+def over(plan: LogicalPlan, children: Sequence[LogicalPlan]) -> LogicalPlan:
+    """The node over these children: the very node when they are its own."""
+    same = all(a is b for a, b in zip(children, plan.children, strict=True))
+    return plan if same else plan.with_children(children)
 
 
 def rewrite_expressions(plan: LogicalPlan, rule: Callable[[Expr], Expr]) -> LogicalPlan:

@@ -258,14 +258,13 @@ class _Planner:
 
     def _already_there(self, built: LogicalPlan, probe: Placed) -> PhysicalPlan | None:
         """A side made of stages that the one task of the other side reads anyway, which need not be computed again."""
-        there = _exchanges(probe.plan)
-        if probe.spread is not Spread.SINGLE or not there:
+        if probe.spread is not Spread.SINGLE:
             return None
         if not any(id(node) in self._aggregated for node in walk_plan(built)):
             return None
         placed = self.place(built)
-        found = _exchanges(placed.plan)
-        return placed.plan if placed.spread is Spread.SINGLE and found and found <= there else None
+        there = placed.spread is Spread.SINGLE and _exchanges(placed.plan) <= _exchanges(probe.plan)
+        return placed.plan if there else None
 
     def _shuffled(self, plan: Join, build: BuildSide) -> Placed:
         """A join whose rows are sent to where those with equal keys are."""

@@ -13,10 +13,10 @@ from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Scan, walk_plan
 from kquery_spark.service.failures import raised_here
-from kquery_spark.service.remote_table import RemoteTable
 from kquery_spark.service.requests import PlanRequest
 from kquery_spark.session.context import ExecutionContext
 from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.remote import RemoteTable
 
 
 def connect(location: str, *, token: str | None = None, tls_root_certs: bytes | None = None) -> RemoteContext:
@@ -63,13 +63,12 @@ class RemoteContext(ExecutionContext):
 
     def run(self, analyzed: Analyzed) -> pa.Table:
         """Send a resolved query and read its rows."""
-        with raised_here(self._location):
-            return self._client.do_get(flight.Ticket(_sent(analyzed)), self._options).read_all()
+        return self.stream(analyzed).read_all()
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
         """The service's plans and stages of a resolved query."""
         with raised_here(self._location):
-            return self._act("explain", _sent(analyzed))
+            return self._act("trace" if trace else "explain", _sent(analyzed))
 
     def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
         """Send a resolved query and read its rows batch by batch."""

@@ -18,9 +18,9 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Input, LogicalPlan, Scan, transform_plan
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service import metadata
-from kquery_spark.service.remote_table import RemoteTable
 from kquery_spark.session.context import ExecutionContext
 from kquery_spark.sources.memory import MemorySource, memory_source
+from kquery_spark.sources.remote import RemoteTable
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 
 _FLIGHT_SQL = "type.googleapis.com/arrow.flight.protocol.sql."
@@ -42,8 +42,8 @@ class Request(Protocol):
     def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
         """The answer, batch by batch."""
 
-    def explain(self, context: ExecutionContext) -> str:
-        """How it is answered."""
+    def explain(self, context: ExecutionContext, trace: bool) -> str:
+        """How it is answered; ``trace``: and what each optimizer rule did to it."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class SqlRequest:
         """See Request."""
         return context.sql(self.text).to_reader()
 
-    def explain(self, context: ExecutionContext) -> str:
+    def explain(self, context: ExecutionContext, trace: bool) -> str:
         """See Request."""
-        return context.sql(self.text).explain()
+        return context.sql(self.text).explain(trace)
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,7 @@ class PlanRequest:
     def ticket(self) -> bytes:
         """See Request."""
         message = pb.CommandPlan(plan=to_bytes(self.query.plan), names=self.query.names)
-        return AnyMessage(
-            type_url=_OURS + "CommandPlan", value=message.SerializeToString()
-        ).SerializeToString()
+        return packed("CommandPlan", message, _OURS)
 
     def resolved(self, context: ExecutionContext) -> Analyzed:
         """The query over the service's own tables; PlanError where they are not what the client took them for."""
@@ -112,9 +110,9 @@ class PlanRequest:
         """See Request."""
         return context.stream(self.resolved(context))
 
-    def explain(self, context: ExecutionContext) -> str:
+    def explain(self, context: ExecutionContext, trace: bool) -> str:
         """See Request."""
-        return context.explain(self.resolved(context))
+        return context.explain(self.resolved(context), trace)
 
 
 def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
@@ -151,14 +149,14 @@ class MetadataRequest:
         """See Request."""
         return metadata.TABLES[self.kind][1](context, self.command).to_reader()
 
-    def explain(self, context: ExecutionContext) -> str:
+    def explain(self, context: ExecutionContext, trace: bool) -> str:
         """See Request."""
         return f"{self.kind}: told from the service's tables"
 
 
-def packed(kind: str, message: Message) -> bytes:
-    """A message of Flight SQL as clients expect it."""
-    return AnyMessage(type_url=_FLIGHT_SQL + kind, value=message.SerializeToString()).SerializeToString()
+def packed(kind: str, message: Message, protocol: str = _FLIGHT_SQL) -> bytes:
+    """A message as it is sent: with its kind."""
+    return AnyMessage(type_url=protocol + kind, value=message.SerializeToString()).SerializeToString()
 
 
 def read_request(data: bytes) -> Request:

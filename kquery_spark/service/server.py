@@ -20,6 +20,7 @@ from kquery_spark.session.context import ExecutionContext
 _ACTIONS = {
     "session": "What decides the meaning of queries here, as JSON.",
     "explain": "The plans and stages of a plan or of SQL, as text.",
+    "trace": "As explain, with what each optimizer rule did.",
     "CreatePreparedStatement": "Flight SQL: check a query and give its columns.",
     "ClosePreparedStatement": "Flight SQL: nothing is kept, so nothing is done.",
 }
@@ -52,8 +53,9 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
         """One entry a table."""
-        for name in self._tables.table_names():
-            yield self._info(flight.FlightDescriptor.for_path(name))
+        with told_to_clients():
+            for name in self._tables.table_names():
+                yield self._info(flight.FlightDescriptor.for_path(name))
 
     def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         """The columns of an answer and the ticket to get it with; nothing runs before that."""
@@ -95,8 +97,8 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
                 "case_sensitive": facts.case_sensitive,
             }
             return [flight.Result(json.dumps(told).encode())]
-        if kind == "explain":
-            return [flight.Result(read_request(body).explain(self._tables).encode())]
+        if kind in ("explain", "trace"):
+            return [flight.Result(read_request(body).explain(self._tables, kind == "trace").encode())]
         if kind == "CreatePreparedStatement":
             text = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
             made = pb.ActionCreatePreparedStatementResult(

@@ -189,18 +189,18 @@ class ExecutionContext:
 
     def table_names(self) -> list[str]:
         """The tables there are, in order of their names."""
-        return _Catalog(self._tables, self._facts).table_names()
+        return self._catalog().table_names()
 
     def table_plan(self, name: str) -> LogicalPlan | None:
         """The plan that reads a table, or None when there is none of that name."""
-        return self._tables.get(self._facts.fold(name))
+        return self._catalog().table((name,))
 
     def run(self, analyzed: Analyzed) -> pa.Table:
         """The rows of a resolved query."""
         if self._spark is not None:
             table: pa.Table = self.to_spark(analyzed).toArrow()
             return table
-        graph = self._graph(analyzed)
+        graph = self._graph(optimize(analyzed.plan, self._config.disabled_rules))
         result = run_graph(graph, self._config).to_arrow()
         return pa.Table.from_arrays(result.columns, schema=_told(graph.result.plan.schema, analyzed))
 
@@ -208,7 +208,7 @@ class ExecutionContext:
         """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for."""
         if self._spark is not None:
             return self.run(analyzed).to_reader()
-        graph = self._graph(analyzed)
+        graph = self._graph(optimize(analyzed.plan, self._config.disabled_rules))
         schema = _told(graph.result.plan.schema, analyzed)
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -218,9 +218,8 @@ class ExecutionContext:
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    def _graph(self, analyzed: Analyzed) -> StageGraph:
-        physical = plan_query(optimize(analyzed.plan, self._config.disabled_rules), self._config)
-        return build_stages(physical, self._config)
+    def _graph(self, optimized: LogicalPlan) -> StageGraph:
+        return build_stages(plan_query(optimized, self._config), self._config)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""
@@ -236,7 +235,7 @@ class ExecutionContext:
         """The plans and stages of a resolved query as text; ``trace``: what each rule made of it, too."""
         steps = optimize_steps(analyzed.plan, self._config.disabled_rules)
         optimized = steps[-1].plan if steps else analyzed.plan
-        graph = build_stages(plan_query(optimized, self._config), self._config)
+        graph = self._graph(optimized)
         parts = ["== Logical plan ==", format_plan(analyzed.plan)]
         for step in steps if trace else ():
             parts += [
@@ -256,7 +255,10 @@ class ExecutionContext:
         return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
 
     def _executor(self, text: str) -> _Executor:
-        return _Executor(self, _Catalog(self._tables, self._facts), dict(self._functions), text)
+        return _Executor(self, self._catalog(), dict(self._functions), text)
+
+    def _catalog(self) -> _Catalog:
+        return _Catalog(self._tables, self._facts)
 
 
 class _Catalog:

@@ -155,9 +155,7 @@ def registered_classes() -> tuple[type, ...]:
 
 
 def _user_name(cls: type) -> str:
-    """A name that does not depend on whether a class of this package was imported before the registry was made."""
-    ours = cls.__module__.partition(".")[0] == _OUR_PACKAGE
-    return cls.__name__ if ours else f"{cls.__module__}.{cls.__qualname__}"
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _import_all(package: types.ModuleType) -> None:

@@ -70,6 +70,8 @@ def test_names_may_repeat(remote: kq.ExecutionContext):
 def test_explain_is_the_service_s(remote: kq.ExecutionContext):
     text = remote.sql("SELECT name FROM states WHERE code = 'CA'").explain()
     assert "ScanExec: states" in text and "splits=1" in text
+    assert "== Rule" not in text
+    assert "== Rule predicate_pushdown ==" in remote.sql("SELECT name FROM states").explain(trace=True)
 
 
 def test_errors_keep_their_classes(remote: kq.ExecutionContext):
@@ -198,7 +200,7 @@ def test_the_name_of_a_remote_table_does_not_depend_on_what_was_imported_first()
     code = """
         from kquery_spark.stages import serializable
         {first}
-        from kquery_spark.service.remote_table import RemoteTable
+        from kquery_spark.sources.remote import RemoteTable
         print(serializable.registry().forms[RemoteTable].name)
     """
     for first in ("", "serializable.registry()"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import can_raise, is_deterministic
+from kquery_spark.expr import columns_of
+from kquery_spark.expr.properties import is_deterministic, is_harmless
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -18,6 +18,7 @@ from kquery_spark.logical import (
     Union,
 )
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.plan import over
 from kquery_spark.optimizer.statistics import Estimator
 
 _EXPANDS = 2.0  # rows of the inner join for each row of its larger side, from which on repeating them costs
@@ -45,26 +46,24 @@ class _Conversion:
                 passes = loose and all(is_deterministic(e) for e in plan.expressions)
                 own = columns_of(*plan.expressions)
                 below = own if isinstance(plan, Projection) else own | needed
-                return _over(plan, [self.of(plan.children[0], frozenset(below), passes)])
+                return over(plan, [self.of(plan.children[0], frozenset(below), passes)])
             case Aggregate():
-                free = all(c.distinct or c.entry.duplicate_free for c in plan.calls) and bool(
-                    plan.keys or plan.calls
-                )
+                free = all(c.distinct or c.entry.duplicate_free for c in plan.calls)
                 free = free and all(is_deterministic(e) for e in plan.expressions)
-                return _over(plan, [self.of(plan.child, frozenset(columns_of(*plan.expressions)), free)])
+                return over(plan, [self.of(plan.child, frozenset(columns_of(*plan.expressions)), free)])
             case Join():
                 return self._join(plan, needed, loose)
             case Union() | SetOperation():
                 passes = loose if isinstance(plan, Union) else not plan.all
-                return _over(plan, [self.of(c, frozenset(c.schema.names), passes) for c in plan.children])
-        return _over(plan, [self.of(c, frozenset(c.schema.names), False) for c in plan.children])
+                return over(plan, [self.of(c, frozenset(c.schema.names), passes) for c in plan.children])
+        return over(plan, [self.of(c, frozenset(c.schema.names), False) for c in plan.children])
 
     def _join(self, plan: Join, needed: frozenset[str], loose: bool) -> LogicalPlan:
         if (
             loose
             and plan.kind is JoinKind.INNER
             and self._expands(plan)
-            and all(map(_harmless, plan.expressions))
+            and all(map(is_harmless, plan.expressions))
         ):
             if needed <= set(plan.left.schema.names):
                 plan = replace(plan, kind=JoinKind.SEMI)
@@ -73,17 +72,8 @@ class _Conversion:
                 plan = replace(plan, left=plan.right, right=plan.left, kind=JoinKind.SEMI, keys=keys)
         below = frozenset(needed | columns_of(*plan.expressions))
         asked = plan.kind in _EXISTENCE
-        return _over(plan, [self.of(plan.left, below, loose), self.of(plan.right, below, loose or asked)])
+        return over(plan, [self.of(plan.left, below, loose), self.of(plan.right, below, loose or asked)])
 
     def _expands(self, plan: Join) -> bool:
         rows = [self._estimator.estimate(p).rows for p in (plan, plan.left, plan.right)]
         return rows[0] > _EXPANDS * max(rows[1:])
-
-
-def _harmless(expr: Expr) -> bool:
-    return is_deterministic(expr) and not can_raise(expr)
-
-
-def _over(plan: LogicalPlan, children: list[LogicalPlan]) -> LogicalPlan:
-    same = all(a is b for a, b in zip(plan.children, children, strict=True))
-    return plan if same else plan.with_children(children)

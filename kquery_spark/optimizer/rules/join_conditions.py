@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.expr import columns_of
-from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
+from kquery_spark.expr.properties import conjunction, conjuncts, is_harmless
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, transform_plan
 from kquery_spark.logical.conditions import split_condition
 
@@ -22,7 +22,7 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
         return node
     join = node.child
     keys, rest = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
-    into = [t for t in rest if columns_of(t) and is_deterministic(t) and not can_raise(t)]
+    into = [t for t in rest if columns_of(t) and is_harmless(t)]
     stay = [t for t in rest if t not in into]
     if not keys and not into:
         return node

@@ -9,6 +9,7 @@ from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.plan import over
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
 
@@ -42,9 +43,7 @@ class _Reorder:
 
     def rewrite(self, plan: LogicalPlan) -> LogicalPlan:
         if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER):
-            children = [self.rewrite(c) for c in plan.children]
-            changed = any(a is not b for a, b in zip(children, plan.children, strict=True))
-            return plan.with_children(children) if changed else plan
+            return over(plan, [self.rewrite(c) for c in plan.children])
         inputs: list[LogicalPlan] = []
         edges: list[_Edge] = []
         terms: list[Expr] = []

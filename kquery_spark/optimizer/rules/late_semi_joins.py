@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kquery_spark.expr.properties import can_raise, is_deterministic
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, transform_plan
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
@@ -49,4 +49,4 @@ def _semi_below(plan: LogicalPlan) -> Join | None:
 
 def _free(plan: Join) -> bool:
     """Whether it does not matter which rows the join's expressions see."""
-    return all(is_deterministic(e) and not can_raise(e) for e in plan.expressions)
+    return all(map(is_harmless, plan.expressions))

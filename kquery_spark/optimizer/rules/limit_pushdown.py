@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.logical import Join, JoinKind, Limit, LogicalPlan, Projection, Union
+from kquery_spark.logical.plan import over
 
 
 def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
@@ -11,9 +12,7 @@ def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
     A left join gives at least one row for each row of its left side, so that side needs no more rows than the limit; the
     limit itself stays above. Limits above each other become one.
     """
-    children = [limit_pushdown(c) for c in plan.children]
-    if any(a is not b for a, b in zip(children, plan.children, strict=True)):
-        plan = plan.with_children(children)
+    plan = over(plan, [limit_pushdown(c) for c in plan.children])
     return _push(plan) if isinstance(plan, Limit) else plan
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from kquery_spark.expr import Call, Cast, Column, Expr, InList
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
+from kquery_spark.logical.plan import over
 
 _NULL_AWARE = ("and", "or", "not")
 
@@ -25,15 +26,15 @@ def _visit(plan: LogicalPlan, present: frozenset[str]) -> LogicalPlan:
     match plan:
         case Filter():
             needed = present.union(*(_rejecting(term) for term in conjuncts(plan.condition)))
-            return _over(plan, [_visit(plan.child, needed)])
+            return over(plan, [_visit(plan.child, needed)])
         case Projection():
             below = {e.expr.name for e in plan.exprs if isinstance(e.expr, Column) and e.name in present}
-            return _over(plan, [_visit(plan.child, frozenset(below))])
+            return over(plan, [_visit(plan.child, frozenset(below))])
         case Sort():
-            return _over(plan, [_visit(plan.child, present)])
+            return over(plan, [_visit(plan.child, present)])
         case Join():
             return _join(plan, present)
-    return _over(plan, [_visit(c, frozenset()) for c in plan.children])
+    return over(plan, [_visit(c, frozenset()) for c in plan.children])
 
 
 def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
@@ -60,13 +61,7 @@ def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
     children = [_visit(plan.left, frozenset(left)), _visit(plan.right, frozenset(right))]
     if kind is not plan.kind:
         return replace(plan, kind=kind, left=children[0], right=children[1])
-    return _over(plan, children)
-
-
-def _over(plan: LogicalPlan, children: list[LogicalPlan]) -> LogicalPlan:
-    if all(a is b for a, b in zip(children, plan.children, strict=True)):
-        return plan
-    return plan.with_children(children)
+    return over(plan, children)
 
 
 def _rejecting(term: Expr) -> frozenset[str]:

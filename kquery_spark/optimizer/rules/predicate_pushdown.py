@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.expr import Column, Expr, Literal, columns_of, substitute
-from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
+from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic, is_harmless
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -76,7 +76,7 @@ def _push(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
             return _filtered(plan.with_children([_push(plan.child, down)]), stay)
         case SetOperation():
             # equal rows pass or fail alike, so both sides can be filtered
-            down, stay = _split(terms, lambda e: is_deterministic(e) and not can_raise(e))
+            down, stay = _split(terms, is_harmless)
             there = {
                 n: plan.right.column(m)
                 for n, m in zip(plan.left.schema.names, plan.right.schema.names, strict=True)
@@ -102,7 +102,7 @@ def _through_join(plan: Join, terms: list[Expr]) -> LogicalPlan:
     stay: list[Expr] = []
     for term in terms:
         names = columns_of(term)
-        movable = names and is_deterministic(term) and not can_raise(term)
+        movable = names and is_harmless(term)
         if movable and names <= left_names and plan.kind in _PRESERVES_LEFT:
             left.append(term)
         elif movable and names <= right_names and plan.kind in _PRESERVES_RIGHT:
@@ -112,7 +112,7 @@ def _through_join(plan: Join, terms: list[Expr]) -> LogicalPlan:
     condition: list[Expr] = []
     for term in conjuncts(plan.condition):
         names = columns_of(term)
-        movable = names and is_deterministic(term) and not can_raise(term)
+        movable = names and is_harmless(term)
         if movable and names <= left_names and plan.kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI):
             left.append(term)
         elif (
@@ -143,7 +143,7 @@ def _split(terms: list[Expr], test: object) -> tuple[list[Expr], list[Expr]]:
 
 def _cheap(expr: Expr) -> bool:
     """Whether repeating the expression in a pushed filter costs nothing and changes nothing."""
-    return isinstance(expr, Column | Literal) or (is_deterministic(expr) and not can_raise(expr))
+    return isinstance(expr, Column | Literal) or is_harmless(expr)
 
 
 def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.logical import Aggregate, Filter, Join, LogicalPlan, Projection, Sort, Union
+from kquery_spark.logical.plan import over
 
 
 def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
@@ -28,7 +29,4 @@ def _visit(plan: LogicalPlan, ordered: bool) -> LogicalPlan:
             below = [False, False]
         case _:
             below = [True] * len(plan.children)
-    children = [_visit(c, o) for c, o in zip(plan.children, below, strict=True)]
-    if all(a is b for a, b in zip(children, plan.children, strict=True)):
-        return plan
-    return plan.with_children(children)
+    return over(plan, [_visit(c, o) for c, o in zip(plan.children, below, strict=True)])

@@ -37,6 +37,7 @@ from kquery_spark.logical import (
 )
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.plan import over
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery, Subquery
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
@@ -58,9 +59,7 @@ def subquery_to_join(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _rewrite(plan: LogicalPlan) -> LogicalPlan:
-    children = [_rewrite(c) for c in plan.children]
-    if any(a is not b for a, b in zip(children, plan.children, strict=True)):
-        plan = plan.with_children(children)
+    plan = over(plan, [_rewrite(c) for c in plan.children])
     if not any(isinstance(e, Subquery) for x in plan.expressions for e in walk(x)):
         return plan
     if isinstance(plan, Filter):

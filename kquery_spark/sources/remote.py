@@ -10,11 +10,9 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.stages.serialization import register_serializable
 from kquery_spark.types.batch import Batch
 
 
-@register_serializable
 @dataclass(frozen=True)
 class RemoteTable(Source):
     """Stands for a table in a plan on its way to the service, which puts its own table there."""
