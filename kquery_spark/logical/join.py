@@ -80,6 +80,11 @@ class Join(LogicalPlan):
                 )
 
     @property
+    def compares_nothing(self) -> bool:
+        """Whether every pair of rows satisfies it."""
+        return not self.keys and self.condition is None
+
+    @property
     def children(self) -> tuple[LogicalPlan, ...]:
         """See LogicalPlan."""
         return (self.left, self.right)

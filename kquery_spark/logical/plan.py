@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,6 +107,15 @@ def rewrite_expressions(plan: LogicalPlan, rule: Callable[[Expr], Expr]) -> Logi
     if all(rule(e) is e for e in plan.expressions):
         return plan
     return plan.map_expressions(rule)
+
+
+def fresh_name(wanted: str, taken: Container[str]) -> str:
+    """The name, with a number at its end where it is taken."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
 
 
 def schema_text(schema: pa.Schema) -> str:

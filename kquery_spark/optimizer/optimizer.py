@@ -15,6 +15,7 @@ from kquery_spark.optimizer.rules.join_order import join_order
 from kquery_spark.optimizer.rules.late_semi_joins import late_semi_joins
 from kquery_spark.optimizer.rules.limit_pushdown import limit_pushdown
 from kquery_spark.optimizer.rules.merge_projections import merge_projections
+from kquery_spark.optimizer.rules.merged_aggregates import merged_aggregates
 from kquery_spark.optimizer.rules.outer_to_inner import outer_to_inner
 from kquery_spark.optimizer.rules.predicate_pushdown import predicate_pushdown
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     merge_projections,
     remove_sorts,
     outer_to_inner,
+    merged_aggregates,
     predicate_pushdown,
     join_conditions,
     join_order,

@@ -32,7 +32,9 @@ def frame(sql: str, config: EngineConfig) -> kq.DataFrame:
         (f"{TOTALS} SELECT a.k, a.s FROM t a JOIN (SELECT max(s) AS m FROM t) b ON a.s = b.m", 2, 1),
         (f"{TOTALS} SELECT a.s, name FROM t a JOIN (SELECT t.s, name FROM t JOIN names n ON t.k = n.k) b ON a.s = b.s", 2, 2),
         # another aggregation would need a stage of its own
-        ("SELECT a.n, b.m FROM (SELECT sum(k) n FROM sales WHERE v < 4) a, (SELECT max(v) m FROM sales) b", 2, 2),
+        ("SELECT a.n, b.m FROM (SELECT sum(k) n FROM sales WHERE v < 4) a, (SELECT max(name) m FROM names) b", 2, 2),
+        # unless both are one
+        ("SELECT a.n, b.m FROM (SELECT sum(k) n FROM sales WHERE v < 4) a, (SELECT max(v) m FROM sales) b", 2, 1),
         # a small table is read by the one task that needs it
         (f"{TOTALS} SELECT name, s FROM t JOIN names ON t.k = names.k", 2, 2),
     ],

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kquery_spark.expr import Call, Case, Cast, Expr, Named, walk
 from kquery_spark.expr.properties import is_constant, is_deterministic
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, transform_plan
+from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types import names as t
 
 
@@ -32,7 +33,7 @@ def _share(node: LogicalPlan) -> LogicalPlan:
     taken = set(below.child.schema.names)
     made: dict[Expr, Named] = {}
     for expr in found:
-        made[expr] = Named(expr, _fresh(taken))
+        made[expr] = Named(expr, fresh_name("common", taken))
         taken.add(made[expr].name)
     columns = tuple(Named(below.child.column(n), n) for n in below.child.schema.names)
     computed = Projection(below.child, (*columns, *made.values()))
@@ -68,11 +69,3 @@ def _replaced(expr: Expr, made: dict[Expr, Named]) -> Expr:
     if not expr.children:
         return expr
     return expr.with_children([_replaced(c, made) for c in expr.children])
-
-
-def _fresh(taken: set[str]) -> str:
-    name, count = "common", 1
-    while name in taken:
-        count += 1
-        name = f"common_{count}"
-    return name

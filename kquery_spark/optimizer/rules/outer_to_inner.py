@@ -7,6 +7,7 @@ from dataclasses import replace
 from kquery_spark.expr import Call, Cast, Column, Expr, InList
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
+from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import over
 
 _NULL_AWARE = ("and", "or", "not")
@@ -16,7 +17,7 @@ def outer_to_inner(plan: LogicalPlan) -> LogicalPlan:
     """``Filter: #b > 1`` over ``a LEFT JOIN b`` makes the join an inner one: the filter drops every padded row.
 
     Only a condition that cannot be TRUE for a NULL counts; ``#b IS NULL`` and ``coalesce(#b, 1) = 1`` do not. Keys of an
-    inner join above are such conditions, too.
+    inner join above are such conditions, too. A left join with the one row of an aggregation without keys pads nothing.
     """
     return _visit(plan, frozenset())
 
@@ -44,6 +45,8 @@ def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
         kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT
     if kind in (JoinKind.RIGHT, JoinKind.FULL) and present & left_names:
         kind = JoinKind.INNER if kind is JoinKind.RIGHT else JoinKind.LEFT
+    if kind is JoinKind.LEFT and plan.compares_nothing and always_one_row(plan.right):
+        kind = JoinKind.INNER
     matched = frozenset[str]().union(
         *(_nulls(k.left) | _nulls(k.right) for k in plan.keys if not k.null_safe),
         *(_rejecting(term) for term in conjuncts(plan.condition)),

@@ -37,7 +37,8 @@ from kquery_spark.logical import (
 )
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.one_row import always_one_row
+from kquery_spark.logical.plan import fresh_name, over
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery, Subquery
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
@@ -143,7 +144,7 @@ class _Joined:
             inner, condition = self._not_false(expr)
         else:
             inner, condition = self._pulled(expr)
-        name = _fresh("exists", [*self.plan.schema.names, *inner.schema.names])
+        name = fresh_name("exists", [*self.plan.schema.names, *inner.schema.names])
         keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
         self.plan = Join(self.plan, inner, JoinKind.EXISTENCE, tuple(keys), conjunction(rest), exists=name)
         return self.plan.column(name)
@@ -208,16 +209,18 @@ class _Joined:
         plan = _rewrite(predicate_simplification(expr.plan))
         name = plan.schema.names[0]
         if not _correlated(plan):
-            exactly, at_most = _row_bounds(plan)
-            inner, mapping = _disjoint(plan if at_most else SingleRow(plan), self.plan, [])
-            self.plan = Join(self.plan, inner, JoinKind.INNER if exactly else JoinKind.LEFT)
+            kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
+            inner, mapping = _disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan, [])
+            self.plan = Join(self.plan, inner, kind)
             return self.plan.column(mapping.get(name, name))
-        if not _row_bounds(plan)[1]:
+        if not _at_most_one_row(plan):
             raise Unsupported("A correlated subquery used as a value must be an aggregate without GROUP BY.")
         empty = _on_no_rows(plan)
         outer = {n.name: n.expr for n in expr.outer}
         pulled, terms = _pull(plan, existence=False, around=(self.plan, outer))
-        found = Named(Literal(True, t.BOOL), _fresh("found", [*self.plan.schema.names, *pulled.schema.names]))
+        found = Named(
+            Literal(True, t.BOOL), fresh_name("found", [*self.plan.schema.names, *pulled.schema.names])
+        )
         if empty.value is not None:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
             pulled = Projection(pulled, (*columns, found))
@@ -280,7 +283,7 @@ def _pull(plan: LogicalPlan, existence: bool, around: Around | None = None) -> t
                 if name in by_column:
                     renames[name] = by_column[name]
                     continue
-                new = name if name not in have else _fresh(name, [*have, *child.schema.names])
+                new = name if name not in have else fresh_name(name, [*have, *child.schema.names])
                 renames[name] = new
                 extra.append(Named(child.column(name), new))
             return (
@@ -334,7 +337,7 @@ def _pull_aggregate(
         if inner not in known:
             taken = [k.name for k in keys] + [a.name for a in plan.aggregates]
             wanted = inner.name if isinstance(inner, Column) else "key"
-            named = Named(inner, _fresh(wanted, taken))
+            named = Named(inner, fresh_name(wanted, taken))
             keys.append(named)
             known[inner] = named.column
         above.append(Call.of("eq", known[inner], outer))
@@ -355,7 +358,7 @@ def _aggregate_of_pairs(
     taken = [*child.schema.names, *plan.schema.names]
     keys: list[Named] = []
     for name, expr in zip(names, wanted, strict=True):
-        keys.append(Named(expr, _fresh(name, taken)))
+        keys.append(Named(expr, fresh_name(name, taken)))
         taken.append(keys[-1].name)
     values = Aggregate(below, tuple(keys), ())
     columns = {n: values.column(k.name) for n, k in zip(names, keys, strict=True)}
@@ -397,21 +400,18 @@ def _equality(term: Expr) -> tuple[Expr, Expr] | None:
 # --- shapes -----------------------------------------------------------------------------------------
 
 
-def _row_bounds(plan: LogicalPlan) -> tuple[bool, bool]:
-    """Whether the plan always gives exactly one row, and whether it gives at most one."""
+def _at_most_one_row(plan: LogicalPlan) -> bool:
+    """Whether the plan gives no row or one, whatever the data."""
     match plan:
         case Aggregate():
-            return not plan.keys, not plan.keys
-        case Projection() | Sort():
-            return _row_bounds(plan.child)
-        case Filter():
-            return False, _row_bounds(plan.child)[1]
+            return not plan.keys
+        case Projection() | Sort() | Filter():
+            return _at_most_one_row(plan.child)
         case Limit(count=1) if not _correlated(plan):
-            return False, True
-        case Join(kind=JoinKind.LEFT | JoinKind.INNER, keys=(), condition=None):
-            left, right = _row_bounds(plan.left), _row_bounds(plan.right)
-            return left[0] and right[0], left[1] and right[1]
-    return False, False
+            return True
+        case Join(kind=JoinKind.LEFT | JoinKind.INNER) if plan.compares_nothing:
+            return all(map(_at_most_one_row, plan.children))
+    return False
 
 
 def _on_no_rows(plan: LogicalPlan) -> Literal:
@@ -472,14 +472,6 @@ def _disjoint(
     clash = [n for n in plan.schema.names if n in taken]
     if not clash:
         return plan, {}
-    mapping = {n: _fresh(n, [*taken, *plan.schema.names]) for n in clash}
+    mapping = {n: fresh_name(n, [*taken, *plan.schema.names]) for n in clash}
     renamed = Projection(plan, tuple(Named(plan.column(n), mapping.get(n, n)) for n in plan.schema.names))
     return renamed, mapping
-
-
-def _fresh(wanted: str, taken: Sequence[str]) -> str:
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}_{count}"
-    return name

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kquery_spark.expr import AggregateCall, Expr, Named
 from kquery_spark.functions.ordered_bytes import has_floats, normalized
@@ -18,6 +17,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
+from kquery_spark.physical.selected_rows import SelectedRows, Selections
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_partitions, scatter
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
 from kquery_spark.types.vector import Vector
@@ -173,12 +173,14 @@ class Aggregation:
         keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
         groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
         columns = _take_keys(keys, groups)
-        place = self._key_count
+        place, selections = self._key_count, Selections(groups, n)
         for call, accumulate in zip(self._calls, self._accumulators, strict=True):
             args = vectors[place : place + len(call.args)]
-            condition = vectors[place + len(call.args)] if call.condition is not None else None
+            selected = (
+                selections.where(vectors[place + len(call.args)]) if call.condition is not None else None
+            )
             place += len(call.children)
-            columns += self._one(call, accumulate, args, condition, groups, n)
+            columns += self._one(call, accumulate, args, selected, groups, n)
         return from_vectors(self._schema, columns, groups.count)
 
     def mixed(self, batch: Batch) -> Batch:
@@ -195,7 +197,7 @@ class Aggregation:
         keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
         groups = group_rows(keys, n)
         columns = _take_keys(keys, groups)
-        place = self._key_count
+        place, selections = self._key_count, Selections(groups, n)
         for i, (call, accumulate) in enumerate(zip(self._calls, self._accumulators, strict=True)):
             if merging[i]:
                 start, end = self._spans[i]
@@ -204,9 +206,11 @@ class Aggregation:
                 columns += accumulate.merge(states, groups, CallContext(call.dtype, call.mode, num_rows=n))
                 continue
             args = vectors[place : place + len(call.args)]
-            condition = vectors[place + len(call.args)] if call.condition is not None else None
+            selected = (
+                selections.where(vectors[place + len(call.args)]) if call.condition is not None else None
+            )
             place += len(call.children)
-            columns += self._one(call, accumulate, args, condition, groups, n)
+            columns += self._one(call, accumulate, args, selected, groups, n)
         return from_vectors(self._schema, columns, groups.count)
 
     def _one(
@@ -214,20 +218,15 @@ class Aggregation:
         call: AggregateCall,
         accumulate: Accumulator,
         args: Sequence[Vector],
-        condition: Vector | None,
+        selected: SelectedRows | None,
         groups: Groups,
         n: int,
     ) -> list[Vector]:
-        rows: np.ndarray | None = None
-        if condition is not None:
-            rows = np.flatnonzero(pc.fill_null(condition.physical(n), False).to_numpy(zero_copy_only=False))
         if call.is_distinct:
-            rows = _first_of_each(args, groups, rows, n)
-        if rows is not None:
-            index = pa.array(rows)
-            args = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
-            groups = Groups(groups.ids[rows], groups.count, groups.first_rows)
-            n = len(rows)
+            rows = np.arange(n) if selected is None else selected.rows
+            selected = SelectedRows(_first_of_each(args, groups, rows, n), groups)
+        if selected is not None:
+            args, groups, n = [selected.take(a) for a in args], selected.groups, len(selected.rows)
         return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
 
     def streamed(self, source: Iterator[Batch]) -> Iterator[Batch]:
@@ -364,10 +363,9 @@ def _normalized(key: Vector) -> Vector:
     return Vector(key.dtype, normalized(key.data)) if has_floats(key.dtype) else key
 
 
-def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray | None, n: int) -> np.ndarray:
-    """Rows holding the first occurrence of each distinct argument tuple in each group."""
-    index = np.arange(n) if rows is None else rows
-    codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(index)))) for a in args]
-    packed = pack([Codes(groups.ids[index], max(groups.count, 1)), *codes], len(index))
+def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: int) -> np.ndarray:
+    """Of these rows, the first occurrence of each distinct argument tuple in each group."""
+    codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(rows)))) for a in args]
+    packed = pack([Codes(groups.ids[rows], max(groups.count, 1)), *codes], len(rows))
     _, first = np.unique(packed.values, return_index=True)
-    return np.sort(index[first])
+    return np.sort(rows[first])
