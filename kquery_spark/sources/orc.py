@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,12 +78,17 @@ class OrcSource(Source):
             names = set(schema.names)
             if names and all(name.startswith("_col") for name in names):
                 raise Unsupported("ORC files without column names are not supported.")
+            folded = Counter(name.lower() for name in schema.names)
             for column in fields:
+                if folded[column.name.lower()] > 1:
+                    raise Unsupported(
+                        f"{file.path} has two columns {column.name} but for upper and lower case."
+                    )
                 if column.name not in names:
                     differs_in_case(column.name, names, file.path)
                 elif not _readable_as(schema.field(column.name), column.type):
                     raise Unsupported(_mismatch(f"{column.name} of {file.path}", schema, column))
-            if any(t.is_timestamp(c.type) for c in fields):
+            if file.size and any(t.is_timestamp(c.type) or c.type == t.DATE for c in fields):
                 _check_times(file, [c.name for c in fields if t.is_timestamp(c.type)])
 
     def splits(self) -> list[Split]:
@@ -181,11 +187,14 @@ def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
 
 
 def _check_times(file: DataFile, columns: Sequence[str]) -> None:
-    """Decline a file whose statistics show times that ``OrcSource`` cannot read exactly."""
-    facts = _facts(file) if file.size else None
-    for name in columns if facts is not None else ():
-        low, high = facts.timestamps.get(name, (0, 0)) if facts is not None else (0, 0)
-        if low < _YEAR_1900 // 1000 or (low < 0 and low % 1000) or high >= _LAST_NANOS:
+    """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or does not tell its calendar."""
+    facts = _facts(file)
+    if facts is None:
+        raise Unsupported(f"Dates and timestamps of {file.path} are not supported with this compression.")
+    for name in columns:
+        low, high = facts.timestamps.get(name, (0, 0))
+        # writers count a fraction of the last second before 1970 as one of the first second after
+        if low < _YEAR_1900 // 1000 or (low < 1000 and low % 1000) or high >= _LAST_NANOS:
             raise Unsupported(
                 f"ORC timestamps before 1900 (1970 if fractional) or after 2262 are not supported; {name} of {file.path} "
                 "has one."

@@ -18,6 +18,8 @@ from kquery_spark.types.vector import Int64s
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
+# A bare LZ4 block does not say how long it will be, a frame need not: the header of one with blocks of up to 4 MiB.
+_LZ4_FRAME = bytes.fromhex("04224d18607073")
 _GREGORIAN_DAYS = -141_427  # 1582-10-15
 _JULIAN_EPOCH = 719_470  # days from 0000-03-01 of the Julian calendar to 1970-01-01 of the Gregorian one
 _GREGORIAN_EPOCH = 719_468  # and from 0000-03-01 of the Gregorian calendar
@@ -74,6 +76,9 @@ def _chunk(chunk: bytes, codec: int) -> bytes:
             return zlib.decompress(chunk, -15)
         case 2:
             return bytes(pa.decompress(chunk, _length(chunk), codec="snappy", asbytes=True))
+        case 4:
+            framed = b"".join((_LZ4_FRAME, len(chunk).to_bytes(4, "little"), chunk, bytes(4)))
+            return bytes(pa.CompressedInputStream(pa.BufferReader(framed), "lz4").read())
         case 5:
             return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read())
     raise ValueError(f"no codec {codec}")

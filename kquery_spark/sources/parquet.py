@@ -92,6 +92,10 @@ class ParquetSource(Source):
                 given = opened.schema.field(field.name).type
                 if not readable_as(given, field.type, opened.has_instants(field.name)):
                     raise SourceError(_mismatch(file.path, field.name, given, field.type))
+                if _in_nanoseconds(given):
+                    raise Unsupported(
+                        f"{field.name} of {file.path} is in nanoseconds, which Spark does not read."
+                    )
                 if field.name.lower() in opened.ambiguous:
                     raise SourceError(
                         f"{file.path} has two columns {field.name} but for upper and lower case"
@@ -224,6 +228,13 @@ def _finds(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
     if not found:
         return True
     return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
+
+
+def _in_nanoseconds(dtype: pa.DataType) -> bool:
+    """Whether a column, or a part of it, has times in nanoseconds (those of INT96 are read as microseconds)."""
+    if pa.types.is_nested(dtype):
+        return any(_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
 
 
 def _range(chunk: Any) -> ColumnRange | None:

@@ -214,3 +214,65 @@ def test_folders_of_numbers_that_are_decimals(spark: Any, tmp_path: Path, folder
     else:
         with pytest.raises(Unsupported):
             context.register_parquet("t", tmp_path)
+
+
+@pytest.mark.parametrize(("codec", "coverage"), [("lz4", 1.0), ("lzo", 0.0)])
+def test_early_orc_dates_need_a_footer_that_can_be_read(
+    spark: Any, tmp_path: Path, codec: str, coverage: float
+) -> None:
+    wide = ", ".join(f"id c{i}" for i in range(50))  # so that compressing the footer is worth it
+    rows = spark.sql(f"SELECT id, date_add(DATE'1582-09-30', CAST(id AS INT)) d, {wide} FROM range(100)")
+    rows.repartition(1).write.option("compression", codec).orc(str(tmp_path / "t"))
+    frame = spark.read.orc(str(tmp_path / "t"))
+    assert_same(frame)
+    assert kq.explain(frame).coverage == coverage
+    assert kq.explain(frame.where("id > 50").select("id")).coverage == 1.0
+
+
+def test_orc_times_in_the_last_second_before_1970(spark: Any, tmp_path: Path) -> None:
+    spark.sql("SELECT TIMESTAMP'1969-12-31 23:59:59.999999' t").write.orc(str(tmp_path / "t"))
+    assert_same(spark.read.orc(str(tmp_path / "t")))
+
+
+def test_an_orc_file_with_a_column_twice_but_for_case(spark: Any, tmp_path: Path) -> None:
+    pa_orc.write_table(pa.table({"a": [1], "A": [2], "b": [3]}), str(tmp_path / "0.orc"))
+    assert_same(spark.read.schema("a bigint").orc(str(tmp_path)))
+    assert_same(spark.read.schema("b bigint").orc(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "schema", ["t timestamp_ntz", "s struct<t:timestamp_ntz>", "m map<int,array<timestamp_ntz>>"]
+)
+def test_times_in_nanoseconds_are_left_to_spark(spark: Any, tmp_path: Path, schema: str) -> None:
+    times = pa.array([1_577_836_800_123_456_789], pa.timestamp("ns"))
+    structs = pa.StructArray.from_arrays([times], ["t"])
+    maps = pa.MapArray.from_arrays([0, 1], pa.array([1], pa.int32()), pa.ListArray.from_arrays([0, 1], times))
+    pq.write_table(pa.table({"b": [1], "t": times, "s": structs, "m": maps}), tmp_path / "0.parquet")
+    assert_same(spark.read.schema(schema).parquet(str(tmp_path)))
+    assert_same(spark.read.schema(f"b bigint, {schema}").parquet(str(tmp_path)).select("b"))
+
+
+@pytest.mark.parametrize("schema", [None, "a string, b string", "b string, a string", "a string"])
+def test_csv_headers_unlike_the_schema_are_noticed_before_anything_runs(
+    spark: Any, tmp_path: Path, schema: str | None
+) -> None:
+    (tmp_path / "0.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "1.csv").write_text("b,a\np,3\n")
+    reader = spark.read.option("header", True).option("enforceSchema", False)
+    frame = (reader.schema(schema) if schema else reader).csv(str(tmp_path))
+    assert_same(frame)
+    assert_same(frame.select("a"))
+    assert_same(frame.groupBy().count())
+
+
+def test_csv_without_a_quote_character(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text('1,"a\n2,b"\n')
+    assert_same(spark.read.option("quote", "\0").schema("a int, b string").csv(str(tmp_path)))
+
+
+def test_csv_words_for_nan_and_infinity_may_be_numbers(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("-999,1\n1,-999\n-999.0,2\n2,2.5\n,3\nNaN,x\n")
+    reader = spark.read.options(nanValue="-999", positiveInf="1", negativeInf="2")
+    frame = reader.schema("a double, b float").csv(str(tmp_path))
+    check(frame, coverage=1.0)
+    check(frame.where("isnan(a) OR b > 1").select("b"), coverage=1.0)

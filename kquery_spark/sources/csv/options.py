@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,6 +48,16 @@ class CsvOptions:
     def trims(self) -> bool:
         """Whether blanks around unquoted values are dropped."""
         return self.trim_leading or self.trim_trailing
+
+    @property
+    def words(self) -> dict[str, float]:
+        """What is written for the numbers that have no digits."""
+        return {self.positive_inf: math.inf, self.negative_inf: -math.inf, self.nan_value: math.nan}
+
+    @property
+    def words_are_numbers(self) -> bool:
+        """Whether one of the words may be read as a number, like -999 for NaN."""
+        return any(map(str.isdigit, "".join(self.words)))
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -143,8 +154,10 @@ def _char(options: dict[str, object], key: str, default: str) -> str:
     value = str(options.pop(key, default))
     if len(value) > 1:
         raise ConfigError(f"the CSV option {key} must be one character, not {value!r}")
-    if value and (ord(value) > 127 or value in "\r\n"):
-        raise Unsupported(f"The CSV option {key} is supported for ASCII characters only.")
+    if value and (not 0 < ord(value) < 128 or value in "\r\n"):
+        raise Unsupported(
+            f"The CSV option {key} is supported for ASCII characters only, other than NUL and line ends."
+        )
     if not value and default:
         raise Unsupported(f"CSV without a {key} character is not supported.")
     return value

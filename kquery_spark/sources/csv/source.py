@@ -44,6 +44,12 @@ class CsvSource(LineSource):
         names = [n for n in self.table_schema.names if n not in self.partition_columns]
         return {name: i for i, name in enumerate(names)}
 
+    def check_files(self, columns: Sequence[str]) -> None:
+        """See Source; looks at headers where they must conform to the schema."""
+        if self.options.header and not self.options.enforce_schema:
+            for file in self.files:
+                self._without_header(first_lines(file), file)
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
         file = self.files[split.file]
@@ -63,10 +69,11 @@ class CsvSource(LineSource):
         if not wanted:
             return self._count(block), []
         permissive = self.options.mode == "PERMISSIVE"
+        at_once = permissive and not self.options.words_are_numbers
         types = [self.table_schema.field(c).type for c in wanted]
         # Arrow parses floats exactly as Java does, so it may do that at once where bad values need no notice.
         places = {
-            self._data[c]: dtype if permissive and t.is_fractional(dtype) else t.STRING
+            self._data[c]: dtype if at_once and t.is_fractional(dtype) else t.STRING
             for c, dtype in zip(wanted, types, strict=True)
         }
         text = text_columns(block, self.options, _usual_width(block, self.options), places, len(self._data))

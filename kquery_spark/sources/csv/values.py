@@ -38,13 +38,16 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     if dtype == t.BOOL:
         return _booleans(column)
     quick = quick_cast(column, dtype)
-    if quick is not None:
-        return quick
-    regular, slow = _rules(dtype, options)
-    matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
-    values = pc.if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
-    odd = pc.invert(matches)
-    return pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
+    if quick is None:
+        regular, slow = _rules(dtype, options)
+        matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
+        values = pc.if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
+        odd = pc.invert(matches)
+        quick = pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
+    if t.is_fractional(dtype) and options.words_are_numbers:
+        for word, value in options.words.items():
+            quick = pc.if_else(pc.equal(column, word), pa.scalar(value, dtype), quick)
+    return quick
 
 
 def quick_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:
@@ -123,9 +126,8 @@ _JAVA_BLANKS = "".join(map(chr, range(33)))
 
 def parse_fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
     """Java's parseDouble and parseFloat, after the option's own words for NaN and the infinities."""
-    words = {options.positive_inf: np.inf, options.negative_inf: -np.inf, options.nan_value: np.nan}
-    if text in words:
-        return words[text]
+    if text in options.words:
+        return options.words[text]
     body = text.strip(_JAVA_BLANKS)
     if body.lstrip("+-") in ("NaN", "Infinity") and len(body) - len(body.lstrip("+-")) <= 1:
         return float(body.replace("Infinity", "inf").replace("+NaN", "nan").replace("-NaN", "nan"))
