@@ -144,7 +144,7 @@ class ParquetSource(Source):
                     typed = opened.typed(column, table.column(column), dtype)
                     if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
                         raise SourceError(_mismatch(file.path, column, typed.dtype, dtype))
-                    arrays.append(_convert(typed, dtype))
+                    arrays.append(_convert(typed, dtype, f"{column} of {file.path}"))
             yield Batch(schema, tuple(arrays), rows)
 
 
@@ -156,7 +156,7 @@ class Typed:
     data: pa.ChunkedArray
 
 
-def _convert(column: Typed, dtype: pa.DataType) -> pa.Array:
+def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
     found = column.data
     data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
@@ -164,7 +164,12 @@ def _convert(column: Typed, dtype: pa.DataType) -> pa.Array:
         if column.dtype.scale == dtype.scale:
             return data
         data = widen(data, column.dtype)
-    return from_arrow(dtype, data).data
+    try:
+        return from_arrow(dtype, data).data
+    except (
+        pa.ArrowInvalid
+    ) as error:  # nanoseconds, which only a context reads, that are no whole microseconds
+        raise SourceError(f"{where}: {error}") from None
 
 
 def _mismatch(path: str, name: str, found: pa.DataType, dtype: pa.DataType) -> str:
@@ -199,6 +204,8 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = Fal
         )
     if t.is_integral(file_type) and t.is_integral(dtype):
         return bool(file_type.bit_width <= dtype.bit_width)
+    if file_type == pa.uint64():
+        return bool(dtype == t.decimal(20, 0))
     if pa.types.is_unsigned_integer(file_type):
         return t.is_integral(dtype) and bool(file_type.bit_width < dtype.bit_width)
     if file_type == t.FLOAT and dtype == t.DOUBLE:

@@ -16,6 +16,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.csv import csv_source
 from tests.session.checks import check
 
 CASES = {
@@ -276,3 +277,34 @@ def test_csv_words_for_nan_and_infinity_may_be_numbers(spark: Any, tmp_path: Pat
     frame = reader.schema("a double, b float").csv(str(tmp_path))
     check(frame, coverage=1.0)
     check(frame.where("isnan(a) OR b > 1").select("b"), coverage=1.0)
+
+
+def test_unsigned_bigints_are_decimals(spark: Any, tmp_path: Path) -> None:
+    numbers = pa.array([2**64 - 1, 5, None, 2**63], pa.uint64())
+    nested = pa.array(
+        [{"x": [2**64 - 1]}, {"x": None}, None, {"x": [1]}], pa.struct([("x", pa.list_(pa.uint64()))])
+    )
+    pq.write_table(pa.table({"u": numbers, "s": nested}), tmp_path / "0.parquet", row_group_size=2)
+    frame = spark.read.parquet(str(tmp_path))
+    check(frame, coverage=1.0)
+    for condition in ("u > 9223372036854775807", "u = 18446744073709551615", "u < 6", "u IS NULL"):
+        check(frame.where(condition), coverage=1.0)
+    check(frame.groupBy().agg({"u": "sum"}), coverage=1.0)
+    assert_same(spark.read.schema("u bigint").parquet(str(tmp_path)))
+    assert_same(spark.read.schema("u decimal(25,2)").parquet(str(tmp_path)))
+
+
+def test_a_csv_line_end_that_is_asked_for_is_the_only_one(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_bytes(b"1,a\r\n2,b\r3,c\n")
+    for separator in ("\n", "\r", "\r\n"):
+        reader = spark.read.option("lineSep", separator).schema("a int, b string")
+        assert_same(reader.csv(str(tmp_path)))
+
+
+def test_what_spark_infers_of_csv_by_its_own_order(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("1.5\n\uff11\n")
+    with pytest.raises(Unsupported):
+        csv_source([str(tmp_path)], inferSchema=True)
+    (tmp_path / "1.csv").write_text("1,2\n")
+    with pytest.raises(Unsupported):
+        csv_source([str(tmp_path)], multiLine=True)

@@ -30,6 +30,7 @@ class ColumnType:
     digits: int = 0
     double: bool = False
     year_like: bool = False
+    other_digits: bool = False
 
     def add(self, texts: pa.Array, options: CsvOptions) -> None:
         """Take in the values of one block."""
@@ -65,6 +66,7 @@ class ColumnType:
         if _WHOLE.fullmatch(text):
             value = int(text)
             self.families.add("number")
+            self.other_digits |= not text.isascii()
             self.year_like |= re.search(_YEAR_LIKE.replace(r"\z", r"\Z"), text) is not None
             if -(2**31) <= value < 2**31:
                 self.bits = max(self.bits, 32)
@@ -107,6 +109,8 @@ class ColumnType:
 
     def _number(self) -> pa.DataType:
         if self.double:
+            if self.other_digits:
+                raise self._depends_on_order()  # Java reads digits of other scripts as integers, not as doubles
             return t.DOUBLE
         if self.digits:
             if self.digits < {0: 0, 32: 10, 64: 20}[self.bits]:

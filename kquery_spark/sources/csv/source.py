@@ -190,10 +190,11 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
     if not sized:
         return pa.schema([])
     first = max(sized, key=lambda f: f.size)
-    line, _ = _header_line(first_lines(first), options)
-    if line is None:
-        raise SourceError(f"{first.path} has no line to take column names from")
-    found = [ColumnType(n) for n in safe_names(LineTokenizer(options).tokens(line), options)]
+    line, names = _columns_of(first, options)
+    # with multiLine Spark takes the columns of whichever file it opens first
+    if options.multi_line and any(_columns_of(f, options)[1] != names for f in sized):
+        raise Unsupported("Files of different columns with multiLine are supported with a schema only.")
+    found = [ColumnType(name) for name in names]
     if options.infer_schema:
         places: dict[int, pa.DataType] = dict.fromkeys(range(len(found)), t.STRING)
         for file in sized:
@@ -203,6 +204,14 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
                 for column, values in zip(found, text.columns, strict=True):
                     column.add(values, options)
     return pa.schema([pa.field(c.name, c.result(tz) if options.infer_schema else t.STRING) for c in found])
+
+
+def _columns_of(file: DataFile, options: CsvOptions) -> tuple[str, list[str]]:
+    """The first line of a file and what the columns are called by it."""
+    line, _ = _header_line(first_lines(file), options)
+    if line is None:
+        raise SourceError(f"{file.path} has no line to take column names from")
+    return line, safe_names(LineTokenizer(options).tokens(line), options)
 
 
 def _without_line(block: bytes, line: bytes) -> bytes:
