@@ -67,13 +67,13 @@ def _double(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _list(types: Sequence[pa.DataType]) -> pa.DataType:
-    return pa.list_(types[0])
+    return pa.list_(pa.field("element", types[0], False))
 
 
 def _set(types: Sequence[pa.DataType]) -> pa.DataType:
     if t.is_nested(types[0]) and (not can_order(types[0]) or has_floats(types[0])):
         raise PlanError(f"collect_set of {t.spark_name(types[0])} is not supported by the engine")
-    return pa.list_(types[0])
+    return _list(types)
 
 
 def _mode(types: Sequence[pa.DataType]) -> pa.DataType:

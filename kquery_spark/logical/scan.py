@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, walk_plan
 from kquery_spark.sources.base import Source
 
 
@@ -55,3 +55,11 @@ class Scan(LogicalPlan):
         shown = "None" if self.projection is None else f"[{', '.join(self.projection)}]"
         text = f"Scan: {self.table}; projection={shown}"
         return f"{text}; filters=[{', '.join(map(str, self.filters))}]" if self.filters else text
+
+
+def check_scans(plan: LogicalPlan) -> None:
+    """Raise where a scan of the plan is sure to fail on the columns it reads, or to read what Spark refuses."""
+    for node in walk_plan(plan):
+        if isinstance(node, Scan):
+            columns = dict.fromkeys([*node.schema.names, *sorted(columns_of(*node.filters))])
+            node.source.check_files(list(columns))

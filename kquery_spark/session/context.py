@@ -32,6 +32,7 @@ from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.functions.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
+from kquery_spark.logical.scan import check_scans
 from kquery_spark.optimizer import optimize, optimize_steps
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import run_graph, stream_graph
@@ -163,11 +164,12 @@ class ExecutionContext:
         """A function of your own for SQL: one made with ``kq.arrow_udf``, or a function of Arrow arrays and its type."""
         if is_function(name.lower()):
             raise PlanError(f"there is a function {name} already; give yours another name")
-        made = (
-            function
-            if isinstance(function, ArrowUdf)
-            else arrow_udf(function, returns, deterministic=deterministic)
-        )
+        if isinstance(function, ArrowUdf):
+            if returns or not deterministic:
+                raise PlanError(f"{name} says itself what it returns: give only its name and the function")
+            made = function
+        else:
+            made = arrow_udf(function, returns, deterministic=deterministic)
         self._functions[name.lower()] = replace(made.function, name=name)
 
     def table(self, name: str) -> DataFrame:
@@ -219,6 +221,7 @@ class ExecutionContext:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def _graph(self, optimized: LogicalPlan) -> StageGraph:
+        check_scans(optimized)
         return build_stages(plan_query(optimized, self._config), self._config)
 
     def to_spark(self, analyzed: Analyzed) -> Any:

@@ -18,6 +18,7 @@ from kquery_spark.frontends.catalyst.types import arrow_schema
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, transform_plan
+from kquery_spark.logical.scan import check_scans
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.spark.frames import to_dataframe
@@ -51,7 +52,9 @@ def plan_frame_on_spark(
         return node
 
     plan = transform_plan(analyzed.plan, handed_over)
-    graph = build_stages(plan_query(optimize(plan, config.disabled_rules), config), config)
+    optimized = optimize(plan, config.disabled_rules)
+    check_scans(optimized)
+    graph = build_stages(plan_query(optimized, config), config)
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
     return to_dataframe(spark, bridge(spark).jvm, graph, from_arrow_schema(pa.schema(fields)), config, frames)
 

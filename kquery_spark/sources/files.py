@@ -61,6 +61,7 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
     """
     files: list[DataFile] = []
     raw: list[dict[str, str | None]] = []
+    roots: set[str] = set()
     for path in paths:
         found = _local(path) if local_path(path) is not None else _remote(path)
         if not found:
@@ -70,11 +71,16 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
             # Without partition columns Spark does not look into folders.
             found = [(file, relative) for file, relative in found if "/" not in relative]
             values = [{} for _ in found]
+        roots |= {f.path.removesuffix(relative) for (f, relative), v in zip(found, values, strict=True) if v}
         files += [file for file, _ in found]
         raw += values
     keys = list(raw[0]) if raw else []
     if any(list(values) != keys for values in raw):
         raise SourceError(f"the files under {', '.join(paths)} have different partition columns")
+    if len(roots) > 1:
+        raise SourceError(
+            f"[CONFLICTING_DIRECTORY_STRUCTURES] there are partition directories below {' and '.join(sorted(roots))}"
+        )
     return files, {key: [values[key] for values in raw] for key in keys}
 
 

@@ -443,7 +443,7 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
     if dtype in unsigned:
         return unsigned[dtype]
     if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in dtype])
+        return pa.struct([pa.field(f.name, spark_type(f.type, tz)) for f in dtype])
     if pa.types.is_map(dtype):
         return pa.map_(spark_type(dtype.key_type, tz), spark_type(dtype.item_type, tz))
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):

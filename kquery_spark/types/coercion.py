@@ -35,7 +35,12 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
             return b
     if pa.types.is_list(left) and pa.types.is_list(right):
         inner = common_type(left.value_type, right.value_type)
-        return None if inner is None else pa.list_(inner)
+        if inner is None:
+            return None
+        # the cast of a string to another type may give NULL
+        cast = t.STRING in (left.value_type, right.value_type) and left.value_type != right.value_type
+        nullable = cast or left.value_field.nullable or right.value_field.nullable
+        return pa.list_(pa.field("element", inner, nullable))
     return None
 
 

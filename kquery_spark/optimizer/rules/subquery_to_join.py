@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.expr import (
     AggregateCall,
     Call,
@@ -63,6 +63,7 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     plan = over(plan, [_rewrite(c) for c in plan.children])
     if not any(isinstance(e, Subquery) for x in plan.expressions for e in walk(x)):
         return plan
+    plan = plan.map_expressions(lambda e: transform(e, _plain_truth))
     if isinstance(plan, Filter):
         return _filter(plan)
     if len(plan.children) != 1:
@@ -72,6 +73,27 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     # The child has every column of before, so it can take its place before the expressions change.
     widened = plan.with_children([joined.plan])
     return _shaped(widened.map_expressions(lambda e: done[e]), plan)
+
+
+def _plain_truth(expr: Expr) -> Expr:
+    """``x = false`` is NOT x, and NOT NOT x is x: Spark sees what an IN is below before it makes a join of it."""
+    match expr:
+        case Call(function="eq" | "neq", args=(left, right)):
+            for value, literal in ((left, right), (right, left)):
+                if literal.dtype == t.BOOL and (truth := _truth(literal)) is not None:
+                    same = truth == (expr.function == "eq")
+                    return value if same else _plain_truth(Call.of("not", value))
+        case Call(function="not", args=(Call(function="not", args=(inner,)),)):
+            return inner
+    return expr
+
+
+def _truth(expr: Expr) -> object:
+    """The value of a constant; None for a constant that raises, and for all else."""
+    try:
+        return evaluate_constant(expr).value if is_constant(expr) else None
+    except KQueryError:
+        return None
 
 
 def _shaped(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
@@ -310,8 +332,6 @@ def _pull(plan: LogicalPlan, existence: bool, around: Around | None = None) -> t
         case Sort():
             if not any(_is_outer(e) for e in plan.expressions):
                 return _pull(plan.child, existence, around)
-        case Limit() if existence and plan.offset == 0 and (plan.count is None or plan.count > 0):
-            return _pull(plan.child, existence, around)
     raise Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
 
 
@@ -323,6 +343,10 @@ def _pull_aggregate(
         raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
     if existence and not plan.keys:
         raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
+    if any(isinstance(n, Aggregate) and not n.keys and _correlated(n) for n in walk_plan(plan.child)):
+        raise Unsupported(
+            "A correlated aggregate without GROUP BY inside another aggregate is not supported."
+        )
     child, terms = _pull(plan.child, existence, around)
     if around is not None and any(_equality(x) is None for x in terms):
         return _aggregate_of_pairs(plan, child, terms, around)

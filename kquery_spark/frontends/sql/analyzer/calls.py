@@ -213,15 +213,24 @@ def percentiles(
     return analyzer.case([none], [Literal(None, t.NULL)], analyzer.call("array", *each))
 
 
+# Spark's class of error for an aggregate function in a clause that has none.
+_NOT_ALLOWED = {
+    "WHERE": "INVALID_WHERE_CONDITION",
+    "FILTER": "INVALID_AGGREGATE_FILTER.CONTAINS_AGGREGATE",
+    "QUALIFY": "MISSING_GROUP_BY",
+    "ORDER BY": "UNSUPPORTED_EXPR_FOR_OPERATOR",
+    "a join condition": "UNSUPPORTED_EXPR_FOR_OPERATOR",
+}
+
+
 def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
     shares = percentile_shares(node)
     if shares is not None:
         return percentiles(analyzer, node, shares, lambda a, n: _aggregate(a, "percentile", n))
     if not analyzer.aggregates:
         analyzer.fail(
-            f"[INVALID_WHERE_CONDITION] the aggregate function {name} is not allowed in {analyzer.place}"
-            if analyzer.place == "WHERE"
-            else f"[NESTED_AGGREGATE_FUNCTION] the aggregate function {name} is not allowed in {analyzer.place}",
+            f"[{_NOT_ALLOWED.get(analyzer.place, 'NESTED_AGGREGATE_FUNCTION')}] the aggregate function {name} is not "
+            f"allowed in {analyzer.place}",
             node,
         )
     # in HAVING an aggregate reads rows of the input; in ORDER BY the select list's names come first here, too
@@ -229,7 +238,9 @@ def _aggregate(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
     inner = replace(
         analyzer, aggregates=False, windows=False, place="another aggregate function", first=first
     )
-    condition = None if node.filter is None else inner.condition(node.filter, "FILTER")
+    condition = None
+    if node.filter is not None:
+        condition = replace(inner, place="FILTER").condition(node.filter, "FILTER")
     name, args = aggregate_arguments(inner, name, node)
     if any(isinstance(e, AggregateCall) for arg in args for e in walk(arg)):
         analyzer.fail(
@@ -263,7 +274,7 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         and all(isinstance(a, Literal) and a.value is not None for a in args)
     ):
         if not args:
-            analyzer.fail("[WRONG_NUM_ARGS] count needs an argument or *", node)
+            analyzer.fail("[WRONG_NUM_ARGS.WITH_SUGGESTION] count needs an argument or *", node)
         return name, []
     ignore = node.nulls == "IGNORE"
     if name in ("first", "last", "any_value", "first_value", "last_value") and len(args) == 2:
@@ -287,7 +298,10 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
                 "[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] mode's second argument is TRUE or FALSE", node
             )
     entry = aggregate_function(name)
-    entry.check_arity(len(args))
+    try:
+        entry.check_arity(len(args))
+    except PlanError as error:
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
     args = list(analyzer.convert.arguments(entry.coerce, args))
     if name == "percentile":
         args[1] = _share(analyzer, args[1], node)

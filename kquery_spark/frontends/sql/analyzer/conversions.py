@@ -22,6 +22,18 @@ _DECIMAL_OPERATORS = frozenset(
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "div", "mod", "pmod"})
 _COMPARISONS = frozenset({"eq", "neq", "lt", "lteq", "gt", "gteq", "eq_null_safe"})
 
+# Where a NULL without a type is no condition, and Spark's class of error for what is none.
+_NEVER_NULL = frozenset({"WHERE", "ON", "FILTER", "WHEN"})
+_NOT_BOOLEAN = {
+    "ON": "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
+    "FILTER": "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN",
+    "WHEN": "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+    "IF": "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+    "NOT": "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+    "AND": "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+    "OR": "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+}
+
 
 class Conversions:
     """Casts under a session's rules."""
@@ -95,14 +107,14 @@ class Conversions:
 
     def boolean(self, expr: Expr, what: str) -> Expr:
         """An expression that must be a condition."""
-        if expr.dtype == t.NULL:
+        if expr.dtype == t.BOOL:
+            return expr
+        if expr.dtype == t.NULL and what not in _NEVER_NULL:
             return Literal(None, t.BOOL)
-        if expr.dtype != t.BOOL:
-            raise PlanError(
-                f"[DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN] {what} must be boolean, not "
-                f"{t.spark_name(expr.dtype)}"
-            )
-        return expr
+        if expr.dtype == t.STRING and what in ("NOT", "AND", "OR"):
+            raise Unsupported(f"Strings as operands of {what} are not supported.")
+        error = _NOT_BOOLEAN.get(what, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
+        raise PlanError(f"[{error}] {what} must be boolean, not {t.spark_name(expr.dtype)}")
 
 
 def _literal_digits(args: Sequence[Expr]) -> list[Expr]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, KQueryError, PlanError, SqlError, Unsupported
-from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, Named
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, Named, walk
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import chain, is_constant
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
@@ -23,6 +23,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.functions.registry import EvalMode
+from kquery_spark.logical import walk_plan
 from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery
 from kquery_spark.types import names as t
 
@@ -69,6 +70,7 @@ class OuterFrame:
     lookup: Lookup
     names: Names
     captured: dict[Expr, OuterColumn] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
 
     def find(self, parts: tuple[str, ...], position: int | None) -> Found | None:
         """A name as the subquery sees it."""
@@ -77,9 +79,9 @@ class OuterFrame:
             return None
         value = found.value
         if value not in self.captured:
-            self.captured[value] = OuterColumn(
-                self.names.fresh(f"outer_{found.column}"), value.dtype, value.nullable
-            )
+            name = self.names.fresh(f"outer_{found.column}")
+            self.captured[value] = OuterColumn(name, value.dtype, value.nullable)
+            self.shown[name] = found.column
         return Found(self.captured[value], found.column, found.fields)
 
     @property
@@ -108,6 +110,7 @@ class ExpressionAnalyzer:
     place: str = ""
     aggregates: bool = False
     windows: bool = False
+    in_window: bool = False
     named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -149,7 +152,7 @@ class ExpressionAnalyzer:
     def find(self, parts: tuple[str, ...], position: int | None) -> Found | None:
         """What a name means here: columns, then earlier aliases of the select list, then the row around."""
         if self.first is not None:
-            found = self.first.find(parts, self.sql, position)
+            found = self._first(self.first, parts, position)
             if found is not None:
                 return found
         found = self.scope.find(parts, self.sql, position)
@@ -159,11 +162,30 @@ class ExpressionAnalyzer:
             found = self.outer.find(parts, position)
         return found
 
+    def _find_outside(self, parts: tuple[str, ...], position: int | None) -> Found | None:
+        """What a name in a subquery means out here: earlier aliases of the select list mean nothing in there."""
+        return replace(self, aliases={}).find(parts, position)
+
+    def _first(self, first: Scope, parts: tuple[str, ...], position: int | None) -> Found | None:
+        try:
+            return first.find(parts, self.sql, position)
+        except SqlError:
+            if self.place != "ORDER BY":
+                raise
+            return None  # of two selected columns of a name, ORDER BY means neither: the input's may be meant
+
     def _alias(self, parts: tuple[str, ...], position: int | None) -> Found | None:
         key = self.facts.fold(parts[0])
         if key not in self.aliases:
             return None
         value = self.aliases[key]
+        if self.in_window:
+            raise SqlError(
+                f"[UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW] {parts[0]}, an alias of the select list, "
+                "cannot be read in a window expression",
+                self.sql,
+                position,
+            )
         if value is None:
             raise SqlError(
                 f"[AMBIGUOUS_LATERAL_COLUMN_ALIAS] {parts[0]} names several columns of the select list",
@@ -197,7 +219,14 @@ class ExpressionAnalyzer:
         """What a window's name stands for."""
         if isinstance(window, ast.WindowSpec):
             return window
-        return self.named_windows.get(self.facts.fold(window.name))
+        return self.named_windows.get(window.name)
+
+    def outer_names(self, query: Query) -> list[str]:
+        """See naming.Context: Spark finds them from the top of the subquery's plan down."""
+        frame = OuterFrame(self._find_outside, self.names)
+        plan = self.subquery(query, frame).plan
+        exprs = (e for node in walk_plan(plan) for x in node.expressions for e in walk(x))
+        return [frame.shown[e.name] for e in exprs if isinstance(e, OuterColumn) and e.name in frame.shown]
 
     def _name(self, node: ast.Name) -> Expr:
         found = self.find(node.parts, node.pos if node.pos >= 0 else None)
@@ -217,7 +246,7 @@ class ExpressionAnalyzer:
     def unknown(self, node: ast.Name) -> NoReturn:
         """Raise for a name nothing has."""
         raise SqlError(
-            f"[UNRESOLVED_COLUMN.WITH_SUGGESTION] there is no column {'.'.join(node.parts)}; "
+            f"[UNRESOLVED_COLUMN.WITH{'' if self.scope.visible else 'OUT'}_SUGGESTION] there is no column {'.'.join(node.parts)}; "
             f"the columns are {self.scope.candidates()}",
             self.sql,
             node.pos if node.pos >= 0 else None,
@@ -363,7 +392,10 @@ class ExpressionAnalyzer:
     def _in_list(self, operand: Expr, items: Sequence[Expr]) -> Expr:
         operand, *values = self.convert.common([operand, *items], "IN")
         literals = [constant_of(v) for v in values]
-        if all(v is not None for v in literals) and not t.is_nested(operand.dtype):
+        # Spark goes by the casts of the list, of which those of strings may be NULL
+        unknown = any(v.nullable and c is not None and c.value is not None for v, c in zip(values, literals, strict=True))
+        plain = not t.is_nested(operand.dtype) and (operand.nullable or not unknown)
+        if plain and all(v is not None for v in literals):
             return InList(operand, tuple(v for v in literals if v is not None))
         made: Expr | None = None
         for value in values:
@@ -450,7 +482,7 @@ class ExpressionAnalyzer:
     # --- subqueries ----------------------------------------------------------------------------------
 
     def _plan(self, query: Query) -> tuple[Relation, tuple[Named, ...]]:
-        frame = OuterFrame(self.find, self.names)
+        frame = OuterFrame(self._find_outside, self.names)
         relation = self.subquery(query, frame)
         return relation, frame.outer
 

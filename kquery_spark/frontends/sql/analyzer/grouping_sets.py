@@ -106,5 +106,5 @@ def grouping_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         analyzer.fail(f"[UNSUPPORTED_GROUPING_EXPRESSION] {name} is not allowed in {analyzer.place}", node)
     keys = tuple(analyzer.expr(a) for a in node.arguments)
     if name == "grouping" and len(keys) != 1:
-        raise PlanError(f"[WRONG_NUM_ARGS] grouping takes 1 argument, not {len(keys)}")
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] grouping takes 1 argument, not {len(keys)}")
     return GroupingMark(keys, name == "grouping_id")

@@ -18,6 +18,7 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
     from kquery_spark.frontends.sql.analyzer.naming import Context
+    from kquery_spark.frontends.sql.ast.queries import Query
 
 _VARIABLE = "namedlambdavariable()"
 
@@ -80,6 +81,10 @@ class LambdaContext:
     def window_of(self, window: ast.Window) -> ast.WindowSpec | None:
         """What a window's name stands for."""
         return self._around.window_of(window)
+
+    def outer_names(self, query: Query) -> list[str]:
+        """What a subquery reads of the row around."""
+        return self._around.outer_names(query)
 
 
 def parameters_text(parameters: tuple[str, ...]) -> str:

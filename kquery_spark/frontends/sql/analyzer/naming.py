@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from decimal import Decimal
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,9 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import ArrayType, MapType, NamedType, StructType, TypeNode
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.ast.queries import Query
 
 
 class Context(Protocol):
@@ -31,6 +34,9 @@ class Context(Protocol):
 
     def window_of(self, window: ast.Window) -> ast.WindowSpec | None:
         """What a window's name stands for."""
+
+    def outer_names(self, query: Query) -> list[str]:
+        """The columns of the row around that a subquery reads, as often as it names them."""
 
 
 # Functions that Spark shows in upper case, whichever way they were written.
@@ -201,11 +207,12 @@ class _Writer:
                     f"({self.text(node.operand)} IN ({self._list(node.items)}))", node.negated
                 )
             case ast.InSubquery():
-                return self._negated(f"({self.text(node.operand)} IN (listquery()))", node.negated)
+                inner = f"({self._compared(node.operand)} IN ({self._subquery('listquery', node.query)}))"
+                return self._negated(inner, node.negated)
             case ast.Exists():
-                return "exists()"
+                return self._subquery("exists", node.query)
             case ast.ScalarSubquery():
-                return "scalarsubquery()"
+                return self._subquery("scalarsubquery", node.query)
             case ast.Between():
                 inner = f"between({self.text(node.operand)}, {self.text(node.low)}, {self.text(node.high)})"
                 return self._negated(inner, node.negated)
@@ -244,6 +251,20 @@ class _Writer:
         if pa.types.is_list(dtype) and not pa.types.is_map(dtype):
             dtype = dtype.value_type
         return bool(pa.types.is_struct(dtype))
+
+    def _subquery(self, word: str, query: Query) -> str:
+        return f"{word}({', '.join(self._context.outer_names(query))})"
+
+    def _compared(self, node: ast.Expression) -> str:
+        """What a subquery's rows are compared with: several values are a struct whose names show in quotes."""
+        if not isinstance(node, ast.Row):
+            return self.text(node)
+        fields = []
+        for i, item in enumerate(node.items):
+            text = self.text(item)
+            plain = isinstance(item, ast.Name | ast.Field | ast.StringLiteral | ast.IntegerLiteral | ast.DecimalLiteral)
+            fields.append(f"'{text if plain else f'_{i}'}', {text}")
+        return f"named_struct({', '.join(fields)})"
 
     def _field(self, place: int, node: ast.Expression) -> str:
         match node:
@@ -384,7 +405,9 @@ class _Writer:
 
     def _frame(self, spec: ast.WindowSpec, name: str, call: ast.Call) -> str:
         if spec.frame is not None:
-            unit, low, high = spec.frame.unit, self._bound(spec.frame.start), self._bound(spec.frame.end)
+            unit = spec.frame.unit
+            key = spec.order_by[0].expression if spec.order_by and unit.upper() == "RANGE" else None
+            low, high = (self._bound(bound, key) for bound in (spec.frame.start, spec.frame.end))
         elif name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
             unit, low, high = "ROWS", "UNBOUNDED PRECEDING", "CURRENT ROW"
         elif name == "cume_dist":
@@ -399,13 +422,20 @@ class _Writer:
             unit, low, high = "ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING"
         return f"{unit} BETWEEN {low} AND {high}"
 
-    def _bound(self, bound: ast.FrameBound) -> str:
+    def _bound(self, bound: ast.FrameBound, key: ast.Expression | None) -> str:
         if bound.offset is None:
             return bound.kind
         offset = self.text(bound.offset)
         if bound.kind == "PRECEDING":
-            return f"(- {offset}) FOLLOWING" if not offset.isdigit() else f"{offset} PRECEDING"
+            # Spark negates the offset, and shows that when it casts it to the key's type
+            return f"(- {offset}) FOLLOWING" if self._is_cast(bound.offset, key) else f"{offset} PRECEDING"
         return f"{offset} FOLLOWING"
+
+    def _is_cast(self, offset: ast.Expression, key: ast.Expression | None) -> bool:
+        if key is None:
+            return False
+        given, wanted = self._context.dtype_of(offset), self._context.dtype_of(key)
+        return given is not None and t.is_numeric(given) and t.is_numeric(wanted) and given != wanted
 
 
 def type_text(node: TypeNode) -> str:

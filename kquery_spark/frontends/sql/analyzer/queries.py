@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from kquery_spark.errors import PlanError, SqlError
 from kquery_spark.expr import Column, Expr, Named, SortKey
+from kquery_spark.expr import walk as walk_expr
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, OuterFrame, constant_of
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
@@ -19,6 +20,7 @@ from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.set_operation import SetKind
+from kquery_spark.logical.subqueries import ScalarSubquery
 from kquery_spark.types import names as t
 
 _Env = Mapping[str, tuple[q.CommonTable, "_Env"]]
@@ -164,9 +166,27 @@ class QueryAnalyzer:
                     )
                 expr = visible[node.value - 1].value
             else:
-                expr = analyzer.expr(node)
+                expr = self.sort_key(node, analyzer)
             keys.append(SortKey(expr, item.ascending, item.nulls_first))
         return Relation(Sort(relation.plan, tuple(keys)), relation.scope)
+
+    def sort_key(self, node: ast.Expression, analyzer: ExpressionAnalyzer) -> Expr:
+        """What ORDER BY sorts by; of subqueries Spark takes values that read nothing of the row."""
+        found = {type(n) for n, _ in walk(node)}
+        if found & {ast.Exists, ast.InSubquery}:
+            self.fail(
+                "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY] IN and EXISTS with a subquery "
+                "cannot be sorted by; select them under a name",
+                node,
+            )
+        made = analyzer.expr(node)
+        if ast.ScalarSubquery in found and any(isinstance(e, ScalarSubquery) and e.outer for e in walk_expr(made)):
+            self.fail(
+                "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY] a correlated subquery "
+                "cannot be sorted by; select it under a name",
+                node,
+            )
+        return made
 
     def _limit(self, relation: Relation, node: q.Query) -> Relation:
         count = None if node.limit is None else self._row_count(node.limit, "LIMIT")
@@ -181,8 +201,8 @@ class QueryAnalyzer:
         value = constant_of(self.expressions(Scope((), self.facts), None, word).expr(node))
         if value is None:
             self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE] {word} must be constant", node)
-        if not t.is_integral(value.dtype) or value.value is None:
-            self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE] {word} must be a whole number", node)
+        if value.dtype != t.INT or value.value is None:
+            self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE] {word} must be an int", node)
         if value.value < 0:
             self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE] {word} must not be negative", node)
         return int(value.value)

@@ -234,6 +234,8 @@ class RelationAnalyzer:
         for i in range(width):
             try:
                 typed = analyzer.convert.common([row[i] for row in rows], "VALUES")
+                if len({r[i].dtype == t.STRING for r in rows if r[i].dtype != t.NULL}) > 1:
+                    raise PlanError("strings stay strings in VALUES")
             except PlanError:
                 self._queries.fail(
                     f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {i + 1} mixes types",
@@ -273,7 +275,7 @@ class RelationAnalyzer:
                     analyzer.fail("range takes constant whole numbers", argument)
                 numbers.append(value.value)
         if not 1 <= len(numbers) <= 4:
-            self._queries.fail("[WRONG_NUM_ARGS] range takes 1 to 4 numbers", node)
+            self._queries.fail("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] range takes 1 to 4 numbers", node)
         start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
         step = numbers[2] if len(numbers) > 2 else 1
         if step == 0:

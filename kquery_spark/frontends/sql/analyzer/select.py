@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Literal, Named, SortKey, columns_of
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, OuterFrame
 from kquery_spark.frontends.sql.analyzer.generators import Generated, generator_of
@@ -16,10 +16,11 @@ from kquery_spark.frontends.sql.analyzer.grouping import Grouping, GroupingMark,
 from kquery_spark.frontends.sql.analyzer.grouping_sets import expanded, grouping_sets
 from kquery_spark.frontends.sql.analyzer.naming import column_name
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
-from kquery_spark.frontends.sql.analyzer.windows import Windows
+from kquery_spark.frontends.sql.analyzer.windows import WindowMark, Windows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Sort
+from kquery_spark.logical.subqueries import ScalarSubquery
 
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
@@ -65,7 +66,7 @@ class SelectAnalyzer:
         relation, items = self._items(relation, named)
         shown = Scope(tuple(ScopeColumn(i.name, i.expr) for i in items), relation.scope.facts)
         having = self._having(relation, shown, named)
-        qualify = self._filtering(node.qualify, relation, shown, "QUALIFY", named, windows=True)
+        qualify = self._qualify(relation, items, shown, named)
         keys = self._order(order_by, items, relation, shown, named)
         sort_exprs = [k.expr for k in keys]
         every = [i.expr for i in items] + sort_exprs + [e for e in (having, qualify) if e is not None]
@@ -136,8 +137,22 @@ class SelectAnalyzer:
                     f"the columns are {relation.scope.candidates()}",
                     node,
                 )
+        if node.pos >= 0:
+            self._check_excluded(node, columns)
         kept = [c for c in columns if not any(_named(c, parts, fold) for parts in node.excluded)]
         return [Item(c.name, c.value, None) for c in kept]
+
+    def _check_excluded(self, node: ast.Star, columns: Sequence[ScopeColumn]) -> None:
+        """In SQL each name of EXCEPT means one column, and each another; drop() of the API is not as strict."""
+        fold = self._queries.facts.fold
+        meant = []
+        for parts in node.excluded:
+            hits = list(dict.fromkeys(c.value for c in columns if _named(c, parts, fold)))
+            if len(hits) > 1:
+                self._queries.fail(f"[AMBIGUOUS_REFERENCE] Reference {'.'.join(parts)} is ambiguous", node)
+            meant += hits
+        if len(set(meant)) < len(meant):
+            self._queries.fail("[EXCEPT_OVERLAPPING_COLUMNS] EXCEPT names a column twice", node)
 
     def _struct_star(self, node: ast.Star, relation: Relation) -> list[Item]:
         analyzer = self._expressions(relation.scope, "the select list")
@@ -157,39 +172,48 @@ class SelectAnalyzer:
             return [Item(f.name, analyzer.field(value, f.name), None) for f in value.dtype]
 
     def _named_windows(self, nodes: Sequence[q.NamedWindow]) -> dict[str, ast.WindowSpec]:
-        specs: dict[str, ast.WindowSpec] = {}
-        fold = self._queries.facts.fold
+        written: dict[str, ast.Window] = {}
         for node in nodes:
-            window = node.window
-            if isinstance(window, ast.WindowName):
-                if fold(window.name) not in specs:
-                    self._queries.fail(
-                        f"[MISSING_WINDOW_SPECIFICATION] there is no window {window.name}", window
-                    )
-                window = specs[fold(window.name)]
-            specs[fold(node.name)] = window
+            if node.name in written:
+                self._queries.fail(
+                    f"[INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION] {node.name} is defined twice", node
+                )
+            written[node.name] = node.window
+        specs: dict[str, ast.WindowSpec] = {}
+        for name, window in written.items():
+            meant = written.get(window.name) if isinstance(window, ast.WindowName) else window
+            if not isinstance(meant, ast.WindowSpec):
+                error = "UNRESOLVED_WINDOW_REFERENCE" if meant is None else "INVALID_WINDOW_REFERENCE"
+                self._queries.fail(f"[INVALID_SQL_SYNTAX.{error}] {name} stands for no window's text", window)
+            specs[name] = meant
         return specs
 
     # --- filters and keys ----------------------------------------------------------------------------
 
     def _having(self, relation: Relation, shown: Scope, named: Mapping[str, ast.WindowSpec]) -> Expr | None:
-        return self._filtering(self._node.having, relation, shown, "HAVING", named)
+        if self._node.having is None:
+            return None
+        analyzer = self._expressions(relation.scope, "HAVING", named, aggregates=True, first=shown)
+        return analyzer.condition(self._node.having, "HAVING")
 
-    def _filtering(
+    def _qualify(
         self,
-        node: ast.Expression | None,
         relation: Relation,
+        items: Sequence[Item],
         shown: Scope,
-        place: str,
         named: Mapping[str, ast.WindowSpec],
-        windows: bool = False,
     ) -> Expr | None:
+        node = self._node.qualify
         if node is None:
             return None
-        analyzer = self._expressions(
-            relation.scope, place, named, aggregates=True, windows=windows, first=shown
-        )
-        return analyzer.condition(node, place)
+        analyzer = self._expressions(relation.scope, "QUALIFY", named, windows=True, first=shown)
+        made = analyzer.condition(node, "QUALIFY")
+        if not any(contains(e, _is_window) for e in (made, *(i.expr for i in items))):
+            self._queries.fail(
+                "[QUALIFY_REQUIRES_WINDOW_FUNCTION] there is no window function, neither here nor in the select list",
+                node,
+            )
+        return made
 
     def _order(
         self,
@@ -199,18 +223,29 @@ class SelectAnalyzer:
         shown: Scope,
         named: Mapping[str, ast.WindowSpec],
     ) -> list[SortKey]:
-        analyzer = self._expressions(
-            relation.scope, "ORDER BY", named, aggregates=True, windows=True, first=shown
-        )
+        if self._node.distinct:
+            shown = Scope(tuple(self._selected(i, relation.scope) for i in items), shown.facts)
+            analyzer = self._expressions(shown, "ORDER BY", named)
+        else:
+            analyzer = self._expressions(relation.scope, "ORDER BY", named, aggregates=True, first=shown)
         if len(order_by) == 1 and _is_all(order_by[0].expression) and analyzer.find(("ALL",), None) is None:
             one = order_by[0]
             return [SortKey(i.expr, one.ascending, one.nulls_first) for i in items]
         keys = []
         for item in order_by:
             index = self.ordinal(item.expression, len(items), "ORDER BY")
-            expr = analyzer.expr(item.expression) if index is None else items[index].expr
+            expr = self._queries.sort_key(item.expression, analyzer) if index is None else items[index].expr
             keys.append(SortKey(expr, item.ascending, item.nulls_first))
         return keys
+
+    @staticmethod
+    def _selected(item: Item, scope: Scope) -> ScopeColumn:
+        """A selected column with the qualifier that it still has when it is selected as it is."""
+        if item.node is None or isinstance(item.node, ast.Name):
+            for column in scope.columns:
+                if column.value == item.expr and column.name == item.name:
+                    return column
+        return ScopeColumn(item.name, item.expr)
 
     def ordinal(self, node: ast.Expression, count: int, place: str) -> int | None:
         """The column an integer in ORDER BY or GROUP BY means; None for other expressions."""
@@ -262,7 +297,13 @@ class SelectAnalyzer:
                 done.append(self._above(grouping, expr, relation))
                 continue
             with self._expressions(relation.scope, "").at(at[i] or self._node):
-                done.append(grouping.rewrite(expr))
+                made = grouping.rewrite(expr)
+                if contains(made, _is_correlated):
+                    raise PlanError(
+                        "[SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION] a correlated subquery as a value must be "
+                        "one of the keys of GROUP BY or inside an aggregate function"
+                    )
+                done.append(made)
         return grouping.plan(plan), done
 
     def _above(self, grouping: Grouping, expr: Expr, relation: Relation) -> Expr:
@@ -288,9 +329,10 @@ class SelectAnalyzer:
             index = self.ordinal(node, len(items), "GROUP BY")
             expr = analyzer.expr(node) if index is None else items[index].expr
             if contains(expr, _is_aggregate):
-                self._queries.fail(
-                    "[GROUP_BY_AGGREGATE] an aggregate function cannot be a key of GROUP BY", node
-                )
+                error = "GROUP_BY_AGGREGATE" if index is None else "GROUP_BY_POS_AGGREGATE"
+                self._queries.fail(f"[{error}] an aggregate function cannot be a key of GROUP BY", node)
+            if contains(expr, _is_correlated):
+                raise Unsupported("A correlated subquery as a key of GROUP BY is not supported.")
             return expr
 
         return resolve
@@ -379,6 +421,14 @@ def _distinct(plan: LogicalPlan) -> LogicalPlan:
 
 def _is_aggregate(expr: Expr) -> bool:
     return isinstance(expr, AggregateCall | GroupingMark)
+
+
+def _is_window(expr: Expr) -> bool:
+    return isinstance(expr, WindowMark)
+
+
+def _is_correlated(expr: Expr) -> bool:
+    return isinstance(expr, ScalarSubquery) and bool(expr.outer)
 
 
 def _is_all(node: object) -> bool:

@@ -51,7 +51,7 @@ def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
-        raise PlanError(f"[WRONG_NUM_ARGS] if takes 3 arguments, not {len(node.arguments)}")
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] if takes 3 arguments, not {len(node.arguments)}")
     condition = analyzer.condition(node.arguments[0], "IF")
     if condition == Literal(True, t.BOOL):
         # TRUE decides whether a CASE can be NULL; an IF can whatever its condition
@@ -96,14 +96,14 @@ def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``timestampadd(MONTH, 1, ts)``: the unit is a constant to the engine."""
     unit = node.arguments[0] if node.arguments else None
     if not isinstance(unit, ast.DateTimeUnit):
-        raise PlanError(f"[WRONG_NUM_ARGS] {node.name[0]} takes a unit and two arguments")
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes a unit and two arguments")
     rest = [analyzer.expr(a) for a in node.arguments[1:]]
     return analyzer.call(node.name[0].lower(), Literal(unit.unit, t.STRING), *rest)
 
 
 def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
-        raise PlanError(f"[WRONG_NUM_ARGS] nvl2 takes 3 arguments, not {len(node.arguments)}")
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] nvl2 takes 3 arguments, not {len(node.arguments)}")
     tested, present, absent = arguments(analyzer, node)
     return analyzer.case([analyzer.call("isnotnull", tested)], [present], absent)
 

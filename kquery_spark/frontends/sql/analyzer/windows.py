@@ -26,6 +26,13 @@ _OFFSETS = frozenset({"lag", "lead"})
 # Over a window these are the values at the frame's ends.
 _PICKS = {"first": "first_value", "any_value": "first_value", "last": "last_value"}
 _ZERO = Literal(0, t.INT)
+# Spark's class of error for a window function in a clause that has none.
+_NOT_ALLOWED = {
+    "WHERE": "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+    "HAVING": "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+    "ORDER BY": "UNSUPPORTED_EXPR_FOR_OPERATOR",
+    "a join condition": "UNSUPPORTED_EXPR_FOR_OPERATOR",
+}
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,11 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """The expression of a call with OVER."""
     from kquery_spark.frontends.sql.analyzer.calls import percentile_shares, percentiles
 
+    if analyzer.in_window:
+        raise Unsupported("A window function inside another one is not supported.")
     if not analyzer.windows:
-        analyzer.fail(
-            f"[UNSUPPORTED_EXPR_FOR_WINDOW] a window function is not allowed in {analyzer.place}", node
-        )
+        error = _NOT_ALLOWED.get(analyzer.place, "UNSUPPORTED_EXPR_FOR_WINDOW")
+        analyzer.fail(f"[{error}] a window function is not allowed in {analyzer.place}", node)
     name = node.name[0].lower()
     shares = percentile_shares(node)
     if shares is not None:
@@ -81,17 +89,17 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         analyzer.fail("[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT has no meaning over a window", node)
     if node.filter is not None:
         _check_filter(analyzer, name, node)
+    if window_function(_PICKS.get(name, name)) is None and not has_aggregate(_PICKS.get(name, name)):
+        analyzer.fail(f"[UNSUPPORTED_EXPR_FOR_WINDOW] {name} is no window function", node)
     spec = _spec(analyzer, node)
-    analyzer.windows = False
+    analyzer.windows, analyzer.in_window = False, True
     try:
         partition = tuple(analyzer.expr(p) for p in spec.partition_by)
         order = tuple(SortKey(analyzer.expr(s.expression), s.ascending, s.nulls_first) for s in spec.order_by)
         condition = None if node.filter is None else analyzer.condition(node.filter, "FILTER")
         name, args, ignore = _arguments(analyzer, name, node)
     finally:
-        analyzer.windows = True
-    if window_function(name) is None and not has_aggregate(name):
-        analyzer.fail(f"[UNSUPPORTED_EXPR_FOR_WINDOW] {name} is no window function", node)
+        analyzer.windows, analyzer.in_window = True, False
     frame = _frame(analyzer, name, spec, order)
     call = WindowCall.of(
         name, *args, frame=frame, ignore_nulls=ignore, mode=analyzer.facts.mode, condition=condition
@@ -112,7 +120,7 @@ def _spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec:
     if isinstance(node.over, ast.WindowSpec):
         return node.over
     assert isinstance(node.over, ast.WindowName)
-    found = analyzer.named_windows.get(analyzer.facts.fold(node.over.name))
+    found = analyzer.named_windows.get(node.over.name)
     if found is None:
         analyzer.fail(f"[MISSING_WINDOW_SPECIFICATION] there is no window {node.over.name}", node.over)
     return found
@@ -172,12 +180,15 @@ def _frame(
                 "[DATATYPE_MISMATCH.RANGE_FRAME_WITHOUT_ORDER] a RANGE frame needs an ORDER BY", written
             )
     if written.start.kind == "UNBOUNDED FOLLOWING" or written.end.kind == "UNBOUNDED PRECEDING":
-        analyzer.fail("[INVALID_BOUNDARY] the frame's bounds are the wrong way round", written)
+        analyzer.fail(
+            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND] the frame's bounds are the wrong way round",
+            written,
+        )
     low = _bound(analyzer, written.start, unit, order)
     high = _bound(analyzer, written.end, unit, order)
     if low is not None and high is not None and low.value > high.value:
         analyzer.fail(
-            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND] the frame starts after its end", written
+            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON] the frame starts after its end", written
         )
     return Frame(unit, low, high)
 
