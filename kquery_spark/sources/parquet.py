@@ -443,7 +443,7 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
     if dtype in unsigned:
         return unsigned[dtype]
     if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, spark_type(f.type, tz)) for f in dtype])
+        return pa.struct([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in dtype])
     if pa.types.is_map(dtype):
         return pa.map_(spark_type(dtype.key_type, tz), spark_type(dtype.item_type, tz))
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
@@ -465,7 +465,17 @@ def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
         raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
     if pa.types.is_nested(field.type) and opened.has_instants(field.name):
         raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
-    return pa.field(field.name, t.timestamp(tz) if field.name in opened.int96 else spark_type(field.type, tz))
+    dtype = t.timestamp(tz) if field.name in opened.int96 else _nullable(spark_type(field.type, tz))
+    return pa.field(field.name, dtype)
+
+
+def _nullable(dtype: pa.DataType) -> pa.DataType:
+    """The type with everything inside nullable, as Spark takes it whatever the file says."""
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, _nullable(f.type)) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(_nullable(dtype.key_type), _nullable(dtype.item_type))
+    return pa.list_(_nullable(dtype.value_type)) if pa.types.is_list(dtype) else dtype
 
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
