@@ -284,6 +284,12 @@ def _of_array(dtype: pa.DataType) -> pa.DataType | None:
     return dtype.value_type if _SAFE(dtype) else None
 
 
+def _union_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The array's type that can hold a NULL, if one of both can."""
+    first = _pair("array_union", _of_array)(types)
+    return first if first.value_field.nullable else types[1]
+
+
 def _itself(dtype: pa.DataType) -> pa.DataType:
     return dtype
 
@@ -335,7 +341,7 @@ register(
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
     ),
     Function("array_distinct", _distinct, _rule("array_distinct", _same, _SAFE), catalyst=("ArrayDistinct",)),
-    Function("array_union", _union, _pair("array_union", _of_array), catalyst=("ArrayUnion",), arity=(2, 2)),
+    Function("array_union", _union, _union_type, catalyst=("ArrayUnion",), arity=(2, 2)),
     Function(
         "array_intersect",
         _common(True),

@@ -332,7 +332,7 @@ register(
         (2, 3),
         "StringSplit",
         check_values=_check_split,
-        result=pa.list_(t.STRING),
+        result=pa.list_(pa.field("element", t.STRING, False)),
         kinds=(t.STRING, t.STRING, t.INT),
     ),
 )

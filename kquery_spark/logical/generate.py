@@ -71,12 +71,12 @@ class Generate(LogicalPlan):
         if self.generator is Generator.INLINE:
             if not pa.types.is_list(dtype) or not pa.types.is_struct(dtype.value_type):
                 raise PlanError(f"inline needs an array of structs, not {t.spark_name(dtype)}")
-            return [(f.type, True) for f in dtype.value_type]
+            return [(f.type, f.nullable or dtype.value_field.nullable) for f in dtype.value_type]
         position = [(t.INT, False)] if self.generator is Generator.POSEXPLODE else []
         if pa.types.is_map(dtype):
             return [*position, (dtype.key_type, False), (dtype.item_type, True)]
         if pa.types.is_list(dtype):
-            return [*position, (dtype.value_type, True)]
+            return [*position, (dtype.value_type, dtype.value_field.nullable)]
         raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")
 
     @property

@@ -41,7 +41,22 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         cast = t.STRING in (left.value_type, right.value_type) and left.value_type != right.value_type
         nullable = cast or left.value_field.nullable or right.value_field.nullable
         return pa.list_(pa.field("element", inner, nullable))
+    if pa.types.is_struct(left) and pa.types.is_struct(right):
+        return _common_struct(left, right)
     return None
+
+
+def _common_struct(left: pa.StructType, right: pa.StructType) -> pa.DataType | None:
+    if [f.name for f in left] != [f.name for f in right]:
+        return None
+    fields = []
+    for a, b in zip(left, right, strict=True):
+        inner = common_type(a.type, b.type)
+        if inner is None:
+            return None
+        cast = t.STRING in (a.type, b.type) and a.type != b.type
+        fields.append(pa.field(a.name, inner, cast or a.nullable or b.nullable))
+    return pa.struct(fields)
 
 
 def numeric_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
