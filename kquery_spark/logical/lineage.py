@@ -5,7 +5,14 @@ from __future__ import annotations
 import hashlib
 
 from kquery_spark.expr import AggregateCall, Column, Expr, columns_of, rename_columns
-from kquery_spark.logical import Aggregate, LogicalPlan, Projection, Scan, SetOperation, Union, Window
+from kquery_spark.logical.aggregate import Aggregate
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.projection import Projection
+from kquery_spark.logical.scan import Scan
+from kquery_spark.logical.set_operation import SetOperation
+from kquery_spark.logical.union import Union
+from kquery_spark.logical.window import Window
+from kquery_spark.sources.memory import MemorySource
 
 
 def lineage(plan: LogicalPlan, name: str) -> str:
@@ -25,6 +32,8 @@ class _Lineage:
 
     def _of(self, plan: LogicalPlan, name: str) -> str:
         match plan:
+            case Scan(source=MemorySource(origins=origins)) if origins:
+                return str(origins[plan.source.schema.get_field_index(name)])
             case Scan():
                 return _digest(f"{plan.table} {plan.source!r} {name}")
             case Projection():

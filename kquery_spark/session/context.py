@@ -347,10 +347,11 @@ class _Executor:
         """See Executor."""
         return self._facts.fold(name)
 
-    def keep(self, table: pa.Table) -> str:
+    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
         """See Executor."""
         name = f"{_CACHED}{uuid.uuid4().hex}"
-        self._catalog.add(name, Scan("cached", memory_source(table, self._facts.time_zone)))
+        source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
+        self._catalog.add(name, Scan("cached", source))
         return name
 
     def register(self, name: str, analyzed: Analyzed) -> None:

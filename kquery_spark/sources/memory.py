@@ -21,13 +21,17 @@ _BATCH_ROWS = 128 * 1024
 
 @dataclass(frozen=True)
 class MemorySource(Source):
-    """A table of this process. ``token`` is its identity: tables are equal when they are the same one."""
+    """A table of this process. ``token`` is its identity: tables are equal when they are the same one.
+
+    ``origins``: the lineage of each column of a query's result that is kept.
+    """
 
     columnar: ClassVar[bool] = True
 
     table_schema: pa.Schema
     token: str
     table: Any = field(compare=False, repr=False)
+    origins: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def schema(self) -> pa.Schema:

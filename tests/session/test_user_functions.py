@@ -109,7 +109,7 @@ def test_what_types_a_function_sees(trips: kq.ExecutionContext):
     """
     assert trips.sql(sql).collect()[0]["t"].split(";") == [
         "string", "decimal128(10, 2)", "date32[day]", "timestamp[us, tz=UTC]",
-        "list<item: int32>", "bool",
+        "list<element: int32 not null>", "bool",
     ]  # fmt: skip
 
 
@@ -159,6 +159,8 @@ def test_mistakes_are_told_at_once(trips: kq.ExecutionContext):
         kq.arrow_udf(lambda x: lock and x, "int")
     with pytest.raises(PlanError, match="there is a function Upper already"):
         trips.register_function("Upper", share)
+    with pytest.raises(PlanError, match="share says itself what it returns"):
+        trips.register_function("share", share, "int")
     trips.register_function("share", share)
     with pytest.raises(SqlError, match=r"share takes arguments only"):
         trips.sql("SELECT share(DISTINCT tip, total) FROM trips")

@@ -17,10 +17,11 @@ from kquery_spark.frontends.dataframe.column import (
     sort_items,
     to_column,
 )
+from kquery_spark.frontends.sql.analyzer.calls import is_aggregate
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
-from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.frontends.sql.ast.node import Node, walk
 
 _HOW = {
     "inner": "INNER",
@@ -90,10 +91,16 @@ class Builder:
     def sort(self, *keys: Column | SortOrder | str, ascending: bool | Sequence[bool] = True) -> Self:
         """Rows in order; NULLs first ascending, last descending, unless a key says otherwise."""
         items = sort_items(flat(keys))
+        if not items:
+            raise PlanError("sort() needs a column")
         self._check(items)
         flags = [bool(ascending)] * len(items) if isinstance(ascending, int) else list(ascending)
         if len(flags) != len(items):
             raise PlanError(f"ascending has {len(flags)} values for {len(items)} sort keys")
+        if any(not up and isinstance(k, SortOrder) for k, up in zip(flat(keys), flags, strict=True)):
+            raise PlanError(
+                "a sort key with an order of its own, such as desc(), goes with ascending=True only"
+            )
         items = tuple(
             i if up else replace(i, ascending=False, nulls_first=False)
             for i, up in zip(items, flags, strict=True)
@@ -115,13 +122,15 @@ class Builder:
 
     def select(self, *columns: Column | str) -> Self:
         """Just these columns."""
-        items = tuple(to_column(c).node for c in flat(columns)) or (ast.Star(),)
+        items = tuple(to_column(c).node for c in flat(columns))
+        if not items:
+            raise PlanError("select() needs a column")
         self._check(items)
         return self._with(q.Query(replace(self._core(), items=items)))
 
     def selectExpr(self, *texts: str) -> Self:
         """Columns written in SQL."""
-        return self.select(*(expr(text) for text in texts))
+        return self.select(*(expr(text) for text in flat(texts)))
 
     def drop(self, *columns: Column | str) -> Self:
         """Without some columns."""
@@ -149,7 +158,12 @@ class Builder:
             sets = tuple((n,) for n in bare)
             elements = (q.Rollup(sets) if kind == "ROLLUP" else q.Cube(sets),)
         group = q.GroupBy(elements) if bare else None
-        return self._with(q.Query(replace(self._core(), items=items, group_by=group)))
+        # without a key or an aggregate nothing else says that this is one row
+        one = group is None and not any(
+            isinstance(n, ast.Expression) and is_aggregate(n) for i in items for n, _ in walk(i)
+        )
+        having = ast.BooleanLiteral(True) if one else None
+        return self._with(q.Query(replace(self._core(), items=items, group_by=group, having=having)))
 
     def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
         """Groups of equal keys, to be aggregated with ``agg``."""

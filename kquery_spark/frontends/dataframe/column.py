@@ -176,7 +176,7 @@ class Column:
 
     def between(self, low: object, high: object) -> Column:
         """``low <= value AND value <= high``."""
-        return Column(ast.Between(self.node, lit(low).node, lit(high).node))
+        return (self >= low) & (self <= high)
 
     def like(self, pattern: str) -> Column:
         """SQL LIKE."""
@@ -204,7 +204,7 @@ class Column:
 
     def substr(self, start: object, length: object) -> Column:
         """Part of the string, counted from 1."""
-        return call("substring", self, start, length)
+        return call("substr", self, start, length)
 
     def getField(self, name: str) -> Column:
         """A field of a struct."""
@@ -329,7 +329,7 @@ def _bound(offset: int) -> ast.FrameBound:
         return ast.FrameBound("UNBOUNDED FOLLOWING")
     if offset == 0:
         return ast.FrameBound("CURRENT ROW")
-    return ast.FrameBound("PRECEDING" if offset < 0 else "FOLLOWING", lit(abs(offset)).node)
+    return ast.FrameBound("FOLLOWING", lit(offset).node)
 
 
 def col(name: str) -> Column:

@@ -12,7 +12,6 @@ from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe import nulls
 from kquery_spark.frontends.dataframe.builder import Builder, path_of, table_query
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted
-from kquery_spark.frontends.dataframe.lineage import lineage
 from kquery_spark.frontends.dataframe.text import schema_tree, table_text, vertical_text
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -20,6 +19,7 @@ from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
 from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.logical import LogicalPlan, format_plan
+from kquery_spark.logical.lineage import lineage
 from kquery_spark.types.names import is_numeric, spark_name
 
 
@@ -50,8 +50,8 @@ class Executor(Protocol):
     def fold(self, name: str) -> str:
         """A column's name in the form in which names are compared."""
 
-    def keep(self, table: pa.Table) -> str:
-        """Hold rows in memory; gives the name of the table they are."""
+    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
+        """Hold rows in memory, of columns of this lineage; gives the name of the table they are."""
 
     def register(self, name: str, analyzed: Analyzed) -> None:
         """Make a query a table."""
@@ -134,12 +134,20 @@ class DataFrame(Builder):
             for name, _ in walk(node):
                 if isinstance(name, ast.Name) and name.origin:
                     here = [f._origin(name.parts[0]) for f in (self, *others) if f._places(name.parts[0])]
-                    if len(here) == 1 and here[0] not in ("", name.origin):
+                    if (
+                        len(here) == 1
+                        and here[0] not in ("", name.origin)
+                        and not self._is_below(name.origin)
+                    ):
                         raise PlanError(
                             f"the column {name.parts[0]} of another DataFrame is not this one's {name.parts[0]}; "
                             'give the frames names with alias() before the join and write col("a.'
                             f'{name.parts[0]}"), or col("{name.parts[0]}") for this one\'s'
                         )
+
+    def _is_below(self, origin: str) -> bool:
+        """Whether a column is in what the rows are selected from: the side of a join by name that is not shown."""
+        return any(lineage(below, n) == origin for below in self.plan.children for n in below.schema.names)
 
     def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
@@ -181,6 +189,8 @@ class DataFrame(Builder):
 
     def drop(self, *columns: Column | str) -> Self:
         """Without some columns; unknown names change nothing, as in PySpark."""
+        if any(isinstance(c, Column) and isinstance(c.node, ast.Name) and c.node.origin for c in columns):
+            return self._without_origins(columns)
         same = self.executor.fold
         known = {same(n) for n in self.columns}
         paths = tuple(
@@ -190,6 +200,21 @@ class DataFrame(Builder):
         )
         self._check(c.node for c in columns if isinstance(c, Column))
         return self._without(paths) if paths else self
+
+    def _without_origins(self, columns: Sequence[Column | str]) -> Self:
+        """Without the very columns that were given: others of their names stay."""
+        places: set[int] = set()
+        own = [lineage(self.plan, n) for n in self.plan.schema.names]
+        for column in columns:
+            node = column.node if isinstance(column, Column) else None
+            if isinstance(node, ast.Name) and node.origin:
+                places |= {i for i in self._places(node.parts[0]) if own[i] == node.origin}
+            else:
+                places |= set(self._places(column if isinstance(column, str) else path_of(column)[-1]))
+        if not places:
+            return self
+        kept = [i for i in range(len(own)) if i not in places]
+        return self.select(*(Column(ast.Name((self.columns[i],), own[i])) for i in kept))
 
     def dropDuplicates(self, subset: Sequence[str] | None = None) -> Self:
         """Each different row once; with ``subset`` one row for each different value of these columns."""
@@ -258,7 +283,8 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run now and keep the rows in memory; what is made of the result reads them instead of running again."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        name = self.executor.keep(self.executor.to_arrow(table))
+        origins = [lineage(self.plan, name) for name in table.names]
+        name = self.executor.keep(self.executor.to_arrow(table), origins)
         kept = self._with(table_query(name))
         return kept if kept.columns == self.columns else kept.toDF(*self.columns)
 

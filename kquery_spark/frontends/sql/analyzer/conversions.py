@@ -78,6 +78,8 @@ class Conversions:
             made = Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone)
         except ArgumentTypeError as error:
             raise PlanError(f"{name}: {error}") from None
+        if made.function in _MADE_OF and args:
+            return Call.of(name, *cast_args, mode=made.mode, tz=zone, dtype=_MADE_OF[made.function](made))
         if t.is_timestamp(made.dtype) and made.dtype.tz != zone:
             # entries that make timestamps do not know the session's zone
             return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone, dtype=t.timestamp(zone))
@@ -117,6 +119,19 @@ class Conversions:
         raise PlanError(f"[{error}] {what} must be boolean, not {t.spark_name(expr.dtype)}")
 
 
+def _array_of(made: Call) -> pa.DataType:
+    return pa.list_(pa.field("element", made.dtype.value_type, any(a.nullable for a in made.args)))
+
+
+def _struct_of(made: Call) -> pa.DataType:
+    values = made.args[1::2]
+    return pa.struct([f.with_nullable(v.nullable) for f, v in zip(made.dtype, values, strict=True)])
+
+
+# What can be NULL inside of the values these functions make.
+_MADE_OF = {"array": _array_of, "named_struct": _struct_of}
+
+
 def _literal_digits(args: Sequence[Expr]) -> list[Expr]:
     left, right = args
     return [_digits(left, right), _digits(right, left)]
@@ -139,7 +154,7 @@ def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     if source == t.NULL or (t.is_numeric(source) and t.is_numeric(target)):
         return True
     if t.is_nested(source) or t.is_nested(target):
-        return bool(pa.types.is_list(source) and pa.types.is_list(target))
+        return any(kind(source) and kind(target) for kind in (pa.types.is_list, pa.types.is_struct))
     if source == t.STRING:
         return True
     if target == t.STRING:

@@ -23,7 +23,8 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.logical import walk_plan
+from kquery_spark.logical import LogicalPlan, walk_plan
+from kquery_spark.logical.lineage import lineage
 from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery
 from kquery_spark.types import names as t
 
@@ -96,7 +97,8 @@ class ExpressionAnalyzer:
 
     ``aliases`` are earlier select items, which later ones may name. ``first`` are names that come before the scope's
     (a select list's, in ORDER BY and HAVING). ``place`` names the clause for errors; aggregates and window functions
-    are refused unless ``aggregates`` and ``windows`` say so.
+    are refused unless ``aggregates`` and ``windows`` say so. ``plans`` have the scope's columns: columns that DataFrames
+    gave are known by their lineage.
     """
 
     sql: str
@@ -111,6 +113,7 @@ class ExpressionAnalyzer:
     aggregates: bool = False
     windows: bool = False
     in_window: bool = False
+    plans: tuple[LogicalPlan, ...] = ()
     named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -196,7 +199,7 @@ class ExpressionAnalyzer:
 
     def shown(self, node: ast.Name) -> str:
         """A name inside an automatic column name: without its qualifier."""
-        found = self.scope.find(node.parts, self.sql, None)
+        found = self._by_origin(node) or self.scope.find(node.parts, self.sql, None)
         if found is None:
             if self._alias(node.parts, None) is not None:
                 return f"lateralAliasReference({'.'.join(node.parts)})"
@@ -229,7 +232,10 @@ class ExpressionAnalyzer:
         return [frame.shown[e.name] for e in exprs if isinstance(e, OuterColumn) and e.name in frame.shown]
 
     def _name(self, node: ast.Name) -> Expr:
-        found = self.find(node.parts, node.pos if node.pos >= 0 else None)
+        found = self._by_origin(node)
+        if found is None:
+            found = self.find(node.parts, node.pos if node.pos >= 0 else None)
+            self._check_origin(node, found)
         if found is None:
             if len(node.parts) == 1:
                 from kquery_spark.frontends.sql.analyzer.calls import bare_call
@@ -243,11 +249,42 @@ class ExpressionAnalyzer:
             value = self.field(value, name)
         return value
 
+    def _by_origin(self, node: ast.Name) -> Found | None:
+        """The column of this very lineage, also where another has its name, or where it is not shown."""
+        if not (node.origin and self.plans):
+            return None
+        fold = self.facts.fold
+        same = [
+            c
+            for c in self.scope.columns
+            if fold(c.name) == fold(node.parts[0]) and self._lineage(c.value) == node.origin
+        ]
+        for hidden in (False, True):
+            values = list(dict.fromkeys(c.value for c in same if c.hidden == hidden))
+            if values:
+                return Found(values[0], node.parts[0], node.parts[1:]) if len(values) == 1 else None
+        return None
+
+    def _check_origin(self, node: ast.Name, found: Found | None) -> None:
+        known = None if found is None or not node.origin else self._lineage(found.value)
+        if known is not None and known != node.origin:
+            raise PlanError(
+                f"the column {node.parts[0]} of another DataFrame is not this one's {node.parts[0]}; "
+                "give the frames names with alias() before the join"
+            )
+
+    def _lineage(self, value: Expr) -> str | None:
+        if isinstance(value, Column):
+            for plan in self.plans:
+                if value.name in plan.schema.names:
+                    return lineage(plan, value.name)
+        return None
+
     def unknown(self, node: ast.Name) -> NoReturn:
         """Raise for a name nothing has."""
         raise SqlError(
-            f"[UNRESOLVED_COLUMN.WITH{'' if self.scope.visible else 'OUT'}_SUGGESTION] there is no column {'.'.join(node.parts)}; "
-            f"the columns are {self.scope.candidates()}",
+            f"[UNRESOLVED_COLUMN.WITH{'' if self.scope.visible else 'OUT'}_SUGGESTION] there is no column "
+            f"{'.'.join(node.parts)}; the columns are {self.scope.candidates()}",
             self.sql,
             node.pos if node.pos >= 0 else None,
         )
@@ -390,10 +427,18 @@ class ExpressionAnalyzer:
         return self._negated(self.call("eq_null_safe", operand, Literal(node.value, t.BOOL)), node.negated)
 
     def _in_list(self, operand: Expr, items: Sequence[Expr]) -> Expr:
+        if not items:
+            # false also of NULL, but of the operand's nullability
+            return Case(
+                ((Literal(False, t.BOOL), self.call("eq", operand, operand)),), Literal(False, t.BOOL)
+            )
         operand, *values = self.convert.common([operand, *items], "IN")
         literals = [constant_of(v) for v in values]
         # Spark goes by the casts of the list, of which those of strings may be NULL
-        unknown = any(v.nullable and c is not None and c.value is not None for v, c in zip(values, literals, strict=True))
+        unknown = any(
+            v.nullable and c is not None and c.value is not None
+            for v, c in zip(values, literals, strict=True)
+        )
         plain = not t.is_nested(operand.dtype) and (operand.nullable or not unknown)
         if plain and all(v is not None for v in literals):
             return InList(operand, tuple(v for v in literals if v is not None))

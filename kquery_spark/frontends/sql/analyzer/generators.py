@@ -89,7 +89,9 @@ class GeneratorAnalyzer:
     ) -> tuple[LogicalPlan, list[ScopeColumn]]:
         analyzer = self._queries.expressions(relation.scope, outer, kind)
         if len(arguments) != 1:
-            analyzer.fail(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {kind} takes 1 argument, not {len(arguments)}", node)
+            analyzer.fail(
+                f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {kind} takes 1 argument, not {len(arguments)}", node
+            )
         argument = analyzer.expr(arguments[0])
         shown = _column_names(kind, argument.dtype)
         if shown is None:

@@ -262,7 +262,9 @@ class _Writer:
         fields = []
         for i, item in enumerate(node.items):
             text = self.text(item)
-            plain = isinstance(item, ast.Name | ast.Field | ast.StringLiteral | ast.IntegerLiteral | ast.DecimalLiteral)
+            plain = isinstance(
+                item, ast.Name | ast.Field | ast.StringLiteral | ast.IntegerLiteral | ast.DecimalLiteral
+            )
             fields.append(f"'{text if plain else f'_{i}'}', {text}")
         return f"named_struct({', '.join(fields)})"
 

@@ -180,7 +180,9 @@ class QueryAnalyzer:
                 node,
             )
         made = analyzer.expr(node)
-        if ast.ScalarSubquery in found and any(isinstance(e, ScalarSubquery) and e.outer for e in walk_expr(made)):
+        if ast.ScalarSubquery in found and any(
+            isinstance(e, ScalarSubquery) and e.outer for e in walk_expr(made)
+        ):
             self.fail(
                 "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY] a correlated subquery "
                 "cannot be sorted by; select it under a name",

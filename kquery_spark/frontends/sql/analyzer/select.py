@@ -43,6 +43,7 @@ class SelectAnalyzer:
         self._node = node
         self._outer = outer
         self._names = queries.names
+        self._plans: tuple[LogicalPlan, ...] = ()
 
     def analyze(
         self, order_by: Sequence[ast.SortItem] = (), windows: Sequence[q.NamedWindow] = ()
@@ -52,6 +53,7 @@ class SelectAnalyzer:
         relation = self._queries.relations.relation(node.relation, self._outer)
         for view in node.lateral_views:
             relation = self._queries.generators.lateral_view(relation, view, self._outer)
+        self._plans = (relation.plan,)
         named = self._named_windows((*node.windows, *windows))
         if node.where is not None:
             where = self._expressions(relation.scope, "WHERE", named).condition(node.where, "WHERE")
@@ -94,7 +96,7 @@ class SelectAnalyzer:
         self, scope: Scope, place: str, named: Mapping[str, ast.WindowSpec] | None = None, **flags: object
     ) -> ExpressionAnalyzer:
         analyzer = self._queries.expressions(scope, self._outer, place)
-        return replace(analyzer, named_windows=named or {}, **flags)  # type: ignore[arg-type]
+        return replace(analyzer, named_windows=named or {}, plans=self._plans, **flags)  # type: ignore[arg-type]
 
     def _items(self, relation: Relation, named: Mapping[str, ast.WindowSpec]) -> tuple[Relation, list[Item]]:
         aliases: dict[str, Expr | None] = {}

@@ -51,7 +51,9 @@ def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
-        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] if takes 3 arguments, not {len(node.arguments)}")
+        raise PlanError(
+            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] if takes 3 arguments, not {len(node.arguments)}"
+        )
     condition = analyzer.condition(node.arguments[0], "IF")
     if condition == Literal(True, t.BOOL):
         # TRUE decides whether a CASE can be NULL; an IF can whatever its condition
@@ -103,7 +105,9 @@ def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
-        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] nvl2 takes 3 arguments, not {len(node.arguments)}")
+        raise PlanError(
+            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] nvl2 takes 3 arguments, not {len(node.arguments)}"
+        )
     tested, present, absent = arguments(analyzer, node)
     return analyzer.case([analyzer.call("isnotnull", tested)], [present], absent)
 

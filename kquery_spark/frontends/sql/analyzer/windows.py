@@ -188,7 +188,8 @@ def _frame(
     high = _bound(analyzer, written.end, unit, order)
     if low is not None and high is not None and low.value > high.value:
         analyzer.fail(
-            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON] the frame starts after its end", written
+            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON] the frame starts after its end",
+            written,
         )
     return Frame(unit, low, high)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
+import kquery_spark as kq
 from kquery_spark.errors import KQueryError, SqlError
 from tests.conftest import uncompiled
 from tests.frontends.sql.analyzer.engine import Tables, rows, run, same_type
@@ -32,7 +34,6 @@ VIEWS = {
 # Spark names another class; the query is an error in both.
 OTHER_CLASS = {
     "select id from t where name + flag = 1",
-    "select id as a, name as a from t order by a",
 }
 
 
@@ -78,3 +79,59 @@ def test_filter_over_a_window_is_declined_where_spark_raises_for_excluded_rows(s
         spark.sql(query).toArrow()
     with pytest.raises(SqlError, match="FILTER over a window with an argument that may raise"):
         run(query, tables)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select id from t where id in (select id from u where u.v > t.big order by v limit 1)",
+        "select id from t where id not in (select id from u where u.v > t.big order by v limit 1)",
+        "select id from t where exists (select 1 from (select * from u where u.id = t.id order by v limit 1) q where v > 100)",
+        "select id, (select max(m) from (select count(v) m from u where u.id = t.id) q) from t",
+        "select count(*) from t group by (select max(v) from u where u.tag = t.name)",
+        "select sum(sum(id) over ()) over () from t",
+    ],
+)
+def test_what_would_be_another_answer_is_declined(query: str, tables: Tables):
+    with pytest.raises(KQueryError, match="not supported"):
+        run(query, tables)
+
+
+NESTED = """
+select array(1), array(id), array(1, null), array(array(1), array(id)), array(named_struct('a', 1)) from t;
+select named_struct('a', 1), named_struct('a', id, 'b', 'x'), struct(id, 1), named_struct('a', array(1)) from t;
+select if(flag, array(1), array(id)), coalesce(array(id), array(1)), case when flag then array(1) end from t;
+select collect_list(id), collect_set(id), collect_list(struct(id)), max(array(1)), first(struct(id)) from t;
+select case when flag then array(1) else array(2L) end, split(name, ','), cast(array(1) as array<bigint>) from t;
+select array_union(array(1), array(id)), array_except(array(1), array(id)), sort_array(array(1)) from t;
+select explode(array(1, 2)) from t;
+select explode(array(id)), 1 from t;
+select inline(array(struct(1 as a, id as b))) from t;
+select array(1) a, named_struct('a', 1) b union all select array(id), named_struct('a', id) from t;
+select a, count(*) from (select array(1) a from t union all select array(id) from t) group by a;
+select * from values (array(1), named_struct('a', 1)), (array(2), named_struct('a', 2));
+select x.a, y.b from (select array(id) a from t) x left join (select array(1) b, named_struct('q', 1) s) y on x.a = y.b;
+select max(x) from (select struct(1 as id) x union all select struct(id) from t)
+"""
+
+
+@pytest.fixture(scope="module")
+def nested(spark: Any, tmp_path_factory: Any) -> Iterator[kq.ExecutionContext]:
+    path = str(tmp_path_factory.mktemp("nested") / "t")
+    spark.sql(VIEWS["t"]).coalesce(1).write.parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("nested_t")
+    context = kq.ExecutionContext()
+    context.register_parquet("nested_t", path)
+    yield context
+    spark.catalog.dropTempView("nested_t")
+
+
+@pytest.mark.parametrize("query", [q.strip() for q in NESTED.split(";\n")])
+def test_what_can_be_null_inside_of_values(query: str, spark: Any, nested: kq.ExecutionContext):
+    query = query.replace("from t", "from nested_t")
+    ours, sparks = nested.sql(query), spark.sql(query)
+    types = [
+        [(f.name, f.dataType, f.nullable) for f in s] for s in (from_arrow_schema(ours.schema), sparks.schema)
+    ]
+    assert types[0] == types[1]
+    assert sorted(map(repr, rows(ours.to_arrow()))) == sorted(map(repr, rows(sparks.toArrow())))
