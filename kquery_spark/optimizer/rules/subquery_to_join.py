@@ -7,21 +7,18 @@ from dataclasses import dataclass, field
 
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.expr import (
-    AggregateCall,
     Call,
     Case,
-    Column,
     Expr,
     Literal,
     Named,
     columns_of,
     rename_columns,
-    substitute,
     transform,
     walk,
 )
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import conjunction, conjuncts, is_constant, is_deterministic
+from kquery_spark.expr.properties import conjunction, conjuncts, is_constant
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -30,9 +27,7 @@ from kquery_spark.logical import (
     Limit,
     LogicalPlan,
     Projection,
-    Scan,
     Sort,
-    Union,
     walk_plan,
 )
 from kquery_spark.logical.conditions import split_condition
@@ -40,7 +35,9 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import fresh_name, over
 from kquery_spark.logical.single_row import SingleRow
-from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery, Subquery
+from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
+from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up
+from kquery_spark.optimizer.empty_input import value_over_no_rows
 from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
 from kquery_spark.types import names as t
 
@@ -211,7 +208,7 @@ class _Joined:
         if isinstance(expr, Exists) and not keep:
             plan = _for_existence(plan)
         names = plan.schema.names
-        pulled, terms = _pull(plan, existence=True)
+        pulled, terms = pull_up(plan, existence=True)
         compared = names if isinstance(expr, InSubquery) else []
         needed = columns_of(*terms) | set(keep) | set(compared)
         kept = [*keep, *(n for n in pulled.schema.names if n in needed and n not in keep)]
@@ -219,7 +216,7 @@ class _Joined:
             pulled = Projection(pulled, tuple(Named(pulled.column(n), n) for n in kept))
         renamed, mapping = _disjoint(pulled, self.plan, [])
         outer = {n.name: n.expr for n in expr.outer}
-        bound = [_bind(rename_columns(x, mapping), outer) for x in terms]
+        bound = [bind_outer(rename_columns(x, mapping), outer) for x in terms]
         if isinstance(expr, InSubquery):
             bound += [
                 Call.of("eq", v, renamed.column(mapping.get(n, n)))
@@ -230,16 +227,16 @@ class _Joined:
     def _scalar(self, expr: ScalarSubquery) -> Expr:
         plan = _rewrite(predicate_simplification(expr.plan))
         name = plan.schema.names[0]
-        if not _correlated(plan):
+        if not is_correlated(plan):
             kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
             inner, mapping = _disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan, [])
             self.plan = Join(self.plan, inner, kind)
             return self.plan.column(mapping.get(name, name))
         if not _at_most_one_row(plan):
             raise Unsupported("A correlated subquery used as a value must be an aggregate without GROUP BY.")
-        empty = _on_no_rows(plan)
+        empty = value_over_no_rows(plan)
         outer = {n.name: n.expr for n in expr.outer}
-        pulled, terms = _pull(plan, existence=False, around=(self.plan, outer))
+        pulled, terms = pull_up(plan, existence=False, around=(self.plan, outer))
         found = Named(
             Literal(True, t.BOOL), fresh_name("found", [*self.plan.schema.names, *pulled.schema.names])
         )
@@ -247,7 +244,7 @@ class _Joined:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
             pulled = Projection(pulled, (*columns, found))
         inner, mapping = _disjoint(pulled, self.plan, [])
-        condition = conjunction([_bind(rename_columns(x, mapping), outer) for x in terms])
+        condition = conjunction([bind_outer(rename_columns(x, mapping), outer) for x in terms])
         keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
         if len(keys) < len(terms):
             raise Unsupported(f"A correlated subquery used as a value, compared by {rest}, is not supported.")
@@ -259,171 +256,6 @@ class _Joined:
         return value
 
 
-# --- outer references -------------------------------------------------------------------------------
-
-
-def _is_outer(expr: Expr) -> bool:
-    return any(isinstance(e, OuterColumn) for e in walk(expr))
-
-
-def _correlated(plan: LogicalPlan) -> bool:
-    return any(_is_outer(e) for node in walk_plan(plan) for e in node.expressions)
-
-
-def _bind(expr: Expr, outer: dict[str, Expr]) -> Expr:
-    return transform(expr, lambda e: outer.get(e.name, e) if isinstance(e, OuterColumn) else e)
-
-
-Around = tuple[LogicalPlan, dict[str, Expr]]
-
-
-def _pull(plan: LogicalPlan, existence: bool, around: Around | None = None) -> tuple[LogicalPlan, list[Expr]]:
-    """The plan without its correlated conditions, and those, over columns the new plan has in its output.
-
-    ``existence``: only whether there are rows matters, not how many. ``around``: the plan around and what the outer
-    columns are in it, for aggregates that need its values.
-    """
-    if not _correlated(plan):
-        return plan, []
-    match plan:
-        case Filter():
-            child, terms = _pull(plan.child, existence, around)
-            every = conjuncts(plan.condition)
-            mine = [x for x in every if _is_outer(x)]
-            stay = conjunction([x for x in every if not _is_outer(x)])
-            return (child if stay is None else Filter(child, stay)), [*terms, *mine]
-        case Projection():
-            if any(_is_outer(e.expr) for e in plan.exprs):
-                raise Unsupported("A subquery that selects a value of the query around it is not supported.")
-            child, terms = _pull(plan.child, existence, around)
-            have = {e.name for e in plan.exprs}
-            by_column = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
-            needed = columns_of(*terms)
-            renames: dict[str, str] = {}
-            extra: list[Named] = []
-            for name in sorted(needed):
-                if name in by_column:
-                    renames[name] = by_column[name]
-                    continue
-                new = name if name not in have else fresh_name(name, [*have, *child.schema.names])
-                renames[name] = new
-                extra.append(Named(child.column(name), new))
-            return (
-                Projection(child, (*plan.exprs, *extra)),
-                [rename_columns(x, renames) for x in terms],
-            )
-        case Aggregate():
-            return _pull_aggregate(plan, existence, around)
-        case Join(kind=JoinKind.INNER):
-            left, left_terms = _pull(plan.left, existence, around)
-            right, right_terms = _pull(plan.right, existence, around)
-            every = conjuncts(plan.condition)
-            if any(_is_outer(k.left) or _is_outer(k.right) for k in plan.keys):
-                raise Unsupported("This correlation of a subquery is not supported.")
-            mine = [x for x in every if _is_outer(x)]
-            stay = conjunction([x for x in every if not _is_outer(x)])
-            joined = Join(left, right, plan.kind, plan.keys, stay)
-            return joined, [*left_terms, *right_terms, *mine]
-        case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI | JoinKind.EXISTENCE):
-            if _correlated(plan.right) or any(_is_outer(e) for e in plan.expressions):
-                raise Unsupported(f"A subquery correlated inside a {plan.kind} join is not supported.")
-            left, terms = _pull(plan.left, existence, around)
-            return plan.with_children([left, plan.right]), terms
-        case Sort():
-            if not any(_is_outer(e) for e in plan.expressions):
-                return _pull(plan.child, existence, around)
-    raise Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
-
-
-def _pull_aggregate(
-    plan: Aggregate, existence: bool, around: Around | None
-) -> tuple[LogicalPlan, list[Expr]]:
-    """Group by what the inner rows are compared on, too."""
-    if any(_is_outer(e) for e in plan.expressions):
-        raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
-    if existence and not plan.keys:
-        raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
-    if any(isinstance(n, Aggregate) and not n.keys and _correlated(n) for n in walk_plan(plan.child)):
-        raise Unsupported(
-            "A correlated aggregate without GROUP BY inside another aggregate is not supported."
-        )
-    child, terms = _pull(plan.child, existence, around)
-    if around is not None and any(_equality(x) is None for x in terms):
-        return _aggregate_of_pairs(plan, child, terms, around)
-    keys = list(plan.keys)
-    known = {k.expr: k.column for k in plan.keys}
-    above: list[Expr] = []
-    for term in terms:
-        sides = _equality(term)
-        if sides is None:
-            raise Unsupported(f"An aggregating subquery correlated by {term} is not supported.")
-        inner, outer = sides
-        if inner not in known:
-            taken = [k.name for k in keys] + [a.name for a in plan.aggregates]
-            wanted = inner.name if isinstance(inner, Column) else "key"
-            named = Named(inner, fresh_name(wanted, taken))
-            keys.append(named)
-            known[inner] = named.column
-        above.append(Call.of("eq", known[inner], outer))
-    return Aggregate(child, tuple(keys), plan.aggregates), above
-
-
-def _aggregate_of_pairs(
-    plan: Aggregate, child: LogicalPlan, terms: list[Expr], around: Around
-) -> tuple[LogicalPlan, list[Expr]]:
-    """Correlated by more than equalities: the different outer values, joined to the rows they see, are the groups."""
-    below, outer = around
-    names = sorted({e.name for x in terms for e in walk(x) if isinstance(e, OuterColumn)})
-    wanted = [outer[n] for n in names if n in outer]
-    if len(wanted) < len(names) or any(map(_is_outer, wanted)) or not _repeatable(below):
-        raise Unsupported(
-            f"An aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here."
-        )
-    taken = [*child.schema.names, *plan.schema.names]
-    keys: list[Named] = []
-    for name, expr in zip(names, wanted, strict=True):
-        keys.append(Named(expr, fresh_name(name, taken)))
-        taken.append(keys[-1].name)
-    values = Aggregate(below, tuple(keys), ())
-    columns = {n: values.column(k.name) for n, k in zip(names, keys, strict=True)}
-    condition = conjunction([_bind(x, dict(columns)) for x in terms])
-    on, rest = split_condition(condition, values.schema.names, child.schema.names)
-    pairs = Join(values, child, JoinKind.INNER, tuple(on), conjunction(rest))
-    grouped = tuple(Named(pairs.column(k.name), k.name) for k in keys)
-    done = Aggregate(pairs, (*plan.keys, *grouped), plan.aggregates)
-    outers = [OuterColumn(n, k.expr.dtype, k.expr.nullable) for n, k in zip(names, keys, strict=True)]
-    return done, [Call.of("eq_null_safe", done.column(k.name), o) for k, o in zip(keys, outers, strict=True)]
-
-
-def _repeatable(plan: LogicalPlan) -> bool:
-    """Whether computing the plan a second time gives the same rows."""
-    for node in walk_plan(plan):
-        if not isinstance(node, Scan | Filter | Projection | Join | Aggregate | Sort | Union):
-            return False
-        for expr in (e for x in node.expressions for e in walk(x)):
-            if not is_deterministic(expr) or isinstance(expr, Subquery):
-                return False
-            if isinstance(expr, AggregateCall) and (
-                expr.function not in ("count", "min", "max", "sum", "avg")
-                or any(t.is_fractional(a.dtype) for a in expr.args)
-            ):
-                return False
-    return True
-
-
-def _equality(term: Expr) -> tuple[Expr, Expr] | None:
-    """``inner = outer`` as (inner, outer)."""
-    if not (isinstance(term, Call) and term.function == "eq"):
-        return None
-    for inner, outer in (term.args, term.args[::-1]):
-        if not _is_outer(inner) and columns_of(inner) and _is_outer(outer) and not columns_of(outer):
-            return inner, outer
-    return None
-
-
-# --- shapes -----------------------------------------------------------------------------------------
-
-
 def _at_most_one_row(plan: LogicalPlan) -> bool:
     """Whether the plan gives no row or one, whatever the data."""
     match plan:
@@ -431,45 +263,11 @@ def _at_most_one_row(plan: LogicalPlan) -> bool:
             return not plan.keys
         case Projection() | Sort() | Filter():
             return _at_most_one_row(plan.child)
-        case Limit(count=1) if not _correlated(plan):
+        case Limit(count=1) if not is_correlated(plan):
             return True
         case Join(kind=JoinKind.LEFT | JoinKind.INNER) if plan.compares_nothing:
             return all(map(_at_most_one_row, plan.children))
     return False
-
-
-def _on_no_rows(plan: LogicalPlan) -> Literal:
-    """The value of a scalar subquery's aggregate when no row matches."""
-    name = plan.schema.names[0]
-    value = _empty_value(plan, plan.column(name))
-    if not is_constant(value):
-        raise Unsupported("This correlated subquery is not supported: its value for no rows is not known.")
-    return evaluate_constant(value)
-
-
-def _empty_value(plan: LogicalPlan, expr: Expr) -> Expr:
-    match plan:
-        case Projection():
-            return _empty_value(plan.child, substitute(expr, {e.name: e.expr for e in plan.exprs}))
-        case Sort():
-            return _empty_value(plan.child, expr)
-        case Filter():
-            test = _empty_value(plan.child, plan.condition)
-            if is_constant(test) and evaluate_constant(test).value is not True:
-                return Literal(None, expr.dtype)
-            raise Unsupported("A correlated subquery with HAVING that is true for no rows is not supported.")
-        case Aggregate():
-            return substitute(expr, {a.name: _empty_aggregate(a.expr) for a in plan.aggregates})
-    raise Unsupported(f"A correlated subquery over {type(plan).__name__} is not supported.")
-
-
-def _empty_aggregate(expr: Expr) -> Expr:
-    assert isinstance(expr, AggregateCall)
-    if expr.nullable:
-        return Literal(None, expr.dtype)
-    if expr.function in ("count", "count_if", "approx_count_distinct"):
-        return Literal(0, expr.dtype)
-    raise Unsupported(f"A correlated subquery of {expr.function} is not supported.")
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
@@ -481,7 +279,7 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
             case Aggregate(aggregates=()) if plan.keys:
                 plan = plan.child
             case Limit(offset=0) if plan.count is None or plan.count > 0:
-                if not _correlated(plan.child):
+                if not is_correlated(plan.child):
                     return Limit(plan.child, 1)
                 plan = plan.child
             case _:

@@ -1,0 +1,43 @@
+"""What an aggregate without GROUP BY gives for no rows: where a join finds no group, a count is 0 and not NULL."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import AggregateCall, Expr, Literal, substitute
+from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.properties import is_constant
+from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Sort
+
+
+def value_over_no_rows(plan: LogicalPlan) -> Literal:
+    """The value of a scalar subquery's aggregate when no row matches."""
+    name = plan.schema.names[0]
+    value = _empty_value(plan, plan.column(name))
+    if not is_constant(value):
+        raise Unsupported("This correlated subquery is not supported: its value for no rows is not known.")
+    return evaluate_constant(value)
+
+
+def _empty_value(plan: LogicalPlan, expr: Expr) -> Expr:
+    match plan:
+        case Projection():
+            return _empty_value(plan.child, substitute(expr, {e.name: e.expr for e in plan.exprs}))
+        case Sort():
+            return _empty_value(plan.child, expr)
+        case Filter():
+            test = _empty_value(plan.child, plan.condition)
+            if is_constant(test) and evaluate_constant(test).value is not True:
+                return Literal(None, expr.dtype)
+            raise Unsupported("A correlated subquery with HAVING that is true for no rows is not supported.")
+        case Aggregate():
+            return substitute(expr, {a.name: _empty_aggregate(a.expr) for a in plan.aggregates})
+    raise Unsupported(f"A correlated subquery over {type(plan).__name__} is not supported.")
+
+
+def _empty_aggregate(expr: Expr) -> Expr:
+    assert isinstance(expr, AggregateCall)
+    if expr.nullable:
+        return Literal(None, expr.dtype)
+    if expr.function in ("count", "count_if", "approx_count_distinct"):
+        return Literal(0, expr.dtype)
+    raise Unsupported(f"A correlated subquery of {expr.function} is not supported.")
