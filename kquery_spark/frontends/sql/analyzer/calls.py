@@ -11,9 +11,9 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Expr, Literal, UserCall, walk
 from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql.analyzer.function_text import PICKS
 from kquery_spark.frontends.sql.analyzer.grouping_sets import grouping_call
 from kquery_spark.frontends.sql.analyzer.lambdas import higher_order
-from kquery_spark.frontends.sql.analyzer.naming import PICKS
 from kquery_spark.frontends.sql.analyzer.special_forms import FORMS, arguments, extract
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast

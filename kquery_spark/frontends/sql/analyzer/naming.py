@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
 import pyarrow as pa
 
+from kquery_spark.frontends.sql.analyzer.function_text import (
+    PICKS,
+    default_arguments,
+    shown_function,
+    special_text,
+)
 from kquery_spark.frontends.sql.analyzer.lambdas import LambdaContext, parameters_text
+from kquery_spark.frontends.sql.analyzer.literal_text import literal_text
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import ArrayType, MapType, NamedType, StructType, TypeNode
 from kquery_spark.frontends.sql.printer import to_sql
@@ -37,92 +41,6 @@ class Context(Protocol):
 
     def outer_names(self, query: Query) -> list[str]:
         """The columns of the row around that a subquery reads, as often as it names them."""
-
-
-# Functions that Spark shows in upper case, whichever way they were written.
-_UPPER = frozenset(
-    [
-        "power",
-        "atan2",
-        "log10",
-        "cbrt",
-        "sqrt",
-        "exp",
-        "expm1",
-        "log2",
-        "log1p",
-        "ceil",
-        "floor",
-        "rank",
-        "dense_rank",
-        "percent_rank",
-        "signum",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "degrees",
-        "radians",
-        "hypot",
-        "pi",
-        "e",
-        "log",
-        "rlike",
-        "regexp",
-        "regexp_like",
-    ]
-)
-# Arguments that Spark adds when fewer are written: how many there are then, and the text of the rest.
-_DEFAULTS = {
-    "locate": (2, ", 1"),
-    "position": (2, ", 1"),
-    "percentile": (2, ", 1"),
-    "split": (2, ", -1"),
-    "substring": (2, ", 2147483647"),
-    "substr": (2, ", 2147483647"),
-    "lpad": (2, ",  "),
-    "rpad": (2, ",  "),
-    "replace": (2, ", "),
-    "months_between": (2, ", true"),
-    "from_unixtime": (1, ", yyyy-MM-dd HH:mm:ss"),
-    "regexp_replace": (3, ", 1"),
-    "regexp_extract": (2, ", 1"),
-    "round": (1, ", 0"),
-    "overlay": (3, ", -1"),
-    "sort_array": (1, ", true"),
-    "unix_timestamp": (1, ", yyyy-MM-dd HH:mm:ss"),
-    "to_unix_timestamp": (1, ", yyyy-MM-dd HH:mm:ss"),
-    "bround": (1, ", 0"),
-}
-_RENAMED = {"dateadd": "date_add", "array_agg": "collect_list", "curdate": "current_date"}
-#: Without a window these are aggregates of other names.
-PICKS = {"first_value": "first", "last_value": "last"}
-# Calls that Spark shows as something other than a call.
-_SHAPES = {
-    ("div", 2): "({0} div {1})",
-    ("isnull", 1): "({0} IS NULL)",
-    ("isnotnull", 1): "({0} IS NOT NULL)",
-    ("positive", 1): "(+ {0})",
-    ("like", 2): "{0} LIKE {1}",
-    ("ilike", 3): "ilike({0}, {1})",
-    ("log", 1): "LOG(E(), {0})",
-    ("if", 3): "(IF({0}, {1}, {2}))",
-    ("trim", 2): "TRIM(BOTH {0} FROM {1})",
-    ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
-    ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
-}
-_CAST_FUNCTIONS = frozenset(
-    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
-    | {"decimal", "date", "timestamp", "binary", "string"}
-)
 
 
 def column_name(node: ast.Expression, context: Context) -> str:
@@ -153,6 +71,9 @@ class _Writer:
         self._context = context
 
     def text(self, node: ast.Expression) -> str:
+        constant = literal_text(node)
+        if constant is not None:
+            return constant
         match node:
             case ast.Name():
                 return self._context.shown(node)
@@ -161,24 +82,6 @@ class _Writer:
                 return f"lambdafunction({body}, {parameters_text(node.parameters)})"
             case ast.Aliased():
                 return f"{self.text(node.expression)} AS {node.alias}"
-            case ast.StringLiteral():
-                return node.value
-            case ast.NullLiteral():
-                return "NULL"
-            case ast.BooleanLiteral():
-                return "true" if node.value else "false"
-            case ast.IntegerLiteral():
-                return str(node.value)
-            case ast.DecimalLiteral():
-                return f"{node.value:f}"
-            case ast.FloatingLiteral():
-                return java_float(node.value) if node.type == "float" else java_double(node.value)
-            case ast.BinaryLiteral():
-                return f"X'{node.value.hex().upper()}'"
-            case ast.TypedLiteral():
-                return f"{node.type.upper()} '{_moment_text(node)}'"
-            case ast.IntervalLiteral():
-                return interval_text(node)
             case ast.Star():
                 return "1"
             case ast.Unary(op="-"):
@@ -367,22 +270,15 @@ class _Writer:
         if name in ("first", "last", "any_value", *PICKS) and len(node.arguments) == 2:
             # Spark does not show whether NULLs are ignored
             node = replace(node, arguments=node.arguments[:1])
-        arguments = self._list(node.arguments)
+        texts = [self.text(a) for a in node.arguments]
+        special = special_text(name, texts)
+        if special is not None:
+            return special
+        arguments = ", ".join(texts)
         if node.distinct and isinstance(node.arguments[0], ast.Star):
             arguments = self._context.shown_star()
-        shape = _SHAPES.get((name, len(node.arguments)))
-        if shape is not None:
-            return shape.format(*(self.text(a) for a in node.arguments))
-        if name in _CAST_FUNCTIONS and len(node.arguments) == 1:
-            return arguments
-        count, extra = _DEFAULTS.get(name, (-1, ""))
-        if len(node.arguments) == count:
-            arguments += extra
-        if name in ("lag", "lead"):
-            arguments += ", 1, NULL"[3 * (len(node.arguments) - 1) :] if len(node.arguments) < 3 else ""
-        shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
-        if node.nulls == "IGNORE":
-            shown = PICKS.get(name, shown)
+        arguments += default_arguments(name, len(node.arguments))
+        shown = shown_function(name, ignores_nulls=node.nulls == "IGNORE")
         text = f"{shown}({'DISTINCT ' if node.distinct else ''}{arguments})"
         if node.filter is not None:
             text += f" FILTER (WHERE {self.text(node.filter)})"
@@ -452,71 +348,3 @@ def _is_interval(node: ast.Expression) -> bool:
     if isinstance(node, ast.Binary):
         return node.op in ("+", "-", "*", "/") and (_is_interval(node.left) or _is_interval(node.right))
     return isinstance(node, ast.IntervalLiteral)
-
-
-_MOMENT = re.compile(r"(\d{4})-(\d\d?)(?:-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(\.\d+)?)?)?)?")
-
-
-def _moment_text(node: ast.TypedLiteral) -> str:
-    """A date or a timestamp as Spark shows its value; one with a zone as it was written."""
-    found = _MOMENT.fullmatch(node.text.strip())
-    if found is None:
-        return node.text
-    *fields, fraction = found.groups()
-    year, month, day, hour, minute, second = (
-        int(f) if f else 1 if i < 3 else 0 for i, f in enumerate(fields)
-    )
-    date = f"{year:04d}-{month:02d}-{day:02d}"
-    if node.type.lower() == "date":
-        return date
-    return f"{date} {hour:02d}:{minute:02d}:{second:02d}" + (fraction or "")[:7].rstrip("0").rstrip(".")
-
-
-def interval_text(node: ast.IntervalLiteral) -> str:
-    """An interval as Spark shows it: ``INTERVAL '1 02:03:04' DAY TO SECOND``."""
-    unit = node.start if node.start == node.end else f"{node.start} TO {node.end}"
-    sign, size = ("-" if node.amount < 0 else ""), abs(node.amount)
-    if node.is_year_month:
-        years, months = divmod(size, 12)
-        shown = {"YEAR": str(years), "MONTH": str(size)}.get(unit, f"{years}-{months}")
-        return f"INTERVAL '{sign}{shown}' {unit}"
-    sizes = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
-    fields = list(sizes)
-    text = ""
-    for field in fields[fields.index(node.start) : fields.index(node.end) + 1]:
-        count, size = divmod(size, sizes[field])
-        if field == node.start:
-            text = str(count) if field == "DAY" else f"{count:02d}"
-        else:
-            text += f"{' ' if field == 'HOUR' else ':'}{count:02d}"
-    if node.end == "SECOND" and size:
-        text += f".{size:06d}".rstrip("0")
-    return f"INTERVAL '{sign}{text}' {unit}"
-
-
-def java_float(value: float) -> str:
-    """A float's own digits, not those of the double that it is equal to."""
-    return java_double(float(str(np.float32(value))))
-
-
-def java_double(value: float) -> str:
-    """A double as Java prints it."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    size = abs(value)
-    if value == 0 or 1e-3 <= size < 1e7:
-        return repr(float(value))
-    mantissa, exponent = f"{value:e}".split("e")
-    digits = repr(float(value))
-    if "e" in digits:
-        mantissa, exponent = digits.split("e")
-    else:
-        sign, number, power = Decimal(digits).normalize().as_tuple()
-        text = "".join(map(str, number))
-        mantissa = f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}"
-        exponent = str(int(power) + len(text) - 1)
-    if "." not in mantissa:
-        mantissa += ".0"
-    return f"{mantissa}E{int(exponent)}"

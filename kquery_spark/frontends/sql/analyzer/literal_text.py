@@ -1,0 +1,101 @@
+"""Literals as Spark shows them in the names of columns: numbers, dates, timestamps, intervals."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import numpy as np
+
+from kquery_spark.frontends.sql.ast import expressions as ast
+
+_MOMENT = re.compile(r"(\d{4})-(\d\d?)(?:-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(\.\d+)?)?)?)?")
+
+
+def literal_text(node: ast.Expression) -> str | None:
+    """A literal's value; None when the node is none."""
+    match node:
+        case ast.StringLiteral():
+            return node.value
+        case ast.NullLiteral():
+            return "NULL"
+        case ast.BooleanLiteral():
+            return "true" if node.value else "false"
+        case ast.IntegerLiteral():
+            return str(node.value)
+        case ast.DecimalLiteral():
+            return f"{node.value:f}"
+        case ast.FloatingLiteral():
+            return java_float(node.value) if node.type == "float" else java_double(node.value)
+        case ast.BinaryLiteral():
+            return f"X'{node.value.hex().upper()}'"
+        case ast.TypedLiteral():
+            return f"{node.type.upper()} '{_moment_text(node)}'"
+        case ast.IntervalLiteral():
+            return interval_text(node)
+    return None
+
+
+def _moment_text(node: ast.TypedLiteral) -> str:
+    """A date or a timestamp as Spark shows its value; one with a zone as it was written."""
+    found = _MOMENT.fullmatch(node.text.strip())
+    if found is None:
+        return node.text
+    *fields, fraction = found.groups()
+    year, month, day, hour, minute, second = (
+        int(f) if f else 1 if i < 3 else 0 for i, f in enumerate(fields)
+    )
+    date = f"{year:04d}-{month:02d}-{day:02d}"
+    if node.type.lower() == "date":
+        return date
+    return f"{date} {hour:02d}:{minute:02d}:{second:02d}" + (fraction or "")[:7].rstrip("0").rstrip(".")
+
+
+def interval_text(node: ast.IntervalLiteral) -> str:
+    """An interval as Spark shows it: ``INTERVAL '1 02:03:04' DAY TO SECOND``."""
+    unit = node.start if node.start == node.end else f"{node.start} TO {node.end}"
+    sign, size = ("-" if node.amount < 0 else ""), abs(node.amount)
+    if node.is_year_month:
+        years, months = divmod(size, 12)
+        shown = {"YEAR": str(years), "MONTH": str(size)}.get(unit, f"{years}-{months}")
+        return f"INTERVAL '{sign}{shown}' {unit}"
+    sizes = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+    fields = list(sizes)
+    text = ""
+    for field in fields[fields.index(node.start) : fields.index(node.end) + 1]:
+        count, size = divmod(size, sizes[field])
+        if field == node.start:
+            text = str(count) if field == "DAY" else f"{count:02d}"
+        else:
+            text += f"{' ' if field == 'HOUR' else ':'}{count:02d}"
+    if node.end == "SECOND" and size:
+        text += f".{size:06d}".rstrip("0")
+    return f"INTERVAL '{sign}{text}' {unit}"
+
+
+def java_float(value: float) -> str:
+    """A float's own digits, not those of the double that it is equal to."""
+    return java_double(float(str(np.float32(value))))
+
+
+def java_double(value: float) -> str:
+    """A double as Java prints it."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    size = abs(value)
+    if value == 0 or 1e-3 <= size < 1e7:
+        return repr(float(value))
+    mantissa, exponent = f"{value:e}".split("e")
+    digits = repr(float(value))
+    if "e" in digits:
+        mantissa, exponent = digits.split("e")
+    else:
+        sign, number, power = Decimal(digits).normalize().as_tuple()
+        text = "".join(map(str, number))
+        mantissa = f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}"
+        exponent = str(int(power) + len(text) - 1)
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}E{int(exponent)}"
