@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, KQueryError, PlanError, SqlError, Unsupported
-from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, Named, walk
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import chain, is_constant
+from kquery_spark.frontends.sql.analyzer.calls import analyze_call
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.literals import BadLiteral, literal
-from kquery_spark.frontends.sql.analyzer.scope import Found, Names, Scope
+from kquery_spark.frontends.sql.analyzer.name_resolution import find_name, resolve_name, shown_name
+from kquery_spark.frontends.sql.analyzer.naming import column_name
+from kquery_spark.frontends.sql.analyzer.scope import Names, Scope
+from kquery_spark.frontends.sql.analyzer.subqueries import (
+    OuterFrame,
+    SubqueryAnalyzer,
+    exists,
+    in_subquery,
+    outer_names,
+    scalar_subquery,
+)
 from kquery_spark.frontends.sql.analyzer.temporal import months_of, temporal_arithmetic
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.logical import LogicalPlan, walk_plan
-from kquery_spark.logical.lineage import lineage
-from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery
+from kquery_spark.logical import LogicalPlan
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kquery_spark.frontends.sql.analyzer.scope import Relation
     from kquery_spark.frontends.sql.ast.queries import Query
 
 _OPERATORS = {
@@ -59,36 +67,6 @@ _OPERATORS = {
     ">>>": "shiftrightunsigned",
 }
 _UNARY = {"-": "negative", "~": "bitnot", "+": "positive"}
-
-Lookup = Callable[[tuple[str, ...], int | None], Found | None]
-SubqueryAnalyzer = Callable[["Query", "OuterFrame"], "Relation"]
-
-
-@dataclass
-class OuterFrame:
-    """The row around a subquery: how names are found in it, and which of its values the subquery reads."""
-
-    lookup: Lookup
-    names: Names
-    captured: dict[Expr, OuterColumn] = field(default_factory=dict)
-    shown: dict[str, str] = field(default_factory=dict)
-
-    def find(self, parts: tuple[str, ...], position: int | None) -> Found | None:
-        """A name as the subquery sees it."""
-        found = self.lookup(parts, position)
-        if found is None:
-            return None
-        value = found.value
-        if value not in self.captured:
-            name = self.names.fresh(f"outer_{found.column}")
-            self.captured[value] = OuterColumn(name, value.dtype, value.nullable)
-            self.shown[name] = found.column
-        return Found(self.captured[value], found.column, found.fields)
-
-    @property
-    def outer(self) -> tuple[Named, ...]:
-        """What was read, as a Subquery holds it."""
-        return tuple(Named(value, column.name) for value, column in self.captured.items())
 
 
 @dataclass
@@ -150,63 +128,11 @@ class ExpressionAnalyzer:
         except (PlanError, Unsupported) as error:
             self.fail(str(error), node)
 
-    # --- names ---------------------------------------------------------------------------------------
-
-    def find(self, parts: tuple[str, ...], position: int | None) -> Found | None:
-        """What a name means here: columns, then earlier aliases of the select list, then the row around."""
-        if self.first is not None:
-            found = self._first(self.first, parts, position)
-            if found is not None:
-                return found
-        found = self.scope.find(parts, self.sql, position)
-        if found is None:
-            found = self._alias(parts, position)
-        if found is None and self.outer is not None:
-            found = self.outer.find(parts, position)
-        return found
-
-    def _find_outside(self, parts: tuple[str, ...], position: int | None) -> Found | None:
-        """What a name in a subquery means out here: earlier aliases of the select list mean nothing in there."""
-        return replace(self, aliases={}).find(parts, position)
-
-    def _first(self, first: Scope, parts: tuple[str, ...], position: int | None) -> Found | None:
-        try:
-            return first.find(parts, self.sql, position)
-        except SqlError:
-            if self.place != "ORDER BY":
-                raise
-            return None  # of two selected columns of a name, ORDER BY means neither: the input's may be meant
-
-    def _alias(self, parts: tuple[str, ...], position: int | None) -> Found | None:
-        key = self.facts.fold(parts[0])
-        if key not in self.aliases:
-            return None
-        value = self.aliases[key]
-        if self.in_window:
-            raise SqlError(
-                f"[UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW] {parts[0]}, an alias of the select list, "
-                "cannot be read in a window expression",
-                self.sql,
-                position,
-            )
-        if value is None:
-            raise SqlError(
-                f"[AMBIGUOUS_LATERAL_COLUMN_ALIAS] {parts[0]} names several columns of the select list",
-                self.sql,
-                position,
-            )
-        return Found(value, parts[0], parts[1:])
+    # --- what the names of columns depend on: naming.Context -----------------------------------------
 
     def shown(self, node: ast.Name) -> str:
-        """A name inside an automatic column name: without its qualifier."""
-        found = self._by_origin(node) or self.scope.find(node.parts, self.sql, None)
-        if found is None:
-            if self._alias(node.parts, None) is not None:
-                return f"lateralAliasReference({'.'.join(node.parts)})"
-            found = None if self.outer is None else self.outer.find(node.parts, None)
-        if found is None:
-            return f"{node.parts[-1]}()"
-        return ".".join((found.column, *found.fields))
+        """A name inside an automatic column name."""
+        return shown_name(self, node)
 
     def shown_star(self) -> str:
         """``*`` inside an automatic column name: all columns."""
@@ -225,85 +151,8 @@ class ExpressionAnalyzer:
         return self.named_windows.get(window.name)
 
     def outer_names(self, query: Query) -> list[str]:
-        """See naming.Context: Spark finds them from the top of the subquery's plan down."""
-        frame = OuterFrame(self._find_outside, self.names)
-        plan = self.subquery(query, frame).plan
-        exprs = (e for node in walk_plan(plan) for x in node.expressions for e in walk(x))
-        return [frame.shown[e.name] for e in exprs if isinstance(e, OuterColumn) and e.name in frame.shown]
-
-    def _name(self, node: ast.Name) -> Expr:
-        found = self._by_origin(node)
-        if found is None:
-            found = self.find(node.parts, node.pos if node.pos >= 0 else None)
-            self._check_origin(node, found)
-        if found is None:
-            if len(node.parts) == 1:
-                from kquery_spark.frontends.sql.analyzer.calls import bare_call
-
-                made = bare_call(self, node.parts[0])
-                if made is not None:
-                    return made
-            self.unknown(node)
-        value = found.value
-        for name in found.fields:
-            value = self.field(value, name)
-        return value
-
-    def _by_origin(self, node: ast.Name) -> Found | None:
-        """The column of this very lineage, also where another has its name, or where it is not shown."""
-        if not (node.origin and self.plans):
-            return None
-        fold = self.facts.fold
-        same = [
-            c
-            for c in self.scope.columns
-            if fold(c.name) == fold(node.parts[0]) and self._lineage(c.value) == node.origin
-        ]
-        for hidden in (False, True):
-            values = list(dict.fromkeys(c.value for c in same if c.hidden == hidden))
-            if values:
-                return Found(values[0], node.parts[0], node.parts[1:]) if len(values) == 1 else None
-        return None
-
-    def _check_origin(self, node: ast.Name, found: Found | None) -> None:
-        known = None if found is None or not node.origin else self._lineage(found.value)
-        if known is not None and known != node.origin:
-            raise PlanError(
-                f"the column {node.parts[0]} of another DataFrame is not this one's {node.parts[0]}; "
-                "give the frames names with alias() before the join"
-            )
-
-    def _lineage(self, value: Expr) -> str | None:
-        if isinstance(value, Column):
-            for plan in self.plans:
-                if value.name in plan.schema.names:
-                    return lineage(plan, value.name)
-        return None
-
-    def unknown(self, node: ast.Name) -> NoReturn:
-        """Raise for a name nothing has."""
-        raise SqlError(
-            f"[UNRESOLVED_COLUMN.WITH{'' if self.scope.visible else 'OUT'}_SUGGESTION] there is no column "
-            f"{'.'.join(node.parts)}; the columns are {self.scope.candidates()}",
-            self.sql,
-            node.pos if node.pos >= 0 else None,
-        )
-
-    def field(self, base: Expr, name: str) -> Expr:
-        """``base.name`` of a struct."""
-        dtype = base.dtype
-        if pa.types.is_map(dtype):
-            return self.call("get_map_value", base, Literal(name, t.STRING))
-        if not pa.types.is_struct(dtype):
-            raise PlanError(f"[INVALID_EXTRACT_BASE_FIELD_TYPE] {t.spark_name(dtype)} has no field {name}")
-        fold = self.facts.fold
-        hits = [i for i in range(dtype.num_fields) if fold(dtype.field(i).name) == fold(name)]
-        if not hits:
-            have = ", ".join(f.name for f in dtype)
-            raise PlanError(f"[FIELD_NOT_FOUND] there is no field {name}; the fields are {have}")
-        if len(hits) > 1:
-            raise PlanError(f"[AMBIGUOUS_REFERENCE_TO_FIELDS] there are several fields {name}")
-        return self.call("get_struct_field", base, Literal(hits[0], t.INT))
+        """The columns of the row around that a subquery reads, in Spark's order."""
+        return outer_names(self, query)
 
     # --- everything else -----------------------------------------------------------------------------
 
@@ -316,7 +165,7 @@ class ExpressionAnalyzer:
             return constant
         match node:
             case ast.Name():
-                return self._name(node)
+                return resolve_name(self, node)
             case ast.Aliased():
                 return self.expr(node.expression)
             case ast.Field():
@@ -352,17 +201,14 @@ class ExpressionAnalyzer:
             case ast.Cast():
                 return self._cast(node)
             case ast.Exists():
-                plan, outer = self._plan(node.query)
-                return Exists(plan.plan, outer)
+                return exists(self, node)
             case ast.ScalarSubquery():
-                return self._scalar(node)
+                return scalar_subquery(self, node)
             case ast.InSubquery():
-                return self._negated(self._in_subquery(node), node.negated)
+                return self._negated(in_subquery(self, node), node.negated)
             case ast.Row():
                 return self.struct(node.items)
             case ast.Call() | ast.Extract() | ast.Trim():
-                from kquery_spark.frontends.sql.analyzer.calls import analyze_call
-
                 return analyze_call(self, node)
             case ast.IntervalLiteral():
                 raise Unsupported(
@@ -504,16 +350,30 @@ class ExpressionAnalyzer:
             return Cast(made.child, made.to, EvalMode.TRY, made.tz)
         return made
 
+    def field(self, base: Expr, name: str) -> Expr:
+        """``base.name`` of a struct."""
+        dtype = base.dtype
+        if pa.types.is_map(dtype):
+            return self.call("get_map_value", base, Literal(name, t.STRING))
+        if not pa.types.is_struct(dtype):
+            raise PlanError(f"[INVALID_EXTRACT_BASE_FIELD_TYPE] {t.spark_name(dtype)} has no field {name}")
+        fold = self.facts.fold
+        hits = [i for i in range(dtype.num_fields) if fold(dtype.field(i).name) == fold(name)]
+        if not hits:
+            have = ", ".join(f.name for f in dtype)
+            raise PlanError(f"[FIELD_NOT_FOUND] there is no field {name}; the fields are {have}")
+        if len(hits) > 1:
+            raise PlanError(f"[AMBIGUOUS_REFERENCE_TO_FIELDS] there are several fields {name}")
+        return self.call("get_struct_field", base, Literal(hits[0], t.INT))
+
     def struct(self, items: Sequence[ast.Expression]) -> Expr:
         """A struct of expressions, its fields named as Spark names them."""
-        from kquery_spark.frontends.sql.analyzer.naming import column_name
-
         args: list[Expr] = []
         for i, item in enumerate(items):
             made = self.expr(item)
             is_field = isinstance(made, Call) and made.function == "get_struct_field"
             match item:
-                case ast.Name() if self.find(item.parts, None) is not None:
+                case ast.Name() if find_name(self, item.parts, None) is not None:
                     name = item.parts[-1]
                 case ast.Name() | ast.Aliased():
                     name = column_name(item, self)
@@ -523,46 +383,6 @@ class ExpressionAnalyzer:
                     name = f"col{i + 1}"
             args += [Literal(name, t.STRING), made]
         return self.call("named_struct", *args)
-
-    # --- subqueries ----------------------------------------------------------------------------------
-
-    def _plan(self, query: Query) -> tuple[Relation, tuple[Named, ...]]:
-        frame = OuterFrame(self._find_outside, self.names)
-        relation = self.subquery(query, frame)
-        return relation, frame.outer
-
-    def _scalar(self, node: ast.ScalarSubquery) -> Expr:
-        relation, outer = self._plan(node.query)
-        count = len(relation.scope.visible)
-        if count != 1:
-            self.fail(
-                "[INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN] "
-                f"a subquery used as a value must have one column, not {count}",
-                node,
-            )
-        return ScalarSubquery(relation.plan, outer)
-
-    def _in_subquery(self, node: ast.InSubquery) -> Expr:
-        operands = node.operand.items if isinstance(node.operand, ast.Row) else (node.operand,)
-        values = [self.expr(o) for o in operands]
-        relation, outer = self._plan(node.query)
-        columns = [c.value for c in relation.scope.visible]
-        if len(columns) != len(values):
-            self.fail(
-                f"[DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH] IN compares {len(values)} value(s) with "
-                f"{len(columns)} column(s)",
-                node,
-            )
-        pairs = [self.convert.common([v, c], "IN") for v, c in zip(values, columns, strict=True)]
-        plan = relation.plan
-        if any(p[1] is not c for p, c in zip(pairs, columns, strict=True)) or len(plan.schema) != len(
-            columns
-        ):
-            from kquery_spark.logical import Projection
-
-            exprs = tuple(Named(p[1], self.names.fresh("in_value")) for p in pairs)
-            plan = Projection(plan, exprs)
-        return InSubquery(plan, outer, tuple(p[0] for p in pairs))
 
 
 def constant_of(expr: Expr) -> Literal | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kquery_spark.frontends.sql.analyzer.expressions import OuterFrame
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node

@@ -9,11 +9,12 @@ from kquery_spark.errors import PlanError, SqlError
 from kquery_spark.expr import Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
-from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, OuterFrame, constant_of
+from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, constant_of
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select import SelectAnalyzer
+from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r

@@ -12,8 +12,9 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column, Expr, Named, walk
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.expr.properties import conjunction
-from kquery_spark.frontends.sql.analyzer.expressions import OuterFrame, constant_of
+from kquery_spark.frontends.sql.analyzer.expressions import constant_of
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition

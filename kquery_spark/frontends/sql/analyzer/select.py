@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Literal, Named, SortKey, columns_of
-from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, OuterFrame
+from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.generators import Generated, generator_of
 from kquery_spark.frontends.sql.analyzer.grouping import Grouping, GroupingMark, contains
 from kquery_spark.frontends.sql.analyzer.grouping_sets import expanded, grouping_sets
+from kquery_spark.frontends.sql.analyzer.name_resolution import find_name
 from kquery_spark.frontends.sql.analyzer.naming import column_name
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark, Windows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
@@ -230,7 +232,8 @@ class SelectAnalyzer:
             analyzer = self._expressions(shown, "ORDER BY", named)
         else:
             analyzer = self._expressions(relation.scope, "ORDER BY", named, aggregates=True, first=shown)
-        if len(order_by) == 1 and _is_all(order_by[0].expression) and analyzer.find(("ALL",), None) is None:
+        by_all = len(order_by) == 1 and _is_all(order_by[0].expression)
+        if by_all and find_name(analyzer, ("ALL",), None) is None:
             one = order_by[0]
             return [SortKey(i.expr, one.ascending, one.nulls_first) for i in items]
         keys = []
