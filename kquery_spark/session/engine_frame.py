@@ -35,10 +35,6 @@ class EngineFrame(ClassicDataFrame):
     rescue: whether Spark may run a failed read-only action again.
     """
 
-    def __new__(cls, *args: Any) -> EngineFrame:
-        """In PySpark 4.1 a classic DataFrame's ``__new__`` takes no other arguments than its own."""
-        return object.__new__(cls)
-
     def __init__(
         self,
         planned: PlannedQuery,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from kquery_spark.errors import Unsupported
@@ -289,6 +290,11 @@ class Jvm:
             value = self._values[place, variant] = make()
         found: T = value
         return found
+
+    @cached_property
+    def spark_version(self) -> str:
+        """Spark's version, like ``4.3.0``."""
+        return str(self._gateway.jvm.org.apache.spark.package.SPARK_VERSION())
 
     def empty(self) -> Any:
         """An empty Scala ``Seq``."""

@@ -65,8 +65,12 @@ _OWN = (
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """Settings of a session when a plan was taken; ``values`` has all that were asked, None if unknown."""
+    """Settings of a session when a plan was taken; ``values`` has all that were asked, None if unknown.
 
+    version: Spark's.
+    """
+
+    version: str
     ansi: bool
     time_zone: str
     case_sensitive: bool
@@ -103,6 +107,7 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
             (n, None if text == _UNDEFINED else text) for n, text in zip(optional, asked, strict=True)
         )
     return SessionSettings(
+        version=jvm.spark_version,
         ansi=_text(values, "spark.sql.ansi.enabled") == "true",
         time_zone=_text(values, "spark.sql.session.timeZone"),
         case_sensitive=_text(values, "spark.sql.caseSensitive") == "true",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import decimal
-import inspect
 import traceback
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -70,10 +68,4 @@ class DriverStage:
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema of what Spark's own ``_collect_as_arrow`` gives."""
-    return to_arrow_schema(schema, **_in_utc())
-
-
-@cache
-def _in_utc() -> dict[str, Any]:
-    """PySpark before 4.2 has times in UTC unless told otherwise, later ones when told so."""
-    return {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, timezone="UTC")

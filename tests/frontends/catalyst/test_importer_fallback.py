@@ -45,6 +45,22 @@ def declined(query: Taken) -> str:
 
 
 @pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("select corr(id, id) as c from t", "Corr"),
+        ("select id from t where size(slice(array(id, 2), 1, 1)) = 1", "Slice"),
+    ],
+)
+def test_what_a_release_answers_otherwise_stays_with_it(
+    taken: Any, jvm: Jvm, query: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken(query).whole()
+    monkeypatch.setitem(vars(jvm), "spark_version", "4.2.1")
+    assert declined(taken(query)).startswith("Spark 4.2.1, unlike 4.3, ")
+    assert name in declined(taken(query))
+
+
+@pytest.mark.parametrize(
     ("query", "reason"),
     [
         ("select id, uuid() as u from t", "random identifiers are drawn by Spark"),
