@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check lint bench proto clean
+.PHONY: help venv demo test lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
+lowest: ## the tests with the lowest versions that pyproject.toml allows
+	@set -e; python="$$(.ci/find-python)"; test -x .lowest/bin/python || "$$python" -m venv .lowest
+	@.lowest/bin/python -m pip install --quiet --constraint .ci/lowest.txt --editable '.[dev,bench]'
+	@touch .lowest/.installed
+	@$(MAKE) test VENV=.lowest ARGS="$(ARGS)"
+
 check: lint test ## everything a change must pass: lint, then the tests
 
 bench: venv ## time Spark and kquery_spark; ARGS="--suite tpch --scale 10 --queries 1,6 --engines all --json FILE"
@@ -53,6 +59,6 @@ proto: ## write the messages' Python code from the .proto files
 		kquery_spark/sources/orc_footer.proto kquery_spark/service/flight_sql.proto
 
 clean: ## remove the environment, caches, and generated data
-	rm -rf $(VENV) .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .lowest .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 from benchmarks import taxi, tpch
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
+#: Spark answers some expressions otherwise then; the engine gives the answers of 4.3.
+SPARK_BEFORE_4_3 = tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 3)
 
 
 def worker_environment() -> dict[str, str]:
