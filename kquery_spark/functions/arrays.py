@@ -9,7 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions.elements import Elements, Mask, check_size, codes, elements, is_array, listed
+from kquery_spark.functions.elements import (
+    Elements,
+    Mask,
+    check_size,
+    codes,
+    element_of,
+    elements,
+    is_array,
+    listed,
+)
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
@@ -301,13 +310,6 @@ def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.list_(pa.field("element", pa.struct(pair), False))
 
 
-def _value_of(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """A whole number becomes one of the array's kind where that is wider."""
-    element = types[0].value_type if is_array(types[0]) else types[0]
-    widens = t.is_integral(element) and t.is_integral(types[1]) and types[1].bit_width < element.bit_width
-    return [types[0], element if widens else types[1]]
-
-
 def _whole(dtype: pa.DataType) -> bool:
     return bool(dtype == t.INT)
 
@@ -370,7 +372,7 @@ register(
         _pair("array_position", _itself, t.LONG),
         catalyst=("ArrayPosition",),
         arity=(2, 2),
-        coerce=_value_of,
+        coerce=element_of,
     ),
     Function(
         "array_remove",
@@ -378,7 +380,7 @@ register(
         _pair("array_remove", _itself),
         catalyst=("ArrayRemove",),
         arity=(2, 2),
-        coerce=_value_of,
+        coerce=element_of,
     ),
     Function(
         "slice",

@@ -6,6 +6,7 @@ Elements are compared by **codes**: the place of each value among the distinct o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,13 @@ _MOST_ELEMENTS = 100_000_000
 def is_array(dtype: pa.DataType) -> bool:
     """Whether the type is an array (maps are lists to Arrow)."""
     return bool(pa.types.is_list(dtype)) and not pa.types.is_map(dtype)
+
+
+def element_of(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """The types of an array and a value: a whole number becomes one of the array's kind where that is wider."""
+    element = types[0].value_type if is_array(types[0]) else types[0]
+    widens = t.is_integral(element) and t.is_integral(types[1]) and types[1].bit_width < element.bit_width
+    return [types[0], element if widens else types[1]]
 
 
 @dataclass(frozen=True)

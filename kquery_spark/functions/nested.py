@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.conditional import one_type
-from kquery_spark.functions.elements import bounds, elements, is_array, listed
+from kquery_spark.functions.elements import bounds, element_of, elements, is_array, listed
 from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
@@ -261,6 +261,7 @@ register(
         _contains_type,
         catalyst=("ArrayContains",),
         arity=(2, 2),
+        coerce=element_of,
         nullable="always",
     ),
     Function(

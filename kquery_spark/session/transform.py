@@ -16,6 +16,7 @@ from kquery_spark.session.bridge import check_frame
 from kquery_spark.session.decision import decide, fits_driver
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.failures import warn_user
+from kquery_spark.session.garbage import collection_paused
 from kquery_spark.session.planning import Part, PlannedQuery, Position, plan_frame, position_below
 from kquery_spark.session.quick import nothing_to_win
 
@@ -39,17 +40,8 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     if isinstance(frame, EngineFrame):
         frame = frame.original
     try:
-        if when == "auto" and fallback == "spark" and nothing_to_win(frame):
-            return frame
-        planned = plan_frame(frame)
-        if not planned.config.enabled:
-            return frame
-        if fallback == "error":
-            _require_whole(planned)
-        decisions = [(p, decide(planned, p)) for p in planned.parts]
-        chosen = [p for p, d in decisions if when == "always" or d.accelerate]
-        little = when == "auto" and any(d.driver_only for _, d in decisions)
-        return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little)
+        with collection_paused():
+            return _planned(frame, fallback, when)
     except (ConfigError, Unsupported):
         raise
     except Exception as error:
@@ -58,6 +50,20 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
         message = f"the engine could not plan the query, so Spark runs it: {type(error).__name__}: {error}"
         warn_user(message)
         return frame
+
+
+def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
+    if when == "auto" and fallback == "spark" and nothing_to_win(frame):
+        return frame
+    planned = plan_frame(frame)
+    if not planned.config.enabled:
+        return frame
+    if fallback == "error":
+        _require_whole(planned)
+    decisions = [(p, decide(planned, p)) for p in planned.parts]
+    chosen = [p for p, d in decisions if when == "always" or d.accelerate]
+    little = when == "auto" and any(d.driver_only for _, d in decisions)
+    return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little)
 
 
 def check_options(fallback: str, when: str) -> None:
