@@ -15,12 +15,12 @@ import click
 from kquery_spark.cli.engines import ENGINES, choose, job_session
 from kquery_spark.cli.failures import run
 from kquery_spark.cli.output import Output
-from kquery_spark.cli.tables import TableParam, TableSpec, read_sql, register_in_spark
+from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, table_option
 
 
 @click.command(name="run_sql.py", help=__doc__)
 @click.argument("sql_file")
-@click.option("--table", "tables", type=TableParam(), multiple=True, help="May be given many times.")
+@table_option()
 @click.option(
     "--output", help="Folder to write; .parquet, .csv, .json or .orc says the format, parquet if none does."
 )

@@ -13,7 +13,7 @@ import kquery_spark as kq
 from kquery_spark.cli.engines import ENGINES, check, choose, own_session
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output
-from kquery_spark.cli.tables import TableParam, TableSpec, read_sql, register_in_spark, register_locally
+from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, register_locally, table_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +29,7 @@ def _query_options(command: Callable[..., None]) -> Callable[..., None]:
         "--log-level", default="OFF", show_default=True, help="How much Spark itself says."
     )(command)
     command = click.option("--file", "sql_file", help="Read the SQL from this file.")(command)
-    command = click.option(
-        "--table", "tables", type=TableParam(), multiple=True, help="May be given many times."
-    )(command)
-    return click.argument("sql", required=False)(command)
+    return click.argument("sql", required=False)(table_option()(command))
 
 
 def _sql_text(sql: str | None, sql_file: str | None) -> str:
@@ -121,9 +118,7 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
 
 
 @cli.command()
-@click.option(
-    "--table", "tables", type=TableParam(), multiple=True, required=True, help="May be given many times."
-)
+@table_option(required=True)
 @click.option(
     "--engine",
     type=click.Choice([LOCAL, "kquery"]),

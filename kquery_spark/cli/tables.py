@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,19 +41,24 @@ class TableSpec:
     schema: str | None = None
 
 
-class TableParam(click.ParamType[TableSpec]):
-    """Reads ``name=path`` and ``name=format:path``."""
+def table_option(required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option ``--table NAME=[FORMAT:]PATH``, which may be given many times; the command gets ``tables``."""
+    return click.option(
+        "--table",
+        "tables",
+        type=_table,
+        metavar="NAME=[FORMAT:]PATH",
+        multiple=True,
+        required=required,
+        help="May be given many times.",
+    )
 
-    name = "NAME=[FORMAT:]PATH"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> TableSpec:
-        """Take the text apart; anything else is a usage error."""
-        if isinstance(value, TableSpec):
-            return value
-        try:
-            return parse_table(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def _table(text: str) -> TableSpec:
+    try:
+        return parse_table(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def parse_table(text: str) -> TableSpec:

@@ -54,6 +54,7 @@ def declined(query: Taken) -> str:
 def test_what_a_release_answers_otherwise_stays_with_it(
     taken: Any, jvm: Jvm, query: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(vars(jvm), "spark_version", "4.3.0")
     taken(query).whole()
     monkeypatch.setitem(vars(jvm), "spark_version", "4.2.1")
     assert declined(taken(query)).startswith("Spark 4.2.1, unlike 4.3, ")
