@@ -20,6 +20,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
 from kquery_spark.runtime.spark.driver import DriverStage
+from kquery_spark.runtime.spark.rows import rows_of
 from kquery_spark.session.bypass import bypass
 from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
 from kquery_spark.session.planning import Part, PlannedQuery
@@ -116,17 +117,36 @@ class EngineFrame(ClassicDataFrame):
         table = self._table()
         return super().isEmpty() if table is None else not table.num_rows
 
+    def _picked(
+        self, pick: Callable[[pa.Table], pa.Table] | None, spark: Callable[[DataFrame], list[Row]]
+    ) -> list[Row]:
+        """Rows that are in the driver, those that ``pick`` leaves; what ``spark`` gives where they are elsewhere.
+
+        pick: None for an argument that is Spark's to refuse.
+        """
+        table = None if pick is None else self._table()
+        rows = None if table is None or pick is None else rows_of(pick(table), self.schema)
+        return spark(self._rows()) if rows is None else rows
+
     def collect(self) -> list[Row]:
         """See pyspark.sql.DataFrame.collect."""
-        return self._attempt("collect", lambda: self._rows().collect(), self.original.collect)
+        return self._attempt(
+            "collect", lambda: self._picked(lambda t: t, lambda f: f.collect()), self.original.collect
+        )
 
     def take(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.take."""
-        return self._attempt("take", lambda: self._rows().take(num), lambda: self.original.take(num))
+        pick = (lambda t: t.slice(0, num)) if _is_count(num) else None
+        return self._attempt(
+            "take", lambda: self._picked(pick, lambda f: f.take(num)), lambda: self.original.take(num)
+        )
 
     def tail(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.tail."""
-        return self._attempt("tail", lambda: self._rows().tail(num), lambda: self.original.tail(num))
+        pick = (lambda t: t.slice(max(t.num_rows - num, 0))) if _is_count(num) else None
+        return self._attempt(
+            "tail", lambda: self._picked(pick, lambda f: f.tail(num)), lambda: self.original.tail(num)
+        )
 
     def count(self) -> int:
         """See pyspark.sql.DataFrame.count."""
@@ -192,3 +212,7 @@ def _batches(
     if not table.num_rows:
         return [] if empty_list_if_zero_records else [pa.RecordBatch.from_pylist([], table.schema)]
     return list(table.to_batches())
+
+
+def _is_count(num: object) -> bool:
+    return type(num) is int and num >= 0

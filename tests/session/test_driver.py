@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import ArithmeticException, PySparkException, PythonException
+from pyspark.errors import AnalysisException, ArithmeticException, PySparkException, PythonException
 
 import kquery_spark as kq
 from benchmarks import tpch
@@ -52,6 +52,8 @@ QUERIES = (
     "max(day) AS day, min(wide) AS wide, max(double) AS double, min(single) AS single, max(bytes) AS bytes, "
     "first(items) AS items, first(point) AS point, first(tags) AS tags, max(tiny), max(small), max(long), max(flag) "
     "FROM typed WHERE text = 'a' GROUP BY k",
+    "SELECT k, flag, tiny, small, long, single, double, text, day, at, local, price, wide, CAST(k AS DECIMAL(38, 10)) AS d, "
+    "CAST(0 AS DECIMAL(20, 12)) AS zero FROM typed ORDER BY k, text",
     "SELECT k, k, sum(long) AS k FROM typed WHERE k = 1 GROUP BY k",
     "SELECT k, sum(double) AS s, INTERVAL '1 02:03:04.5' DAY TO SECOND AS i, NULL AS nothing FROM typed "
     "WHERE k > 7 GROUP BY k",
@@ -103,6 +105,15 @@ def test_every_action_gives_what_spark_gives(spark: Any, query: str, where: dict
         )
         assert fast.toArrow().schema.equals(frame.toArrow().schema, check_metadata=True)
         assert repr(fast.collect()) == repr(frame.collect())
+        assert [[type(v) for v in row] for row in fast.collect()] == [
+            [type(v) for v in row] for row in frame.collect()
+        ]
+        assert [row.asDict().keys() for row in fast.collect()] == [
+            row.asDict().keys() for row in frame.collect()
+        ]
+        assert fast.take(0) == fast.tail(0) == []
+        with pytest.raises(AnalysisException, match="INVALID_LIMIT_LIKE_EXPRESSION"):
+            fast.take(-1)
         assert repr(fast.take(2)) == repr(frame.take(2))
         assert repr(fast.first()) == repr(frame.first())
         assert repr(fast.tail(1)) == repr(frame.tail(1))
