@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from kquery_spark.logical import Join, JoinKind, Limit, LogicalPlan, Projection, Union
+import uuid
+
+import pyarrow as pa
+
+from kquery_spark.logical import Join, JoinKind, Limit, LogicalPlan, Projection, Scan, Union
 from kquery_spark.logical.plan import over
+from kquery_spark.sources.memory import MemorySource
 
 
 def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
     """``Limit: 5`` over ``Union`` also limits each input to 5; through projections the limit moves whole.
 
     A left join gives at least one row for each row of its left side, so that side needs no more rows than the limit; the
-    limit itself stays above. Limits above each other become one.
+    limit itself stays above. Limits above each other become one. A limit of no rows runs nothing of what is below it.
     """
+    if isinstance(plan, Limit) and plan.count == 0:
+        return _no_rows(plan.schema)
     plan = over(plan, [limit_pushdown(c) for c in plan.children])
     return _push(plan) if isinstance(plan, Limit) else plan
+
+
+def _no_rows(schema: pa.Schema) -> Scan:
+    return Scan("no rows", MemorySource(schema, uuid.uuid4().hex, schema.empty_table()))
 
 
 def _push(limit: Limit) -> LogicalPlan:

@@ -373,3 +373,4 @@ select nope;
 select * from t join u on max(t.id) = u.id;
 select named_struct('a', 1) union all select named_struct('a', id) from t;
 select id from t where array_contains(array(big, 5L), 5) or array_contains(array(big), id);
+select count(big + 9223372036854775807) c from t order by c limit 0;
