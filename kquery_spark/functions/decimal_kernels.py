@@ -102,8 +102,9 @@ def divide(left: Vector, right: Vector, context: CallContext) -> Data:
     up = 10 ** max(out.scale - left.dtype.scale + right.dtype.scale, 0)
     down = 10 ** max(left.dtype.scale - right.dtype.scale - out.scale, 0)
     if left.is_narrow and right.is_narrow:
-        room = magnitude(right.data) * down <= INT64_MAX // 4
-        if room and magnitude(left.data) * up <= INT64_MAX // 4:
+        # of nothing but zeros the power of ten itself has to fit
+        room = max(magnitude(right.data), 1) * down <= INT64_MAX // 4
+        if room and max(magnitude(left.data), 1) * up <= INT64_MAX // 4:
             length = context.num_rows
             mask = either_null(left.data, right.data, length)
             divisor = as_int64(right.data) * down

@@ -374,3 +374,4 @@ select * from t join u on max(t.id) = u.id;
 select named_struct('a', 1) union all select named_struct('a', id) from t;
 select id from t where array_contains(array(big, 5L), 5) or array_contains(array(big), id);
 select count(big + 9223372036854775807) c from t order by c limit 0;
+select 0.0 / (cast(id as decimal(9,2)) / cast(3 as decimal(9,2))) x from t where id > 0;
