@@ -20,6 +20,12 @@ def lineage(plan: LogicalPlan, name: str) -> str:
     return _Lineage().of(plan, name)
 
 
+def lineages(plan: LogicalPlan) -> list[str]:
+    """The lineage of each output column, in order."""
+    known = _Lineage()
+    return [known.of(plan, name) for name in plan.schema.names]
+
+
 class _Lineage:
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], str] = {}

@@ -104,7 +104,9 @@ class EngineFrame(ClassicDataFrame):
 
     def _rows(self) -> DataFrame:
         """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""
-        table = self._table()
+        return self._framed(self._table())
+
+    def _framed(self, table: pa.Table | None) -> DataFrame:
         if table is None:
             return ClassicDataFrame(self._jdf, self.sparkSession)
         return self.sparkSession.createDataFrame(table, self.schema)
@@ -124,9 +126,9 @@ class EngineFrame(ClassicDataFrame):
 
         pick: None for an argument that is Spark's to refuse.
         """
-        table = None if pick is None else self._table()
+        table = self._table()
         rows = None if table is None or pick is None else rows_of(pick(table), self.schema)
-        return spark(self._rows()) if rows is None else rows
+        return spark(self._framed(table)) if rows is None else rows
 
     def collect(self) -> list[Row]:
         """See pyspark.sql.DataFrame.collect."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 
@@ -11,13 +14,21 @@ _CHANGED_IN_4_3 = {
 }
 
 
-def check_version(node: CatalystNode, version: str) -> None:
-    """Raise Unsupported for a plan node with an expression that Spark of this version, like ``4.2.1``, answers otherwise."""
+def answered_otherwise(version: str) -> Mapping[str, str]:
+    """Of Spark of this version, like ``4.2.1``: the expression classes that stay with it, each with the reason."""
     if tuple(map(int, version.split(".")[:2])) >= (4, 3):
+        return MappingProxyType({})
+    return {
+        cls: f"Spark {version}, unlike 4.3, {how}, so {cls} stays with it"
+        for cls, how in _CHANGED_IN_4_3.items()
+    }
+
+
+def check_expressions(node: CatalystNode, otherwise: Mapping[str, str]) -> None:
+    """Raise Unsupported for a plan node with an expression of one of these classes."""
+    if not otherwise:
         return
     for top in node.expressions():
         for part in top.walk_all():
-            if part.cls in _CHANGED_IN_4_3:
-                raise Unsupported(
-                    f"Spark {version}, unlike 4.3, {_CHANGED_IN_4_3[part.cls]}, so {part.cls} stays with it"
-                )
+            if part.cls in otherwise:
+                raise Unsupported(otherwise[part.cls])

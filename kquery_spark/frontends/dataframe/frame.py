@@ -19,7 +19,7 @@ from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
 from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.logical import LogicalPlan, format_plan
-from kquery_spark.logical.lineage import lineage
+from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
 
 
@@ -147,7 +147,7 @@ class DataFrame(Builder):
 
     def _is_below(self, origin: str) -> bool:
         """Whether a column is in what the rows are selected from: the side of a join by name that is not shown."""
-        return any(lineage(below, n) == origin for below in self.plan.children for n in below.schema.names)
+        return any(origin in lineages(below) for below in self.plan.children)
 
     def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
@@ -204,7 +204,7 @@ class DataFrame(Builder):
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:
         """Without the very columns that were given: others of their names stay."""
         places: set[int] = set()
-        own = [lineage(self.plan, n) for n in self.plan.schema.names]
+        own = lineages(self.plan)
         for column in columns:
             node = column.node if isinstance(column, Column) else None
             if isinstance(node, ast.Name) and node.origin:
@@ -283,8 +283,7 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run now and keep the rows in memory; what is made of the result reads them instead of running again."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        origins = [lineage(self.plan, name) for name in table.names]
-        name = self.executor.keep(self.executor.to_arrow(table), origins)
+        name = self.executor.keep(self.executor.to_arrow(table), lineages(self.plan))
         kept = self._with(table_query(name))
         return kept if kept.columns == self.columns else kept.toDF(*self.columns)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
-
-import pyarrow as pa
-
 from kquery_spark.logical import Join, JoinKind, Limit, LogicalPlan, Projection, Scan, Union
 from kquery_spark.logical.plan import over
-from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.memory import local_source
 
 
 def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
@@ -18,13 +14,9 @@ def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
     limit itself stays above. Limits above each other become one. A limit of no rows runs nothing of what is below it.
     """
     if isinstance(plan, Limit) and plan.count == 0:
-        return _no_rows(plan.schema)
+        return Scan("no rows", local_source(plan.schema.empty_table()))
     plan = over(plan, [limit_pushdown(c) for c in plan.children])
     return _push(plan) if isinstance(plan, Limit) else plan
-
-
-def _no_rows(schema: pa.Schema) -> Scan:
-    return Scan("no rows", MemorySource(schema, uuid.uuid4().hex, schema.empty_table()))
 
 
 def _push(limit: Limit) -> LogicalPlan:

@@ -33,20 +33,19 @@ def rows_of(table: pa.Table, schema: StructType) -> list[Row] | None:
 
     Dates and times are made by PySpark's types of what they are inside, days and microseconds.
     """
-    columns = [_values(c, f.dataType) for c, f in zip(table.columns, schema.fields, strict=True)]
-    if not columns or None in columns:
+    types = [field.dataType for field in schema.fields]
+    if not types or not all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types):
+        return None
+    try:
+        columns = [_values(c, t) for c, t in zip(table.columns, types, strict=True)]
+    except UnicodeDecodeError:  # the JVM replaces what is no UTF-8
         return None
     names = schema.names
     return [_create_row(names, values) for values in zip(*columns, strict=True)]
 
 
-def _values(column: pa.ChunkedArray, dtype: DataType) -> list[Any] | None:
+def _values(column: pa.ChunkedArray, dtype: DataType) -> list[Any]:
     inside = _TIMES.get(type(dtype))
-    if inside is not None:
-        return [dtype.fromInternal(v) for v in column.cast(inside).to_pylist()]
-    if not isinstance(dtype, _AS_IT_IS):
-        return None
-    try:
+    if inside is None:
         return list(column.to_pylist())
-    except UnicodeDecodeError:  # the JVM replaces what is no UTF-8
-        return None
+    return [dtype.fromInternal(v) for v in column.cast(inside).to_pylist()]

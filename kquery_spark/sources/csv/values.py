@@ -37,17 +37,22 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
         return _timestamps(column, dtype, options)
     if dtype == t.BOOL:
         return _booleans(column)
-    quick = quick_cast(column, dtype)
-    if quick is None:
-        regular, slow = _rules(dtype, options)
-        matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
-        values = pc.if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
-        odd = pc.invert(matches)
-        quick = pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
+    found = quick_cast(column, dtype)
+    if found is None:
+        found = _by_rules(column, dtype, options)
     if t.is_fractional(dtype) and options.words_are_numbers:
         for word, value in options.words.items():
-            quick = pc.if_else(pc.equal(column, word), pa.scalar(value, dtype), quick)
-    return quick
+            found = pc.if_else(pc.equal(column, word), pa.scalar(value, dtype), found)
+    return found
+
+
+def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
+    """Usual texts at once, odd ones each by itself."""
+    regular, slow = _rules(dtype, options)
+    matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
+    values = pc.if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
+    odd = pc.invert(matches)
+    return pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
 
 
 def quick_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:

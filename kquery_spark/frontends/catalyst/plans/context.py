@@ -19,7 +19,7 @@ from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_type
-from kquery_spark.frontends.catalyst.versions import check_version
+from kquery_spark.frontends.catalyst.versions import answered_otherwise, check_expressions
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.sources.base import Source
@@ -73,6 +73,7 @@ class Context:
         self.names = Names()
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
+        self._otherwise = answered_otherwise(settings.version)
 
     def subtree(self, node: CatalystNode) -> Scope:
         """The engine's plan of a subtree; raises Declined with the node that cannot be in the engine."""
@@ -83,7 +84,7 @@ class Context:
                 raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} stays with Spark")
             if entry.handler is None:
                 raise Unsupported(entry.note)
-            check_version(node, self.settings.version)
+            check_expressions(node, self._otherwise)
             return entry.handler(node, self)
         except (Unsupported, PlanError, RecursionError) as error:
             self.names.rollback(marks[0])
