@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
@@ -17,11 +17,9 @@ from kquery_spark.frontends.dataframe.column import (
     sort_items,
     to_column,
 )
-from kquery_spark.frontends.sql.analyzer.calls import is_aggregate
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
-from kquery_spark.frontends.sql.ast.node import Node, walk
 
 _HOW = {
     "inner": "INNER",
@@ -61,9 +59,6 @@ class Builder:
     def _with(self, query: q.Query) -> Self:
         raise NotImplementedError
 
-    def _check(self, nodes: Iterable[Node], *others: Self) -> None:
-        """Raise for names that another frame gave and that are another column here (or in the others)."""
-
     # --- rows -----------------------------------------------------------------------------------------
 
     def filter(self, condition: Column | str) -> Self:
@@ -71,7 +66,6 @@ class Builder:
         if not isinstance(condition, Column | str):
             raise PlanError(f"filter() takes a Column or SQL text, not {type(condition).__name__}")
         node = (expr(condition) if isinstance(condition, str) else condition).node
-        self._check([node])
         core = self._core()
         where = node if core.where is None else ast.And((core.where, node))
         return self._with(q.Query(replace(core, where=where)))
@@ -93,7 +87,6 @@ class Builder:
         items = sort_items(flat(keys))
         if not items:
             raise PlanError("sort() needs a column")
-        self._check(items)
         flags = [bool(ascending)] * len(items) if isinstance(ascending, int) else list(ascending)
         if len(flags) != len(items):
             raise PlanError(f"ascending has {len(flags)} values for {len(items)} sort keys")
@@ -125,7 +118,6 @@ class Builder:
         items = tuple(to_column(c).node for c in flat(columns))
         if not items:
             raise PlanError("select() needs a column")
-        self._check(items)
         return self._with(q.Query(replace(self._core(), items=items)))
 
     def selectExpr(self, *texts: str) -> Self:
@@ -150,20 +142,13 @@ class Builder:
         nodes = tuple(to_column(k).node for k in keys)
         bare = tuple(n.expression if isinstance(n, ast.Aliased) else n for n in nodes)
         items = (*nodes, *(a.node for a in aggregates))
-        self._check(items)
         if not items:
             raise PlanError("an aggregation needs a key or an aggregate")
         elements: tuple[q.GroupingElement, ...] = bare
         if kind != "GROUP BY":
             sets = tuple((n,) for n in bare)
             elements = (q.Rollup(sets) if kind == "ROLLUP" else q.Cube(sets),)
-        group = q.GroupBy(elements) if bare else None
-        # without a key or an aggregate nothing else says that this is one row
-        one = group is None and not any(
-            isinstance(n, ast.Expression) and is_aggregate(n) for i in items for n, _ in walk(i)
-        )
-        having = ast.BooleanLiteral(True) if one else None
-        return self._with(q.Query(replace(self._core(), items=items, group_by=group, having=having)))
+        return self._with(q.Query(replace(self._core(), items=items, group_by=q.GroupBy(elements))))
 
     def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
         """Groups of equal keys, to be aggregated with ``agg``."""
@@ -206,7 +191,6 @@ class Builder:
         using: tuple[str, ...] = ()
         given = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
         conditions = [c.node for c in given if isinstance(c, Column)]
-        self._check(conditions, other)
         if conditions and len(conditions) < len(given):
             raise PlanError("a join takes conditions or names of columns, not both")
         if conditions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -17,7 +17,6 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
-from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.logical import LogicalPlan, format_plan
 from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
@@ -129,26 +128,6 @@ class DataFrame(Builder):
         places = self._places(name)
         return lineage(self.plan, self.plan.schema.names[places[0]]) if len(places) == 1 else ""
 
-    def _check(self, nodes: Iterable[Node], *others: Self) -> None:
-        for node in nodes:
-            for name, _ in walk(node):
-                if isinstance(name, ast.Name) and name.origin:
-                    here = [f._origin(name.parts[0]) for f in (self, *others) if f._places(name.parts[0])]
-                    if (
-                        len(here) == 1
-                        and here[0] not in ("", name.origin)
-                        and not self._is_below(name.origin)
-                    ):
-                        raise PlanError(
-                            f"the column {name.parts[0]} of another DataFrame is not this one's {name.parts[0]}; "
-                            'give the frames names with alias() before the join and write col("a.'
-                            f'{name.parts[0]}"), or col("{name.parts[0]}") for this one\'s'
-                        )
-
-    def _is_below(self, origin: str) -> bool:
-        """Whether a column is in what the rows are selected from: the side of a join by name that is not shown."""
-        return any(origin in lineages(below) for below in self.plan.children)
-
     def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
         return self.withColumns({name: column})
@@ -198,7 +177,6 @@ class DataFrame(Builder):
             for c in columns
             if not isinstance(c, str) or same(c) in known
         )
-        self._check(c.node for c in columns if isinstance(c, Column))
         return self._without(paths) if paths else self
 
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:

@@ -82,6 +82,8 @@ def _(node: q.NamedWindow) -> str:
 
 @render.register
 def _(node: q.GroupBy) -> str:
+    if not node.elements:
+        return "GROUPING SETS (())"
     return commas(node.elements) + (
         "" if node.sets_of is None else f" GROUPING SETS ({commas(node.sets_of)})"
     )

@@ -369,6 +369,7 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
         (lambda p, s: p.withColumn("id", kq.col("id") * 10).filter(p["id"] > 2), "of another DataFrame"),
         (lambda p, s: p.withColumn("id", p.id + 1).groupBy(p.id).count(), "of another DataFrame"),
         (lambda p, s: p.join(s.toDF("a", "b", "c"), p["id"] == s["id"]), "of another DataFrame"),
+        (lambda p, s: p.withColumn("id", p.id + 1).select(kq.explode(kq.array(p.id))), "of another DataFrame"),
         (lambda p, s: p.crossJoin(s).collect(), "two columns state"),
         (lambda p, s: p.crossJoin(s).tail(1), "two columns state"),
         (lambda p, s: p.replace(1), "needs a value"),

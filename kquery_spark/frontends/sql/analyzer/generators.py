@@ -87,7 +87,7 @@ class GeneratorAnalyzer:
         outer: OuterFrame | None,
         node: Node,
     ) -> tuple[LogicalPlan, list[ScopeColumn]]:
-        analyzer = self._queries.expressions(relation.scope, outer, kind)
+        analyzer = self._queries.expressions(relation.scope, outer, kind, relation.plan)
         if len(arguments) != 1:
             analyzer.fail(
                 f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {kind} takes 1 argument, not {len(arguments)}", node

@@ -113,7 +113,8 @@ def _check_origin(analyzer: ExpressionAnalyzer, node: ast.Name, found: Found | N
     if known is not None and known != node.origin:
         raise PlanError(
             f"the column {node.parts[0]} of another DataFrame is not this one's {node.parts[0]}; "
-            "give the frames names with alias() before the join"
+            'give the frames names with alias() before the join and write col("a.'
+            f'{node.parts[0]}"), or col("{node.parts[0]}") for this one\'s'
         )
 
 

@@ -43,9 +43,13 @@ class QueryAnalyzer:
         """Raise at a node."""
         raise SqlError(message, self.sql, None if node is None or node.pos < 0 else node.pos)
 
-    def expressions(self, scope: Scope, outer: OuterFrame | None, place: str) -> ExpressionAnalyzer:
-        """An analyzer of expressions at some place."""
-        return ExpressionAnalyzer(self.sql, self.facts, self.names, scope, self.query, outer, place=place)
+    def expressions(
+        self, scope: Scope, outer: OuterFrame | None, place: str, *plans: LogicalPlan
+    ) -> ExpressionAnalyzer:
+        """An analyzer of expressions at some place, over the columns of some plans."""
+        return ExpressionAnalyzer(
+            self.sql, self.facts, self.names, scope, self.query, outer, place=place, plans=plans
+        )
 
     def common_table(self, name: str) -> Relation | None:
         """A table of WITH; resolved anew at each use, so that its columns get names of their own."""
@@ -153,7 +157,7 @@ class QueryAnalyzer:
         """ORDER BY over a relation's own columns."""
         if not order_by:
             return relation
-        analyzer = self.expressions(relation.scope, outer, "ORDER BY")
+        analyzer = self.expressions(relation.scope, outer, "ORDER BY", relation.plan)
         visible = relation.scope.visible
         keys = []
         for item in order_by:

@@ -124,8 +124,7 @@ class RelationAnalyzer:
             if kind is not JoinKind.INNER:
                 return self.on(left, right, kind, None)
             return Relation(Join(left.plan, right.plan, kind), scope)
-        analyzer = self._queries.expressions(scope, outer, "a join condition")
-        analyzer.plans = (left.plan, right.plan)
+        analyzer = self._queries.expressions(scope, outer, "a join condition", left.plan, right.plan)
         return self.on(left, right, kind, analyzer.condition(node.condition, "ON"))
 
     def on(self, left: Relation, right: Relation, kind: JoinKind, condition: Expr | None) -> Relation:

@@ -97,8 +97,8 @@ class SelectAnalyzer:
     def _expressions(
         self, scope: Scope, place: str, named: Mapping[str, ast.WindowSpec] | None = None, **flags: object
     ) -> ExpressionAnalyzer:
-        analyzer = self._queries.expressions(scope, self._outer, place)
-        return replace(analyzer, named_windows=named or {}, plans=self._plans, **flags)  # type: ignore[arg-type]
+        analyzer = self._queries.expressions(scope, self._outer, place, *self._plans)
+        return replace(analyzer, named_windows=named or {}, **flags)  # type: ignore[arg-type]
 
     def _items(self, relation: Relation, named: Mapping[str, ast.WindowSpec]) -> tuple[Relation, list[Item]]:
         aliases: dict[str, Expr | None] = {}
@@ -273,7 +273,7 @@ class SelectAnalyzer:
         every: list[Expr],
         named: Mapping[str, ast.WindowSpec],
     ) -> tuple[LogicalPlan, list[Expr]]:
-        grouping = Grouping(self._names, grouped=self._node.group_by is not None)
+        grouping = Grouping(self._names, grouped=bool(self._node.group_by and self._node.group_by.elements))
         plan = relation.plan
         group_by = self._node.group_by
         if group_by is not None:

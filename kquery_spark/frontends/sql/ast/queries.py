@@ -61,7 +61,8 @@ class GroupBy(Node):
     """``GROUP BY elements``: their cross product, ordinals not yet resolved, ``GROUP BY ALL`` one Name.
 
     ``sets_of`` holds the sets of the older form ``GROUP BY a, b GROUPING SETS ((a), b)``, whose ``elements``
-    are the plain expressions the sets are taken from.
+    are the plain expressions the sets are taken from. Without elements, which only DataFrames write, all rows are
+    one group.
     """
 
     elements: tuple[GroupingElement, ...]
