@@ -7,7 +7,6 @@ operation here is told its result type and computes: exact integer result, then 
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
+from kquery_spark.functions import wide_decimals as wide
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.types.vector import Data, Int64s, Vector, narrow, widen
 
@@ -74,12 +74,13 @@ def add(left: Vector, right: Vector, context: CallContext, sign: int = 1) -> Dat
     scale = max(left.dtype.scale, right.dtype.scale)
     if left.is_narrow and right.is_narrow:
         up_l, up_r = 10 ** (scale - left.dtype.scale), 10 ** (scale - right.dtype.scale)
-        if magnitude(left.data) * up_l + magnitude(right.data) * up_r <= INT64_MAX:
+        # of nothing but zeros and NULLs the power of ten itself has to fit
+        if max(magnitude(left.data), 1) * up_l + max(magnitude(right.data), 1) * up_r <= INT64_MAX:
             a, b = _scaled(left.data, up_l), _scaled(right.data, up_r)
             exact = (pc.add if sign > 0 else pc.subtract)(a, b)
             return _narrow_result(exact, scale, context)
-    op = pc.add if sign > 0 else pc.subtract
-    return _wide(left, right, op, context, lambda a, b: a + sign * b)
+    length = 1 if left.is_scalar and right.is_scalar else context.num_rows
+    return fit(wide.added(left, right, sign, length), context)
 
 
 def _scaled(data: Data, factor: int) -> Data:
@@ -93,7 +94,8 @@ def multiply(left: Vector, right: Vector, context: CallContext) -> Data:
         if bound <= INT64_MAX:
             exact = pc.multiply(left.data, right.data)
             return _narrow_result(exact, left.dtype.scale + right.dtype.scale, context)
-    return _wide(left, right, pc.multiply, context, lambda a, b: a * b)
+    length = 1 if left.is_scalar and right.is_scalar else context.num_rows
+    return fit(wide.multiplied(left, right, length), context)
 
 
 def divide(left: Vector, right: Vector, context: CallContext) -> Data:
@@ -102,7 +104,6 @@ def divide(left: Vector, right: Vector, context: CallContext) -> Data:
     up = 10 ** max(out.scale - left.dtype.scale + right.dtype.scale, 0)
     down = 10 ** max(left.dtype.scale - right.dtype.scale - out.scale, 0)
     if left.is_narrow and right.is_narrow:
-        # of nothing but zeros the power of ten itself has to fit
         room = max(magnitude(right.data), 1) * down <= INT64_MAX // 4
         if room and max(magnitude(left.data), 1) * up <= INT64_MAX // 4:
             length = context.num_rows
@@ -111,7 +112,7 @@ def divide(left: Vector, right: Vector, context: CallContext) -> Data:
             divisor = np.where(divisor == 0, 1, divisor)
             quotient = div_half_up(np.broadcast_to(as_int64(left.data) * up, (length,)), divisor)
             return check_range(with_nulls(quotient, mask), context)
-    return _wide(left, right, None, context, None)
+    return _wide_quotient(left, right, context)
 
 
 def rescale(data: Data, from_scale: int, context: CallContext) -> Data:
@@ -174,13 +175,11 @@ def fit(values: pa.Array, context: CallContext) -> pa.Array:
     """decimal256 values as the context's decimal128: round HALF_UP, then range check."""
     out = context.dtype
     if values.type.scale > out.scale:
-        values = pc.round(values, out.scale, round_mode="half_towards_infinity")
-    if values.type.scale != out.scale:
+        values = wide.rounded(values, out.scale)
+    elif values.type.scale < out.scale:
         whole = out.precision - out.scale
-        if whole + values.type.scale < 76:  # else every value is below the limit
-            limit = pa.scalar(decimal.Decimal(10) ** whole, pa.decimal256(76, values.type.scale))
-            values = _null_out(values, limit, context)
-        values = values.cast(pa.decimal256(76, out.scale), safe=False)
+        limit = pa.scalar(decimal.Decimal(10) ** whole, pa.decimal256(76, values.type.scale))
+        values = _null_out(values, limit, context).cast(pa.decimal256(76, out.scale), safe=False)
     limit = pa.scalar(decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, out.scale))
     kept = _null_out(values, limit, context)
     return slim(kept.cast(out))
@@ -201,36 +200,21 @@ def slim(array: pa.Array) -> pa.Array:
     return array if slim is None else slim
 
 
-def _wide(
-    left: Vector,
-    right: Vector,
-    op: Callable[[Any, Any], Any] | None,
-    context: CallContext,
-    exact: Callable[[int, int], int] | None,
-) -> Data:
-    """The slow exact way: unscaled Python integers in numpy object arrays.
-
-    Only values past 18 digits come here, typically few finished aggregates.
-    """
+def _wide_quotient(left: Vector, right: Vector, context: CallContext) -> pa.Array:
     length = 1 if left.is_scalar and right.is_scalar else context.num_rows
+    try:
+        return fit(wide.divided(left, right, context.dtype.scale, length), context)
+    except OverflowError:
+        return _quotient_in_python(left, right, length, context)
+
+
+def _quotient_in_python(left: Vector, right: Vector, length: int, context: CallContext) -> pa.Array:
+    """Past 76 digits: 38 of them divided by a fraction of as many, say."""
     a, b = _unscaled(left, length), _unscaled(right, length)
-    out = context.dtype
-    ls, rs = left.dtype.scale, right.dtype.scale
     present = np.array([x is not None and y is not None for x, y in zip(a, b, strict=True)], np.bool_)
-    a, b = a[present], b[present]
-    if exact is None:
-        up, down = out.scale - ls + rs, 1
-        if up < 0:
-            up, down = 0, 10**-up
-        values, scale = _int_div(a * 10**up, b * down), out.scale
-    else:
-        scale = ls + rs if op is pc.multiply else max(ls, rs)
-        if op is not pc.multiply:
-            a, b = a * 10 ** (scale - ls), b * 10 ** (scale - rs)
-        values = exact(a, b) if len(a) else a
-    if scale > out.scale and len(values):
-        values = _int_div(values, np.full(len(values), 10 ** (scale - out.scale), object))
-    return _pack(values, present, context)
+    up = context.dtype.scale - left.dtype.scale + right.dtype.scale
+    quotient = _int_div(a[present] * 10 ** max(up, 0), b[present] * 10 ** max(-up, 0))
+    return _pack(quotient, present, context)
 
 
 def _int_div(values: Any, divisor: Any) -> Any:

@@ -96,18 +96,24 @@ def _encode_range(data: pa.Array) -> Codes | None:
     """Distances from the lowest value, with 0 for NULL; None when they are too large to be packed."""
     if len(data) == data.null_count:
         return Codes(np.zeros(len(data), np.int64), 1)
-    ends = pc.min_max(data)
-    low, high = ends["min"].as_py(), ends["max"].as_py()
-    if high - low >= _RADIX_LIMIT or low == _LOWEST:  # NULL's place is one below the lowest
-        return None
     width = data.type.bit_width // 8
     values = np.frombuffer(data.buffers()[1], f"i{width}", len(data), width * data.offset)
     valid = validity(data)
     if valid is None:
+        low, high = int(values.min()), int(values.max())
+    else:
+        ends = pc.min_max(data)
+        low, high = ends["min"].as_py(), ends["max"].as_py()
+    if high - low >= _RADIX_LIMIT or low == _LOWEST:  # NULL's place is one below the lowest
+        return None
+    if valid is None:
         codes = values if low == 0 and width == 8 else np.subtract(values, np.int64(low), dtype=np.int64)
         return Codes(codes, high - low + 1)
     codes = np.subtract(values, np.int64(low - 1), dtype=np.int64)
-    np.multiply(codes, valid, out=codes)
+    if data.null_count < len(data) // 16:
+        codes[np.flatnonzero(~valid)] = 0
+    else:
+        np.multiply(codes, valid, out=codes)
     return Codes(codes, high - low + 2)
 
 
@@ -246,7 +252,7 @@ def _few(codes: Codes) -> Groups | None:
     places = np.full(codes.cardinality, -1, np.int64)
     places[met] = np.arange(len(met))
     ids = np.take(places, values)
-    rest = np.flatnonzero(ids < 0)
+    rest = np.flatnonzero(ids < 0) if len(met) < codes.cardinality else met[:0]
     if len(rest) > len(values) // _HEAD + _MET:
         return None
     late, at = np.unique(values[rest], return_index=True)

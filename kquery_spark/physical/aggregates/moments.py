@@ -66,7 +66,8 @@ class CentralMoments(Accumulator):
         values, ids = doubles(data), groups.ids
         valid = validity(data)
         if valid is not None:
-            values, ids = values[valid], ids[valid]
+            rows = np.flatnonzero(valid)
+            values, ids = values.take(rows), ids.take(rows)
         with np.errstate(all="ignore"):
             n = np.bincount(ids, minlength=groups.count).astype(np.float64)
             shift = _some_value(values, ids, groups.count)

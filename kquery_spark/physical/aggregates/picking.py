@@ -113,10 +113,10 @@ class Bits(Accumulator):
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """See Accumulator."""
         vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
-        ids, valid = reduce.present(vector.data, groups)
+        ids, rows = reduce.present(vector.data, groups)
         integers: npt.NDArray[np.int64] = np.asarray(dk.as_int64(as_integers(vector)))
         folded = np.full(groups.count, self._start, np.int64)
-        self._fold.at(folded, ids, integers if valid is None else integers[valid])
+        self._fold.at(folded, ids, integers if rows is None else integers.take(rows))
         empty = reduce.count_valid(vector.data, groups) == 0
         array = pa.array(np.where(empty, 0, folded), mask=empty if empty.any() else None)
         return [Vector(vector.dtype, array.cast(vector.dtype))]

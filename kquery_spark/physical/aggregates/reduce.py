@@ -23,18 +23,24 @@ _EXACT = decimal.Context(prec=40)
 _SIGN = np.int64(-(2**63))
 
 
-def present(data: pa.Array, groups: Groups) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
-    """Group ids of the rows that are not NULL, and the mask that selects those rows (None: all)."""
+def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
+    """Group ids of the rows that are not NULL, and which rows these are (None: all).
+
+    Numbers of rows, because numpy takes several times as long to select by a mask.
+    """
     valid = validity(data)
-    return (groups.ids, None) if valid is None else (groups.ids[valid], valid)
+    if valid is None:
+        return groups.ids, None
+    rows = np.flatnonzero(valid)
+    return (groups.ids[: len(rows)] if groups.count == 1 else groups.ids.take(rows)), rows
 
 
 def count_valid(data: pa.Array, groups: Groups) -> Int64s:
     """Number of values that are not NULL, per group."""
-    ids, valid = present(data, groups)
+    ids, rows = present(data, groups)
     if groups.count == 1:
         return np.array([len(ids)], np.int64)
-    return groups.sizes if valid is None else np.bincount(ids, minlength=groups.count)
+    return groups.sizes if rows is None else np.bincount(ids, minlength=groups.count)
 
 
 def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
@@ -71,17 +77,17 @@ def _slim(array: pa.Array) -> pa.Array:
 
 def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
     """Exact sums of a decimal column as a decimal(38, scale) column, narrow where it can be; NULLs count as 0."""
-    ids, valid = present(vector.data, groups)
+    ids, rows = present(vector.data, groups)
     if vector.is_narrow:
         values = np.asarray(dk.as_int64(vector.data))
-        total = sum_int64(values if valid is None else values[valid], ids, groups.count)
+        total = sum_int64(values if rows is None else values.take(rows), ids, groups.count)
         return total if pa.types.is_int64(total.type) else _rescaled(total, scale)
     data = vector.data.cast(pa.decimal128(38, scale))
     words = np.frombuffer(data.buffers()[1], np.int64, 2 * (data.offset + len(data))).reshape(-1, 2)[
         data.offset :
     ]
-    if valid is not None:
-        words = words[valid]
+    if rows is not None:
+        words = words.take(rows, axis=0)
     low, high = words[:, 0], words[:, 1]
     parts = (low & _LOW_HALF, (low >> 32) & _LOW_HALF, high & _LOW_HALF, high >> 32)
     sums = []
@@ -121,10 +127,10 @@ def _rescaled(total: pa.Array, scale: int) -> pa.Array:
 
 def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
     """Sums of doubles per group; NULLs count as 0."""
-    ids, valid = present(data, groups)
+    ids, rows = present(data, groups)
     values = floats(data)
-    if valid is not None:
-        values = values[valid]
+    if rows is not None:
+        values = values.take(rows)
     if groups.count == 1:
         with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
             return np.array([values.sum()])
@@ -171,19 +177,19 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
         return _float_extreme(vector, groups, largest)
     if t.is_nested(vector.dtype):
         return _nested_extreme(vector, groups, largest)
-    ids, valid = present(vector.data, groups)
+    ids, rows = present(vector.data, groups)
     ordered = ordered_integers(vector)
     values: pa.Array | None = None
     if ordered is None:
         ordered, values = ranks(vector)
-    rows = ordered if valid is None else ordered[valid]
+    given = ordered if rows is None else ordered.take(rows)
     start = np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
     best = np.full(groups.count, start, np.int64)
     if groups.count == 1:
-        if len(rows):
-            best[0] = rows.max() if largest else rows.min()
+        if len(given):
+            best[0] = given.max() if largest else given.min()
     else:
-        _keep_best(best, ids, rows, np.maximum if largest else np.minimum, largest)
+        _keep_best(best, ids, given, np.maximum if largest else np.minimum, largest)
     return values_of(vector, best, _without_value(vector.data, groups, best == start), values)
 
 
@@ -224,21 +230,21 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
 
     Of 0.0 and -0.0, which are equal to Spark, a group keeps the one that came first.
     """
-    ids, valid = present(vector.data, groups)
+    ids, rows = present(vector.data, groups)
     values = floats(vector.data)
-    rows = values if valid is None else values[valid]
+    given = values if rows is None else values.take(rows)
     best = np.full(groups.count, -np.inf if largest else np.nan)
     function = np.maximum if largest else np.fmin
     with np.errstate(invalid="ignore"):
         if groups.count > 1:
-            _keep_best(best, ids, rows, function, largest)
-        elif len(rows):
-            best[0] = function.reduce(rows)
+            _keep_best(best, ids, given, function, largest)
+        elif len(given):
+            best[0] = function.reduce(given)
     untouched = np.isneginf(best) if largest else np.isnan(best)
     if (best == 0).any():
-        zeros = np.flatnonzero(rows == 0)[::-1]  # backwards: the first one is written last
+        zeros = np.flatnonzero(given == 0)[::-1]  # backwards: the first one is written last
         firsts = np.zeros(groups.count)
-        firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = rows[zeros]
+        firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = given[zeros]
         best = np.where(best == 0, firsts, best)
     empty = _without_value(vector.data, groups, untouched)
     return pa.array(best, mask=empty if empty.any() else None).cast(vector.dtype, safe=False)
