@@ -19,6 +19,7 @@ from kquery_spark.functions.elements import (
     is_array,
     listed,
 )
+from kquery_spark.functions.integer_order import first_rows, lexicographic_order, stable_order
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
@@ -44,8 +45,7 @@ def _first_of_each(rows: Int64s, found: Int64s) -> Int64s:
     if not len(rows):
         return np.zeros(0, np.int64)
     width = int(found.max()) + 2
-    _, first = np.unique(rows * width + found + 1, return_index=True)
-    return np.sort(first)
+    return first_rows(rows * width + found + 1)
 
 
 def _counts(rows: Int64s, length: int) -> Int64s:
@@ -74,7 +74,7 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
             raise Unsupported(
                 "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL."
             )
-    order = np.lexsort((ranks if ascending else -ranks, found.rows))
+    order = lexicographic_order([found.rows, ranks if ascending else -ranks])
     return listed(found.values, order, found.sizes, found.nulls, context.dtype)
 
 
@@ -85,7 +85,7 @@ def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
         ranks = codes(found.values)
         known = np.flatnonzero(ranks >= 0)
         key = -ranks[known] if largest else ranks[known]
-        order = known[np.lexsort((key, found.rows[known]))]
+        order = known.take(lexicographic_order([found.rows[known], key]))
         rows, first = np.unique(found.rows[order], return_index=True)
         place = np.full(n, -1, np.int64)
         place[rows] = order[first]
@@ -128,7 +128,7 @@ def _union(args: Sequence[Vector], context: CallContext) -> Data:
     left, right, a, b = _both(args, n)
     rows, found = np.concatenate([left.rows, right.rows]), np.concatenate([a, b])
     mask = _mask(args, n)
-    order = np.argsort(rows, kind="stable")
+    order = stable_order(rows)
     order = order[~mask[rows[order]]]
     kept = order[_first_of_each(rows[order], found[order])]
     values = pa.concat_arrays([left.values, right.values.cast(left.values.type)])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.functions.integer_order import runs
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -59,7 +60,9 @@ def per_distinct(
         tables.append(values(table))
         sizes.append(max(1, len(table)))
         codes = codes * sizes[-1] + mine
-    used, inverse = np.unique(codes[present], return_inverse=True)
+    selected = np.compress(present, codes)
+    same = runs(selected)
+    used = selected.take(same.firsts)
     columns = []
     rest = used
     for table_values, size in zip(reversed(tables), reversed(sizes), strict=True):
@@ -67,7 +70,7 @@ def per_distinct(
         rest = rest // size
     found = [fn(*row) for row in zip(*reversed(columns), strict=True)]
     place = np.zeros(length, np.int64)
-    place[present] = inverse
+    place[present] = same.ids()
     return _from_values(found, dtype).take(pa.array(place, mask=~present))
 
 

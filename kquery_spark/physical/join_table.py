@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.hash_index import DirectIndex, HashIndex
 from kquery_spark.physical.keys import as_integers, normalized_bits
@@ -58,7 +59,7 @@ class JoinTable:
             column = encode(key, num_rows)
             known &= column < size - 1
             if place and cardinality * size >= _RADIX_LIMIT:
-                values = np.unique(codes[known])
+                values = integer_order.distinct(np.compress(known, codes))
                 self._squeezes[place] = HashIndex(values), len(values)
                 codes, cardinality = self._squeezed(place, codes), len(values) + 1
                 if cardinality * size >= _RADIX_LIMIT:
@@ -86,8 +87,7 @@ class JoinTable:
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
-            in_order = bool((present[1:] > present[:-1]).all())
-            known = present if in_order else np.unique(present)
+            known = integer_order.distinct(present)
             direct = self._cardinality <= _DIRECT_LIMIT
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
@@ -97,7 +97,7 @@ class JoinTable:
         self.unique = bool((self._row_of[present] == rows).all())
         if self.unique:
             return
-        self._order = rows[np.argsort(present, kind="stable")]
+        self._order = rows.take(integer_order.stable_order(present))
         self._counts = np.bincount(present, minlength=self._cardinality + 1)
         self._starts = np.cumsum(self._counts) - self._counts
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
@@ -179,8 +180,8 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
 
 def compress(codes: Codes) -> Codes:
     """The same partition of rows with codes below the number of distinct ones."""
-    encoded = pa.array(codes.values).dictionary_encode()
-    return Codes(encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary)))
+    found = integer_order.runs(codes.values)
+    return Codes(found.ids(), max(1, len(found.starts)))
 
 
 @dataclass(frozen=True)
@@ -213,17 +214,16 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     few = _few(codes)
     if few is not None:
         return few
-    if codes.cardinality <= max(_FEW, 4 * num_rows):
-        sizes = np.bincount(codes.values, minlength=codes.cardinality)
-        kept = np.flatnonzero(sizes)
-        ids, count = codes.values, len(kept)
-        if count < codes.cardinality:
-            places = np.zeros(codes.cardinality, np.int64)
-            places[kept] = np.arange(count)
-            ids, sizes = np.take(places, ids), sizes[kept]
-    else:
-        dense = compress(codes)
-        ids, count, sizes = dense.values, dense.cardinality, None
+    if codes.cardinality > max(_FEW, 4 * num_rows):
+        found = integer_order.runs(codes.values)
+        return Groups(found.ids(), len(found.starts), found.firsts, found.lengths)
+    sizes = np.bincount(codes.values, minlength=codes.cardinality)
+    kept = np.flatnonzero(sizes)
+    ids, count = codes.values, len(kept)
+    if count < codes.cardinality:
+        places = np.zeros(codes.cardinality, np.int64)
+        places[kept] = np.arange(count)
+        ids, sizes = np.take(places, ids), sizes[kept]
     if num_rows == 0:
         return Groups(ids, 0, np.zeros(0, np.int64))
     return Groups(ids, count, _first_rows(ids, count), sizes)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kquery_spark.functions.integer_order import lexicographic_order, stable_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
@@ -63,8 +63,6 @@ def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
         if limit is not None and limit < len(one) // 8:
             bound = np.partition(one, limit)[limit] if limit else one.min()
             near = np.flatnonzero(one <= bound)
-            return near[np.argsort(one[near], kind="stable")][:limit]
-        return np.argsort(one, kind="stable")[:limit]
-    table = pa.table({str(i): c for i, c in enumerate(columns)})
-    order = pc.sort_indices(table, [(str(i), "ascending") for i in range(len(columns))])
-    return np.asarray(order.to_numpy(), np.int64)[:limit]
+            return near.take(stable_order(one.take(near)))[:limit]
+        return stable_order(one)[:limit]
+    return lexicographic_order(columns)[:limit]

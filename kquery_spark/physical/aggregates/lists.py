@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.functions import integer_order
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.moments import doubles
@@ -23,7 +24,7 @@ def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
     np.cumsum(sizes, out=offsets[1:])
     if offsets[-1] > 2**31 - 1:
         raise pa.ArrowCapacityError("more than 2147483647 values in the lists of one batch")
-    order = np.argsort(ids, kind="stable")
+    order = integer_order.stable_order(ids)
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values.take(pa.array(order)))
 
 
@@ -60,8 +61,7 @@ class Collect(Accumulator):
     def _gathered(self, dtype: pa.DataType, values: pa.Array, ids: Int64s, count: int) -> Vector:
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
-            _, first = np.unique(codes.values, return_index=True)
-            first = np.sort(first)
+            first = integer_order.first_rows(codes.values)
             values, ids = values.take(pa.array(first)), ids[first]
         return Vector(pa.list_(dtype), gather(values, ids, count))
 
@@ -108,7 +108,7 @@ class Percentile(Accumulator):
         flat, ids = spread(states[0].data)
         count = len(states[0].data)
         numbers = doubles(flat)
-        order = np.lexsort((float_order(flat), ids))
+        order = integer_order.lexicographic_order([ids, float_order(flat)])
         numbers = np.append(numbers[order], 0.0)
         sizes = np.bincount(ids, minlength=count)
         starts = np.cumsum(sizes) - sizes
@@ -133,8 +133,9 @@ class Mode(Collect):
         values, ids = spread(states[0].data)
         count = len(states[0].data)
         codes = pack([Codes(ids, max(count, 1)), encode(Vector(context.dtype, values))], len(ids))
-        _, first, often = np.unique(codes.values, return_index=True, return_counts=True)
-        columns = [pa.array(ids[first]), pa.array(often), values.take(pa.array(first))]
+        found = integer_order.runs(codes.values)
+        first = found.firsts
+        columns = [pa.array(ids[first]), pa.array(found.lengths), values.take(pa.array(first))]
         seen = pa.table(columns, names=["group", "often", "value"])
         order = seen.sort_by([("group", "ascending"), ("often", "descending"), ("value", "ascending")])
         groups, best = np.unique(order["group"].to_numpy(), return_index=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.expr import AggregateCall, Expr, Named
+from kquery_spark.functions.integer_order import first_rows
 from kquery_spark.functions.ordered_bytes import has_floats, normalized
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator
@@ -367,5 +368,4 @@ def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: 
     """Of these rows, the first occurrence of each distinct argument tuple in each group."""
     codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(rows)))) for a in args]
     packed = pack([Codes(groups.ids[rows], max(groups.count, 1)), *codes], len(rows))
-    _, first = np.unique(packed.values, return_index=True)
-    return np.sort(rows[first])
+    return rows.take(first_rows(packed.values))

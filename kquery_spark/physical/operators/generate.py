@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr
+from kquery_spark.functions.integer_order import stable_order
 from kquery_spark.logical.generate import Generator
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
@@ -68,7 +69,7 @@ class GenerateExec(PhysicalPlan):
         lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
         if len(lonely):
             # generated rows keep the order of the rows they come from
-            order = np.argsort(np.concatenate([owners, lonely]), kind="stable")
+            order = stable_order(np.concatenate([owners, lonely]))
             owners = np.concatenate([owners, lonely])[order]
             source = pa.array(order, mask=order >= len(position))
             values = [v.take(source) for v in values]

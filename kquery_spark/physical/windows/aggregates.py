@@ -13,6 +13,7 @@ from kquery_spark.expr import WindowCall
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.decimal_kernels import out_of_range
+from kquery_spark.functions.integer_order import runs
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
 from kquery_spark.physical.keys import Groups, as_integers
@@ -128,9 +129,9 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
         ordered, values = reduce.ranks(vector)
     if t.is_nested(vector.dtype):  # ranks are those of bytes: a value is taken from the first row that has it
         present = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
-        known, firsts = np.unique(ordered[present], return_index=True)
-        values = vector.data.take(pa.array(present[firsts]))
-        ordered = np.searchsorted(known, ordered)
+        found = runs(ordered[present])
+        values = vector.data.take(pa.array(present[found.firsts]))
+        ordered[present] = found.ids()
     neutral = _INT64.min if largest else _INT64.max
     flags = np.ones(len(ordered), np.bool_) if valid is None else valid
     rows = ordered if valid is None else np.where(valid, ordered, neutral)

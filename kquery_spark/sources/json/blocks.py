@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from kquery_spark.errors import SourceError
+from kquery_spark.functions.integer_order import stable_order
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.scanner import Malformed, Node, scan
 from kquery_spark.sources.json.values import Converter, from_texts, is_text
@@ -263,7 +264,7 @@ class _Reader:
             raise BadRecord(self.lines.number(first), "Malformed records are detected in record parsing.")
         if len(parts) == 1:
             return Rows(tuple(parts[0][1]), len(owners), good)
-        order = np.argsort(owners, kind="stable")
+        order = stable_order(owners)
         columns = []
         for i, column in enumerate(self.schema):
             dtype = _nullable(column.type)
