@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 
+@dataclass
+class _Entry:
+    value: Any
+    size: int
+    last_use: int
+
+
 class WorkerCache:
-    """Least recently used values by key; one build per key even when two threads ask at once."""
+    """Least recently used values by key; one build per key even when two threads ask at once.
+
+    Keys are whole plans, whose hash takes many times as long as anything else here: each is looked up once.
+    """
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[object, tuple[Any, int]] = OrderedDict()
+        self._entries: dict[object, _Entry] = {}
+        self._bytes = 0
+        self._uses = 0
         self._locks: dict[object, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -23,26 +35,41 @@ class WorkerCache:
         nothing is to be kept at all (0).
         """
         with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return self._entries[key][0]
+            entry = self._used(key)
+            if entry is not None:
+                return entry.value
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
             with self._lock:
-                if key in self._entries:
-                    return self._entries[key][0]
+                entry = self._used(key)
+                if entry is not None:
+                    return entry.value
             value, size = build()
             with self._lock:
-                self._entries[key] = (value, size)
+                self._uses += 1
+                self._entries[key] = _Entry(value, size, self._uses)
+                self._bytes += size
                 self._locks.pop(key, None)
-                while len(self._entries) > (limit > 0) and sum(s for _, s in self._entries.values()) > limit:
-                    self._entries.popitem(last=False)
+                while len(self._entries) > (limit > 0) and self._bytes > limit:
+                    self._forget_one()
             return value
+
+    def _used(self, key: object) -> _Entry | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._uses += 1
+            entry.last_use = self._uses
+        return entry
+
+    def _forget_one(self) -> None:
+        oldest = min(self._entries.items(), key=lambda item: item[1].last_use)[0]
+        self._bytes -= self._entries.pop(oldest).size
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
+            self._bytes = 0
 
 
 _WORKER = WorkerCache()
