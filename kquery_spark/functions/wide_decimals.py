@@ -2,8 +2,9 @@
 
 Arrow's decimal256 kernels are integer arithmetic under a precision that only decides whether an operation is allowed. So
 operands are unscaled integers here, labelled with whatever precision lets the operation pass, and bounds on the values
-themselves prove that 76 digits are enough. Arrow's quotients of 256 bits are wrong by one or two now and then, mostly
-after many nines (pyarrow 26: ``divide``, ``round``, casts to a smaller scale), and are corrected by their remainder.
+themselves prove that 76 digits are enough. Arrow's quotients of 256 bits are wrong now and then (pyarrow 26: ``divide``,
+``round`` and casts to a smaller scale, so of 9223372036854775807 at 38 digits after the point), and are corrected by their
+remainder.
 """
 
 from __future__ import annotations
@@ -91,17 +92,22 @@ def rounded(values: pa.Array, scale: int) -> pa.Array:
 
 
 def _half_up(quotient: pa.Array, dividend: pa.Array, divisor: pa.Array | pa.Scalar) -> pa.Array:
-    """The rounded quotient of integers that are not negative, from one that is nearly that."""
-    one, zero = (pa.scalar(decimal.Decimal(n), pa.decimal256(_HALF, 0)) for n in (1, 0))
-    less = pa.scalar(decimal.Decimal(-1), one.type)
-    while True:
+    """The rounded quotient of integers that are not negative, from one that is near it."""
+    zero, one = (pa.scalar(decimal.Decimal(n), pa.decimal256(1, 0)) for n in (0, 1))
+    rest = _minus(dividend, _product(quotient, divisor))
+    while (inside := pc.and_(pc.greater_equal(rest, zero), pc.less(rest, divisor))).false_count:
+        quotient = _plus(quotient, pc.if_else(inside, zero, _missing(rest, divisor)))
         rest = _minus(dividend, _product(quotient, divisor))
-        step = pc.if_else(pc.less(rest, zero), less, pc.if_else(pc.less(rest, divisor), zero, one))
-        if pc.all(pc.equal(step, zero)).as_py() is not False:
-            break
-        quotient = _plus(quotient, step)
     up = pc.greater_equal(rest, _minus(divisor, rest))
     return _plus(quotient, pc.if_else(up, one, zero))
+
+
+def _missing(rest: pa.Array, divisor: pa.Array | pa.Scalar) -> pa.Array:
+    """About how often the divisor is still in a rest outside of [0, divisor), at least once or minus once."""
+    about = pc.floor(pc.divide(rest.cast(pa.float64()), divisor.cast(pa.float64())))
+    negative = pc.less(rest, pa.scalar(decimal.Decimal(0), pa.decimal256(1, 0)))
+    steps = pc.if_else(negative, pc.min_element_wise(about, -1.0), pc.max_element_wise(about, 1.0))
+    return steps.cast(pa.decimal256(_DIGITS - 1, 0))
 
 
 def _plus(left: pa.Array, right: pa.Array) -> pa.Array:

@@ -377,4 +377,5 @@ select count(big + 9223372036854775807) c from t order by c limit 0;
 select 0.0 / (cast(id as decimal(9,2)) / cast(3 as decimal(9,2))) x from t where id > 0;
 select id, cast('9999999999999999999999999.9999999999999' as decimal(38,13)) + cast(id / 1000000.0 as decimal(35,32)) x,
   cast('99999999999999999999999999' as decimal(38,0)) / (id + 1.5) y,
-  cast('9999999999999999999.999999999999' as decimal(38,12)) * cast(id + 0.25 as decimal(20,6)) z from t where id > 0;
+  cast('9999999999999999999.999999999999' as decimal(38,12)) * cast(id + 0.25 as decimal(20,6)) z,
+  cast(concat('922337203685477580', id % 10) as decimal(38,2)) v from t where id > 0;
