@@ -79,8 +79,11 @@ def add(left: Vector, right: Vector, context: CallContext, sign: int = 1) -> Dat
             a, b = _scaled(left.data, up_l), _scaled(right.data, up_r)
             exact = (pc.add if sign > 0 else pc.subtract)(a, b)
             return _narrow_result(exact, scale, context)
-    length = 1 if left.is_scalar and right.is_scalar else context.num_rows
-    return fit(wide.added(left, right, sign, length), context)
+    return fit(wide.added(left, right, sign, _length(left, right, context)), context)
+
+
+def _length(left: Vector, right: Vector, context: CallContext) -> int:
+    return 1 if left.is_scalar and right.is_scalar else context.num_rows
 
 
 def _scaled(data: Data, factor: int) -> Data:
@@ -94,8 +97,7 @@ def multiply(left: Vector, right: Vector, context: CallContext) -> Data:
         if bound <= INT64_MAX:
             exact = pc.multiply(left.data, right.data)
             return _narrow_result(exact, left.dtype.scale + right.dtype.scale, context)
-    length = 1 if left.is_scalar and right.is_scalar else context.num_rows
-    return fit(wide.multiplied(left, right, length), context)
+    return fit(wide.multiplied(left, right, _length(left, right, context)), context)
 
 
 def divide(left: Vector, right: Vector, context: CallContext) -> Data:
@@ -201,7 +203,7 @@ def slim(array: pa.Array) -> pa.Array:
 
 
 def _wide_quotient(left: Vector, right: Vector, context: CallContext) -> pa.Array:
-    length = 1 if left.is_scalar and right.is_scalar else context.num_rows
+    length = _length(left, right, context)
     try:
         return fit(wide.divided(left, right, context.dtype.scale, length), context)
     except OverflowError:

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from kquery_spark.types.vector import Int64s
 
 _SMALL = 256  # so few that the packing costs more than it gains
-_BITS = 63
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,8 @@ class Runs:
 
     def ids(self) -> Int64s:
         """For each row the number of its value among the distinct ones."""
-        numbers = np.zeros(len(self.rows), np.int64)
-        numbers[self.starts[1:]] = 1
         ids = np.empty(len(self.rows), np.int64)
-        ids[self.rows] = np.cumsum(numbers, out=numbers)
+        ids[self.rows] = numbered(self.starts, len(self.rows))
         return ids
 
 
@@ -54,18 +50,17 @@ def stable_order(values: Int64s) -> Int64s:
         return np.arange(count, dtype=np.int64)
     low = int(values.min())
     span = int(values.max()) - low
-    room = _BITS - (count - 1).bit_length()
-    if span >> room == 0:
-        return _rows(_packed(values - low))
-    # digit by digit, the lowest first
-    rest = values.view(np.uint64) - np.int64(low).view(np.uint64)
-    order: Int64s | None = None
-    for shift in range(0, span.bit_length(), room):
-        digit = ((rest >> np.uint64(shift)) & np.uint64((1 << room) - 1)).view(np.int64)
-        by_digit = _rows(_packed(digit if order is None else digit.take(order)))
-        order = by_digit if order is None else order.take(by_digit)
-    assert order is not None
-    return order
+    bits = (count - 1).bit_length()  # of a row's number
+    room = 63 - bits
+    if span >> room:  # as several digits, the highest first
+        offsets, most = values.view(np.uint64) - np.int64(low).view(np.uint64), np.uint64((1 << room) - 1)
+        shifts = reversed(range(0, span.bit_length(), room))
+        return lexicographic_order([((offsets >> np.uint64(s)) & most).view(np.int64) for s in shifts])
+    packed = (values - low) << bits
+    packed |= np.arange(count, dtype=np.int64)
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed
 
 
 def lexicographic_order(columns: Sequence[Int64s]) -> Int64s:
@@ -79,13 +74,13 @@ def lexicographic_order(columns: Sequence[Int64s]) -> Int64s:
 def runs(values: Int64s) -> Runs:
     """Rows in the order of their values, and where each distinct value starts in it."""
     rows = stable_order(values)
-    return Runs(rows, _starts(values.take(rows)))
+    return Runs(rows, run_starts(values.take(rows)))
 
 
 def distinct(values: Int64s) -> Int64s:
     """The different values in order: ``np.unique``, whose hash table takes ten times as long for many values."""
     values = values if in_order(values) else np.sort(values)
-    return values.take(_starts(values))
+    return values.take(run_starts(values))
 
 
 def first_rows(values: Int64s) -> Int64s:
@@ -95,26 +90,18 @@ def first_rows(values: Int64s) -> Int64s:
 
 def in_order(values: Int64s) -> bool:
     """Whether no value is followed by a smaller one; a glance at the first ones tells it of most that are not."""
-    return not (values[1:_SMALL] < values[: _SMALL - 1][: len(values[1:_SMALL])]).any() and not bool(
-        (values[1:] < values[:-1]).any()
-    )
+    return not any((some[1:] < some[:-1]).any() for some in (values[:_SMALL], values))
 
 
-def _packed(values: Int64s) -> Int64s:
-    """Values that are not negative, sorted with the numbers of their rows in the lowest bits."""
-    packed = values << (len(values) - 1).bit_length()
-    packed |= np.arange(len(values), dtype=np.int64)
-    packed.sort()
-    return packed
-
-
-def _rows(packed: Int64s) -> Int64s:
-    packed &= (1 << (len(packed) - 1).bit_length()) - 1
-    return packed
-
-
-def _starts(values: npt.NDArray[np.int64]) -> Int64s:
+def run_starts(values: Int64s) -> Int64s:
     """Where runs of equal values start."""
     new = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     return np.flatnonzero(new)
+
+
+def numbered(starts: Int64s, count: int) -> Int64s:
+    """For each of so many rows the number of its run."""
+    numbers = np.zeros(count, np.int64)
+    numbers[starts[1:]] = 1
+    return np.cumsum(numbers, out=numbers)

@@ -19,6 +19,7 @@ from kquery_spark.types.vector import Vector
 _DIGITS = 76
 _LIMIT = 10 ** (_DIGITS - 1)
 _HALF = 37  # digits of two factors whose product Arrow takes to have 75
+_CORRECTIONS = 10  # more than any quotient has been seen to need
 _ARROWS_OWN = 4  # digits after the point that Arrow gives a quotient of whole numbers, the divisor labelled as one digit
 
 
@@ -57,8 +58,8 @@ def added(left: Vector, right: Vector, sign: int, length: int) -> pa.Array:
 
 def multiplied(left: Vector, right: Vector, length: int) -> pa.Array:
     """``left * right`` at the sum of their scales, as decimal256(76, scale)."""
-    a, b = (labelled(unscaled(side, length), _HALF, 0) for side in (left, right))
-    return labelled(pc.multiply(a, b), _DIGITS, left.dtype.scale + right.dtype.scale)
+    product = _product(unscaled(left, length), unscaled(right, length))
+    return labelled(product, _DIGITS, left.dtype.scale + right.dtype.scale)
 
 
 def divided(left: Vector, right: Vector, scale: int, length: int) -> pa.Array:
@@ -82,27 +83,29 @@ def divided(left: Vector, right: Vector, scale: int, length: int) -> pa.Array:
 
 
 def rounded(values: pa.Array, scale: int) -> pa.Array:
-    """decimal256 values of fewer than 76 digits rounded HALF_UP at a smaller scale, as decimal256(76, scale)."""
+    """decimal256 values rounded HALF_UP at a smaller scale, as decimal256(76, scale)."""
     drop = values.type.scale - scale
     digits = labelled(values, _DIGITS, 0)
     negative, digits = _negative(digits), pc.abs(digits)
     estimate = labelled(digits, _DIGITS, drop).cast(pa.decimal256(_DIGITS, 0), safe=False)
-    by = pa.scalar(decimal.Decimal(10**drop), digits.type)
+    by = pa.repeat(pa.scalar(decimal.Decimal(10**drop), digits.type), len(digits))
     return labelled(_signed(_half_up(estimate, digits, by), negative), _DIGITS, scale)
 
 
-def _half_up(quotient: pa.Array, dividend: pa.Array, divisor: pa.Array | pa.Scalar) -> pa.Array:
+def _half_up(quotient: pa.Array, dividend: pa.Array, divisor: pa.Array) -> pa.Array:
     """The rounded quotient of integers that are not negative, from one that is near it."""
     zero, one = (pa.scalar(decimal.Decimal(n), pa.decimal256(1, 0)) for n in (0, 1))
-    rest = _minus(dividend, _product(quotient, divisor))
-    while (inside := pc.and_(pc.greater_equal(rest, zero), pc.less(rest, divisor))).false_count:
-        quotient = _plus(quotient, pc.if_else(inside, zero, _missing(rest, divisor)))
+    for _ in range(_CORRECTIONS):
         rest = _minus(dividend, _product(quotient, divisor))
-    up = pc.greater_equal(rest, _minus(divisor, rest))
-    return _plus(quotient, pc.if_else(up, one, zero))
+        inside = pc.and_(pc.greater_equal(rest, zero), pc.less(rest, divisor))
+        if not inside.false_count:
+            up = pc.greater_equal(rest, _minus(divisor, rest))
+            return _plus(quotient, pc.if_else(up, one, zero))
+        quotient = _plus(quotient, pc.if_else(inside, zero, _missing(rest, divisor)))
+    raise ArithmeticError("a quotient of 256 bits stayed wrong")
 
 
-def _missing(rest: pa.Array, divisor: pa.Array | pa.Scalar) -> pa.Array:
+def _missing(rest: pa.Array, divisor: pa.Array) -> pa.Array:
     """About how often the divisor is still in a rest outside of [0, divisor), at least once or minus once."""
     about = pc.floor(pc.divide(rest.cast(pa.float64()), divisor.cast(pa.float64())))
     negative = pc.less(rest, pa.scalar(decimal.Decimal(0), pa.decimal256(1, 0)))
@@ -114,17 +117,12 @@ def _plus(left: pa.Array, right: pa.Array) -> pa.Array:
     return labelled(pc.add(labelled(left, _DIGITS - 1, 0), right), _DIGITS, 0)
 
 
-def _minus(left: pa.Array | pa.Scalar, right: pa.Array) -> pa.Array:
-    if isinstance(left, pa.Scalar):
-        left = left.cast(pa.decimal256(_DIGITS - 1, 0))
-    else:
-        left = labelled(left, _DIGITS - 1, 0)
-    return labelled(pc.subtract(left, labelled(right, _DIGITS - 1, 0)), _DIGITS, 0)
+def _minus(left: pa.Array, right: pa.Array) -> pa.Array:
+    left, right = labelled(left, _DIGITS - 1, 0), labelled(right, _DIGITS - 1, 0)
+    return labelled(pc.subtract(left, right), _DIGITS, 0)
 
 
-def _product(left: pa.Array, right: pa.Array | pa.Scalar) -> pa.Array:
-    if isinstance(right, pa.Scalar):
-        return _times(left, int(right.as_py()))
+def _product(left: pa.Array, right: pa.Array) -> pa.Array:
     return labelled(pc.multiply(labelled(left, _HALF, 0), labelled(right, _HALF, 0)), _DIGITS, 0)
 
 
@@ -137,10 +135,8 @@ def _times(digits: pa.Array, factor: int) -> pa.Array:
 
 
 def _clipped(digits: pa.Array, most: int) -> pa.Array:
-    top = pa.scalar(decimal.Decimal(most), digits.type)
-    low = pa.scalar(decimal.Decimal(-most), digits.type)
-    digits = pc.if_else(pc.greater(digits, top), top, digits)
-    return pc.if_else(pc.less(digits, low), low, digits)
+    low, high = (pa.scalar(decimal.Decimal(n), digits.type) for n in (-most, most))
+    return pc.max_element_wise(low, pc.min_element_wise(high, digits, skip_nulls=False), skip_nulls=False)
 
 
 def _negative(digits: pa.Array) -> pa.Array:

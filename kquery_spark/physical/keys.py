@@ -23,7 +23,6 @@ from kquery_spark.types.vector import Int64s, Vector, validity
 
 _RADIX_LIMIT = 2**62
 _LOWEST = -(2**63)
-_GLANCE = 256  # rows that tell of most inputs that they are not in order
 _HEAD = 4096  # rows looked at first for one of each group
 _SOUGHT = 4  # groups not among them that are looked for one by one
 _MET = 256  # groups among them that are taken for nearly all there are
@@ -209,9 +208,10 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     if not keys:
         return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
     codes = pack([encode(k) for k in keys], num_rows)
-    runs = _runs(codes.values)
-    if runs is not None:
-        return runs
+    if integer_order.in_order(codes.values):  # as those of a file written in that order: each run is a group
+        starts = integer_order.run_starts(codes.values)
+        sizes = np.diff(starts, append=num_rows)
+        return Groups(integer_order.numbered(starts, num_rows), len(starts), starts, sizes)
     few = _few(codes)
     if few is not None:
         return few
@@ -225,20 +225,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         places = np.zeros(codes.cardinality, np.int64)
         places[kept] = np.arange(count)
         ids, sizes = np.take(places, ids), sizes[kept]
-    if num_rows == 0:
-        return Groups(ids, 0, np.zeros(0, np.int64))
     return Groups(ids, count, _first_rows(ids, count), sizes)
-
-
-def _runs(codes: Int64s) -> Groups | None:
-    """Rows that come in order of their keys, as those of a file written in that order: each run is a group."""
-    if len(codes) < 2 or (np.diff(codes[:_GLANCE]) < 0).any() or (codes[1:] < codes[:-1]).any():
-        return None
-    new = np.empty(len(codes), np.bool_)
-    new[0] = False
-    np.not_equal(codes[1:], codes[:-1], out=new[1:])
-    starts = np.concatenate(([0], np.flatnonzero(new)))
-    return Groups(np.cumsum(new, dtype=np.int64), len(starts), starts, np.diff(starts, append=len(codes)))
 
 
 def _few(codes: Codes) -> Groups | None:

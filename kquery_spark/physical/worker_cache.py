@@ -23,7 +23,6 @@ class WorkerCache:
 
     def __init__(self) -> None:
         self._entries: dict[object, _Entry] = {}
-        self._bytes = 0
         self._uses = 0
         self._locks: dict[object, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -48,9 +47,8 @@ class WorkerCache:
             with self._lock:
                 self._uses += 1
                 self._entries[key] = _Entry(value, size, self._uses)
-                self._bytes += size
                 self._locks.pop(key, None)
-                while len(self._entries) > (limit > 0) and self._bytes > limit:
+                while len(self._entries) > (limit > 0) and self._held() > limit:
                     self._forget_one()
             return value
 
@@ -63,13 +61,15 @@ class WorkerCache:
 
     def _forget_one(self) -> None:
         oldest = min(self._entries.items(), key=lambda item: item[1].last_use)[0]
-        self._bytes -= self._entries.pop(oldest).size
+        del self._entries[oldest]
+
+    def _held(self) -> int:
+        return sum(entry.size for entry in self._entries.values())
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
-            self._bytes = 0
 
 
 _WORKER = WorkerCache()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -17,7 +16,7 @@ _CHANGED_IN_4_3 = {
 def answered_otherwise(version: str) -> Mapping[str, str]:
     """Of Spark of this version, like ``4.2.1``: the expression classes that stay with it, each with the reason."""
     if tuple(map(int, version.split(".")[:2])) >= (4, 3):
-        return MappingProxyType({})
+        return {}
     return {
         cls: f"Spark {version}, unlike 4.3, {how}, so {cls} stays with it"
         for cls, how in _CHANGED_IN_4_3.items()

@@ -15,7 +15,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Data, Vector, validity
 
 
 class Count(Accumulator):
@@ -27,15 +27,13 @@ class Count(Accumulator):
 
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """See Accumulator."""
-        mask: pa.Array | None = None
-        for arg in args:
-            if arg.null_count:
-                valid = pc.is_valid(arg.physical(context.num_rows))
-                mask = valid if mask is None else pc.and_(mask, valid)
-        if mask is None:
-            counts = groups.sizes
+        given = [a.physical(context.num_rows) for a in args if a.null_count]
+        valid = [mask for mask in map(validity, given) if mask is not None]
+        if valid:
+            rows = np.flatnonzero(np.logical_and.reduce(valid))
+            counts = np.bincount(groups.ids.take(rows), minlength=groups.count)
         else:
-            counts = np.bincount(groups.ids[mask.to_numpy(zero_copy_only=False)], minlength=groups.count)
+            counts = groups.sizes
         return [Vector(t.LONG, pa.array(counts, t.LONG))]
 
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:

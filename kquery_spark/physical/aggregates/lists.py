@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from kquery_spark.functions import integer_order
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.moments import doubles
-from kquery_spark.physical.aggregates.reduce import float_order
 from kquery_spark.physical.keys import Codes, Groups, encode, pack
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector, validity
+from kquery_spark.types.vector import Data, Int64s, Vector
 
 
 def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
@@ -46,11 +46,9 @@ class Collect(Accumulator):
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """See Accumulator."""
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        valid = validity(data)
-        ids = groups.ids
-        if valid is not None:
-            rows = np.flatnonzero(valid)
-            data, ids = data.take(pa.array(rows)), ids[rows]
+        ids, rows = reduce.present(data, groups)
+        if rows is not None:
+            data = data.take(pa.array(rows))
         return [self._gathered(args[0].dtype, data, ids, groups.count)]
 
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
@@ -108,7 +106,7 @@ class Percentile(Accumulator):
         flat, ids = spread(states[0].data)
         count = len(states[0].data)
         numbers = doubles(flat)
-        order = integer_order.lexicographic_order([ids, float_order(flat)])
+        order = integer_order.lexicographic_order([ids, reduce.float_order(flat)])
         numbers = np.append(numbers[order], 0.0)
         sizes = np.bincount(ids, minlength=count)
         starts = np.cumsum(sizes) - sizes

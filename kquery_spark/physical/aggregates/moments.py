@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
@@ -63,11 +64,8 @@ class CentralMoments(Accumulator):
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         """See Accumulator."""
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        values, ids = doubles(data), groups.ids
-        valid = validity(data)
-        if valid is not None:
-            rows = np.flatnonzero(valid)
-            values, ids = values.take(rows), ids.take(rows)
+        ids, rows = reduce.present(data, groups)
+        values = reduce.taken(doubles(data), rows)
         with np.errstate(all="ignore"):
             n = np.bincount(ids, minlength=groups.count).astype(np.float64)
             shift = _some_value(values, ids, groups.count)

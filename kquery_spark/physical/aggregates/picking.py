@@ -116,7 +116,7 @@ class Bits(Accumulator):
         ids, rows = reduce.present(vector.data, groups)
         integers: npt.NDArray[np.int64] = np.asarray(dk.as_int64(as_integers(vector)))
         folded = np.full(groups.count, self._start, np.int64)
-        self._fold.at(folded, ids, integers if rows is None else integers.take(rows))
+        self._fold.at(folded, ids, reduce.taken(integers, rows))
         empty = reduce.count_valid(vector.data, groups) == 0
         array = pa.array(np.where(empty, 0, folded), mask=empty if empty.any() else None)
         return [Vector(vector.dtype, array.cast(vector.dtype))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ _HEAD = 4096
 _LOW_HALF = np.int64(0xFFFFFFFF)
 _EXACT = decimal.Context(prec=40)
 _SIGN = np.int64(-(2**63))
+_Item = TypeVar("_Item", bound=np.generic)
 
 
 def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
@@ -33,6 +34,11 @@ def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
         return groups.ids, None
     rows = np.flatnonzero(valid)
     return (groups.ids[: len(rows)] if groups.count == 1 else groups.ids.take(rows)), rows
+
+
+def taken(values: npt.NDArray[_Item], rows: Int64s | None) -> npt.NDArray[_Item]:
+    """The values of these rows (None: all)."""
+    return values if rows is None else values.take(rows, axis=0)
 
 
 def count_valid(data: pa.Array, groups: Groups) -> Int64s:
@@ -80,14 +86,13 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
     ids, rows = present(vector.data, groups)
     if vector.is_narrow:
         values = np.asarray(dk.as_int64(vector.data))
-        total = sum_int64(values if rows is None else values.take(rows), ids, groups.count)
+        total = sum_int64(taken(values, rows), ids, groups.count)
         return total if pa.types.is_int64(total.type) else _rescaled(total, scale)
     data = vector.data.cast(pa.decimal128(38, scale))
     words = np.frombuffer(data.buffers()[1], np.int64, 2 * (data.offset + len(data))).reshape(-1, 2)[
         data.offset :
     ]
-    if rows is not None:
-        words = words.take(rows, axis=0)
+    words = taken(words, rows)
     low, high = words[:, 0], words[:, 1]
     parts = (low & _LOW_HALF, (low >> 32) & _LOW_HALF, high & _LOW_HALF, high >> 32)
     sums = []
@@ -128,9 +133,7 @@ def _rescaled(total: pa.Array, scale: int) -> pa.Array:
 def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
     """Sums of doubles per group; NULLs count as 0."""
     ids, rows = present(data, groups)
-    values = floats(data)
-    if rows is not None:
-        values = values.take(rows)
+    values = taken(floats(data), rows)
     if groups.count == 1:
         with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
             return np.array([values.sum()])
@@ -182,7 +185,7 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
     values: pa.Array | None = None
     if ordered is None:
         ordered, values = ranks(vector)
-    given = ordered if rows is None else ordered.take(rows)
+    given = taken(ordered, rows)
     start = np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
     best = np.full(groups.count, start, np.int64)
     if groups.count == 1:
@@ -232,7 +235,7 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
     """
     ids, rows = present(vector.data, groups)
     values = floats(vector.data)
-    given = values if rows is None else values.take(rows)
+    given = taken(values, rows)
     best = np.full(groups.count, -np.inf if largest else np.nan)
     function = np.maximum if largest else np.fmin
     with np.errstate(invalid="ignore"):
