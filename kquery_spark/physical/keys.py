@@ -69,7 +69,7 @@ def normalized_bits(data: pa.Array) -> pa.Array:
 
 def encode(vector: Vector) -> Codes:
     """Codes of one key column; NULL is a code of its own."""
-    integers = _native(vector)
+    integers = native_integers(vector)
     if integers is not None:
         return _encode_range(integers) or _encode_values(integers)
     check_key_type(vector.dtype)
@@ -86,7 +86,7 @@ def encode(vector: Vector) -> Codes:
     return _encode_values(vector.plain())
 
 
-def _native(vector: Vector) -> pa.Array | None:
+def native_integers(vector: Vector) -> pa.Array | None:
     """The values as integers of the width they have, where ``as_integers`` would widen them."""
     if vector.dtype == t.DATE:
         return vector.data.view(t.INT)
