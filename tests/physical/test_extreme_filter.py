@@ -1,0 +1,177 @@
+"""MIN and MAX by group look at few rows once the groups are met, and the answer is that of all rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.physical.extreme_filter import MIN_ROWS, ExtremeFilter
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Vector
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NAN = float("nan")
+ROWS = 8 * MIN_ROWS
+GROUP = 2 * MIN_ROWS  # rows of a row group
+
+
+def _trips() -> pa.Table:
+    """Few groups that all have their extremes early, but for what each test is about: rows at the end."""
+    random = np.random.default_rng(7)
+    n = ROWS
+    key = random.integers(0, 5, n).astype(np.int32)
+    fare = random.uniform(0, 100, n)
+    fare[:200] = np.tile([-50.0, 500.0], 100)
+    key[:200] = np.repeat(np.arange(5), 40)
+    whole = (fare * 100).astype(np.int64)
+    columns: dict[str, Any] = {
+        "k": key,
+        "gap": np.where(key == 4, 99, key),
+        "s": np.array(["a", "b", "", "é", "zz"])[key],
+        "f": fare,
+        "r": fare.astype(np.float32),
+        "i": whole.astype(np.int32),
+        "l": whole,
+        "at": whole.astype("datetime64[s]").astype("datetime64[us]"),
+    }
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    arrays["y"] = arrays["i"].cast(pa.int32()).view(pa.date32())
+    arrays["d"] = pa.array(whole % 10**6).cast(pa.decimal128(19, 0)).cast(pa.decimal128(17, 2), safe=False)
+    return pa.table(arrays)
+
+
+def _with(table: pa.Table, row: int, **values: Any) -> pa.Table:
+    """The table with other values in one row."""
+    for name, value in values.items():
+        place = table.schema.get_field_index(name)
+        column = table.column(name).combine_chunks()
+        kind = column.type
+        new = pa.concat_arrays([column.slice(0, row), pa.array([value], kind), column.slice(row + 1)])
+        table = table.set_column(place, name, new)
+    return table
+
+
+def _never_negative(table: pa.Table) -> pa.Table:
+    place = table.schema.get_field_index("f")
+    return table.set_column(place, "f", pc.max_element_wise(table.column("f"), 0.5))
+
+
+TRIPS = _trips()
+LAST = ROWS - 1
+TABLES = {
+    "as it is": TRIPS,
+    "a better value late": _with(TRIPS, LAST, f=501.0, r=501.0, i=10**6, l=10**6),
+    "a better value of each kind late": _with(_with(TRIPS, LAST, f=-51.0), LAST - 1, f=501.0),
+    "a new group late": _with(TRIPS, LAST, k=7, s="new"),
+    "a new group within the range late": _with(TRIPS, LAST, gap=50),
+    "a lower key late": _with(TRIPS, LAST, k=-(2**31)),
+    "a NULL key late": _with(TRIPS, LAST, k=None, s=None, gap=None, f=1.0),
+    "a NULL key early and late": _with(_with(TRIPS, 5, k=None, s=None), LAST, k=None, s=None, f=600.0),
+    "a NULL value late": _with(TRIPS, LAST, f=None, r=None, i=None, l=None, at=None, y=None, d=None),
+    "NaN late": _with(TRIPS, LAST, f=NAN, r=NAN),
+    "NaN early": _with(TRIPS, 3, f=NAN, r=NAN),
+    "both zeros": _with(_with(_never_negative(TRIPS), 45, f=-0.0), LAST, f=0.0),
+}
+QUERIES = (
+    "SELECT k, MAX(f) AS a, MIN(r) AS b, MAX(i) AS c FROM t GROUP BY k",
+    "SELECT k, MIN(f) AS a, MAX(r) AS b, MIN(l) AS c FROM t GROUP BY k",
+    "SELECT s, MAX(f) AS a, MIN(l) AS b FROM t GROUP BY s",
+    "SELECT gap, MAX(at) AS a, MIN(y) AS b, MAX(d) AS c FROM t GROUP BY gap",
+    "SELECT DISTINCT k FROM t",
+    "SELECT DISTINCT s FROM t",
+    "SELECT k, MAX(f) FILTER (WHERE i > 100) AS a FROM t GROUP BY k",
+    "SELECT k, s, MAX(f) AS a FROM t GROUP BY k, s",
+    "SELECT k, MAX(f) AS a, COUNT(*) AS b FROM t GROUP BY k",
+)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_answer_is_that_of_all_rows(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLES[name], path, row_group_size=GROUP)
+    spark.read.parquet(str(path)).createOrReplaceTempView("t")
+    for query in QUERIES:
+        result = kq.verify(spark.sql(query))
+        assert result.ok, f"{query}: {result}"
+        assert result.accelerated, query
+
+
+def _states(keys: list[Any], *extremes: list[Any], key: pa.DataType = t.INT) -> Batch:
+    columns = (pa.array(keys, key), *(pa.array(e, t.DOUBLE) for e in extremes))
+    return Batch(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), columns, len(keys))
+
+
+def _rows(known: ExtremeFilter, keys: pa.Array, *values: list[Any]) -> list[int] | None:
+    given = [Vector(t.DOUBLE, pa.array(v, t.DOUBLE)) for v in values]
+    key_type = t.STRING if pa.types.is_dictionary(keys.type) else keys.type
+    rows = known.rows(Vector(key_type, keys), given, len(keys))
+    return None if rows is None else rows.tolist()
+
+
+def test_rows_behind_the_least_extreme_are_left_out() -> None:
+    known = ExtremeFilter([True])
+    known.learn(_states([1, 2, 3], [10.0, 30.0, 20.0]))
+    keys = pa.array([1, 2, 3, 1] * 4, t.INT)
+    assert _rows(known, keys, [9.0, 10.0, 10.5, NAN] + [1.0] * 12) == [2, 3]
+    known = ExtremeFilter([False])
+    known.learn(_states([1, 2, 3], [10.0, 30.0, 20.0]))
+    assert _rows(known, keys, [30.0, 31.0, 29.5, 40.0] + [99.0] * 12) == [2]
+
+
+def test_a_row_is_kept_if_any_extreme_can_change() -> None:
+    known = ExtremeFilter([True, False])
+    known.learn(_states([1, 2], [10.0, 20.0], [1.0, 2.0]))
+    keys = pa.array([1, 2] * 4, t.INT)
+    assert _rows(known, keys, [11.0] + [5.0] * 7, [5.0] * 7 + [1.5]) == [0, 7]
+
+
+def test_rows_of_other_groups_are_kept() -> None:
+    known = ExtremeFilter([True])
+    known.learn(_states([1, 5, 9], [10.0, 10.0, 10.0]))
+    low = [1.0] * 12
+    assert _rows(known, pa.array([1, 5, 9, 5] * 3, t.INT), low) == []
+    assert _rows(known, pa.array([1, 5, 6, 9] + [5] * 8, t.INT), low) == [2]
+    assert _rows(known, pa.array([1, 5, 10, 9] + [5] * 8, t.INT), low) is None  # past what is known
+    assert _rows(known, pa.array([1, 5, None, 9] + [5] * 8, t.INT), low) is None  # no NULL was met
+    known.learn(_states([1, 5, 9, None], [10.0, 10.0, 10.0, 10.0]))
+    assert _rows(known, pa.array([1, 5, None, 9] + [5] * 8, t.INT), low) == []
+
+
+def test_strings_are_known_by_value() -> None:
+    known = ExtremeFilter([True])
+    known.learn(_states(["a", "b"], [10.0, 10.0], key=t.STRING))
+    low = [1.0] * 8
+    assert _rows(known, pa.array(["b", "a"] * 4).dictionary_encode(), low) == []
+    assert _rows(known, pa.array(["b", "c"] + ["a"] * 6).dictionary_encode(), low) == [1]
+    assert _rows(known, pa.array(["b", None] * 4).dictionary_encode(), low) is None
+    assert _rows(known, pa.array(["a"] * 8), low) is None  # not as a dictionary
+
+
+def test_without_an_extreme_of_each_group_all_rows_count() -> None:
+    known = ExtremeFilter([True])
+    keys = pa.array([1, 2] * 4, t.INT)
+    assert _rows(known, keys, [1.0] * 8) is None
+    known.learn(_states([1, 2], [10.0, None]))
+    assert _rows(known, keys, [1.0] * 8) is None
+    known.learn(_states([1, 2], [10.0, NAN]))  # NaN is the largest, so the least is 10
+    assert _rows(known, keys, [1.0] * 8) == []
+
+
+def test_what_keeps_most_rows_is_given_up() -> None:
+    known = ExtremeFilter([True])
+    known.learn(_states([1, 2], [10.0, 10.0]))
+    keys = pa.array([1, 2] * 4, t.INT)
+    for _ in range(3):
+        assert _rows(known, keys, [11.0] * 8) is None
+    assert _rows(known, keys, [1.0] * 8) is None
