@@ -126,13 +126,20 @@ def widen(data: Data, dtype: pa.DataType) -> Data:
     """Narrow int64 unscaled values as decimal128 of ``dtype``; the caller vouches that they fit."""
     if isinstance(data, pa.Scalar):
         return widen(pa.array([data.as_py()], pa.int64()), dtype)[0]
-    offset, length = data.offset, len(data)
-    words = np.empty((offset + length, 2), np.int64)
-    values = np.frombuffer(data.buffers()[1], np.int64, offset + length) if offset + length else words[:, 0]
-    words[:, 0] = values
-    np.right_shift(values, 63, out=words[:, 1])
-    bitmap = data.buffers()[0] if data.null_count else None
-    return pa.Array.from_buffers(dtype, length, [bitmap, pa.py_buffer(words)], data.null_count, offset)
+    bitmap, skipped = _own_bitmap(data)
+    values = np.frombuffer(data.buffers()[1], np.int64, len(data), 8 * data.offset) if len(data) else 0
+    words = np.empty((skipped + len(data), 2), np.int64)
+    words[skipped:, 0] = values
+    np.right_shift(values, 63, out=words[skipped:, 1])
+    return pa.Array.from_buffers(dtype, len(data), [bitmap, pa.py_buffer(words)], data.null_count, skipped)
+
+
+def _own_bitmap(data: pa.Array) -> tuple[pa.Buffer | None, int]:
+    """Which values of a slice are not NULL, and how many bits in it belong to rows before the slice."""
+    if not data.null_count:
+        return None, 0
+    start, skipped = divmod(data.offset, 8)
+    return data.buffers()[0].slice(start), skipped
 
 
 def narrow(data: Data) -> Data | None:
@@ -142,20 +149,20 @@ def narrow(data: Data) -> Data | None:
             return pa.scalar(None, pa.int64())
         array = narrow(pa.array([data.as_py()], data.type))
         return None if array is None else array[0]
-    offset, length = data.offset, len(data)
-    if length == 0:
+    if len(data) == 0:
         return pa.array([], pa.int64())
-    words = np.frombuffer(data.buffers()[1], np.int64, 2 * (offset + length)).reshape(-1, 2)
-    low = np.ascontiguousarray(words[:, 0])
+    words = np.frombuffer(data.buffers()[1], np.int64, 2 * len(data), 16 * data.offset).reshape(-1, 2)
+    bitmap, skipped = _own_bitmap(data)
+    low = np.empty(skipped + len(data), np.int64)
+    low[skipped:] = words[:, 0]
     if data.type.precision > 18:
-        fits = words[offset:, 1] == (low[offset:] >> 63)
-        fits &= low[offset:] != _LOWEST  # it has no absolute value in int64
+        fits = words[:, 1] == (low[skipped:] >> 63)
+        fits &= low[skipped:] != _LOWEST  # it has no absolute value in int64
         if not fits.all():
             valid = validity(data)
             if valid is None or not fits[valid].all():
                 return None
-    bitmap = data.buffers()[0] if data.null_count else None
-    return pa.Array.from_buffers(pa.int64(), length, [bitmap, pa.py_buffer(low)], data.null_count, offset)
+    return pa.Array.from_buffers(pa.int64(), len(data), [bitmap, pa.py_buffer(low)], data.null_count, skipped)
 
 
 def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
