@@ -19,7 +19,7 @@ class EngineConfig:
     split_bytes: scan bytes a task gets. shuffle_partitions: reduce tasks (0: as parallelism and sizes ask).
     payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills. kept_bytes: build
     sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows the engine
-    sorts in one task; larger results are sorted by Spark. driver_bytes: a last stage of one task that takes in less runs
+    sorts at most, in one task; more are sorted by Spark. driver_bytes: a last stage of one task that takes in less runs
     in the driver when an action brings the result there (0: never). disabled_rules: optimizer rules switched off.
     """
 
@@ -33,7 +33,7 @@ class EngineConfig:
     payload_bytes: int = 8 * 1024 * 1024
     memory_bytes: int = 1024 * 1024 * 1024
     kept_bytes: int = 512 * 1024 * 1024
-    sort_rows: int = 2_000_000
+    sort_rows: int = 20_000_000
     driver_bytes: int = 8 * 1024 * 1024
     disabled_rules: tuple[str, ...] = ()
 

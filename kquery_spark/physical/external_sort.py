@@ -39,6 +39,15 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
         yield batch.slice(start, rows)
 
 
+def _in_order(held: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], rows: int) -> Iterator[Batch]:
+    """All rows of the batches in order, so many at a time, so that they are never there twice; ``held`` is emptied."""
+    together = concat(schema, held)
+    held.clear()
+    order = pa.array(sort_order(together, keys)) if together.num_rows else pa.array([], pa.int64())
+    for start in range(0, together.num_rows, rows):
+        yield together.take(order.slice(start, rows))
+
+
 def sorted_batches(
     source: Iterator[Batch],
     schema: pa.Schema,
@@ -55,9 +64,9 @@ def sorted_batches(
         size += batch.nbytes
         if size > config.memory_bytes and batch.columns:
             runs.append(_spilled(held, schema, keys, config, spill))
-            held, size = [], 0
+            size = 0
     if not runs:
-        yield from cut(in_order(concat(schema, held), keys), config.batch_rows)
+        yield from _in_order(held, schema, keys, config.batch_rows)
         return
     if held:
         runs.append(_spilled(held, schema, keys, config, spill))
@@ -72,7 +81,7 @@ def _spilled(
     spill: SpillDirectory,
 ) -> SpillFile:
     run = spill.file(schema)
-    for piece in cut(in_order(concat(schema, batches), keys), max(1024, config.batch_rows // 8)):
+    for piece in _in_order(batches, schema, keys, max(1024, config.batch_rows // 8)):
         run.append(piece)
     run.close()
     return run

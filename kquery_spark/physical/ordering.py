@@ -6,15 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.functions.integer_order import lexicographic_order, stable_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
+from kquery_spark.functions.text_order import text_ranks
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
 _LIMIT = 2**62
+_SAMPLE = 4096
 
 
 def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
@@ -26,7 +29,7 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
         vector = Vector(t.BINARY, ordered_bytes(vector.data))
     values = reduce.ordered_integers(vector)
     if values is None:
-        values, _ = reduce.ranks(vector)
+        values = text_ranks(vector.data) if _mostly_different(vector) else reduce.ranks(vector)[0]
     values = values if ascending else ~values
     valid = validity(vector.data)
     if valid is None:
@@ -36,6 +39,13 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
         return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
     flag = valid if nulls_first else ~valid
     return [flag.astype(np.int64), np.where(valid, values, 0)]
+
+
+def _mostly_different(vector: Vector) -> bool:
+    """Whether this is a column of strings or bytes, not a dictionary, whose first ones say that few are repeated."""
+    if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE:
+        return False
+    return bool(pc.count_distinct(vector.data.slice(0, _SAMPLE)).as_py() > _SAMPLE // 2)
 
 
 def packed(columns: Sequence[Int64s]) -> Int64s | None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import Column
 from kquery_spark.logical import (
     Filter,
     Generate,
@@ -16,10 +20,12 @@ from kquery_spark.logical import (
     Union,
     walk_plan,
 )
-from kquery_spark.optimizer.statistics import Estimator
+from kquery_spark.logical.origin import origin
+from kquery_spark.optimizer.statistics import Estimator, row_width
 from kquery_spark.session.planning import Part, PlannedQuery
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
+from kquery_spark.types import names as t
 
 # Seconds, as measured on two cores with Spark 4.3 and warm workers; only their proportions matter.
 _ROW_COST = 1.5e-7  # Spark takes one result row from Arrow, or hands one over
@@ -29,6 +35,11 @@ _STAGE_COST = 0.03  # a Python stage beyond one of Spark's own
 _PLANNING_COST = 0.05
 _STEP_GAIN = 0.12  # Spark's exchange, extra stage and generated code for a join, an aggregate or a sort
 
+# of a row that the last sort orders: Spark's tasks share theirs, the engine's is one task's, and it pays for all it moves
+_SPARKS_SORT_COST = 1.4e-6
+_SORT_COST = 1.5e-7
+_SORTED_COLUMN_COST = 2.0e-8
+_SORTED_BYTE_COST = 4.0e-9
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
 
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
@@ -88,9 +99,34 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST + stages * _STAGE_COST + _PLANNING_COST
     tops = sum(1 for n in nodes if isinstance(n, Limit) and _is_sorted(n.child))
     gain = scanned * _BYTE_GAIN + (steps - tops) * _STEP_GAIN + tops * _TOP_GAIN
+    sorting = rows * _sort_gain(part.optimized, planned.config) if _is_sorted(part.optimized) else 0.0
+    gain += sorting
+    if gain < cost and sorting < 0:
+        sentence = "Spark's tasks share the sort, which one task of the engine would do"
+        return Decision(False, f"{sentence} ({numbers}).")
     if gain < cost:
         return Decision(False, f"Too little work for the engine to win: {numbers}.")
     return Decision(True, f"The engine should win: {numbers}.")
+
+
+def _sort_gain(plan: LogicalPlan, config: EngineConfig) -> float:
+    """Seconds a row that sorting in one task saves, where all of Spark's tasks would sort; less than none for wide rows."""
+    moved = len(plan.schema) * _SORTED_COLUMN_COST + _width(plan) * _SORTED_BYTE_COST
+    return _SPARKS_SORT_COST / config.parallelism - _SORT_COST - moved
+
+
+def _width(plan: LogicalPlan) -> float:
+    """Expected bytes of a row; columns of files by what they take there."""
+    total = 0.0
+    for field in plan.schema:
+        found = origin(plan, Column(field.name, field.type))
+        source = None if found is None else found[0].source
+        rows = None if source is None else source.row_count()
+        width = row_width(pa.schema([field]))
+        if found is not None and source is not None and rows and field.type == t.STRING:
+            width = source.column_bytes([found[1]]) / rows
+        total += width
+    return total
 
 
 def _is_sorted(node: LogicalPlan) -> bool:

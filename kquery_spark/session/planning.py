@@ -186,7 +186,7 @@ def _plan_part(position: Position, node: CatalystNode, imported: Imported, confi
     estimate = Estimator().estimate(optimized)
     if isinstance(optimized, Sort) and estimate.rows > config.sort_rows:
         raise Unsupported(
-            f"Sorting about {estimate.rows:,.0f} rows is left to Spark, whose range-partitioned sort uses every task."
+            f"Sorting about {estimate.rows:,.0f} rows is left to Spark, as its tasks share a sort (spark.kquery.sortRows)."
         )
     physical = plan_query(optimized, config)
     graph = build_stages(physical, config)
