@@ -37,13 +37,17 @@ def sorted_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     "order",
     ["s, n", "s DESC, n", "s DESC NULLS FIRST, n DESC", "s NULLS LAST, n", "b, n", "b DESC NULLS FIRST, n"],
 )
-def test_texts_that_are_mostly_different_come_in_sparks_order(sorted_tables: SparkSession, order: str) -> None:
+def test_texts_that_are_mostly_different_come_in_sparks_order(
+    sorted_tables: SparkSession, order: str
+) -> None:
     report = kq.verify(sorted_tables.sql(f"SELECT * FROM sorting_texts ORDER BY {order}"))
     assert report.ok and report.accelerated, str(report)
     assert report.ordered_by
 
 
-@pytest.mark.parametrize(("table", "cores", "wins"), [("narrow", 2, True), ("narrow", 64, False), ("wide", 2, False)])
+@pytest.mark.parametrize(
+    ("table", "cores", "wins"), [("narrow", 2, True), ("narrow", 64, False), ("wide", 2, False)]
+)
 def test_one_task_sorts_where_it_beats_all_of_sparks(
     sorted_tables: SparkSession, table: str, cores: int, wins: bool
 ) -> None:
