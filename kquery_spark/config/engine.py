@@ -33,7 +33,7 @@ class EngineConfig:
     payload_bytes: int = 8 * 1024 * 1024
     memory_bytes: int = 1024 * 1024 * 1024
     kept_bytes: int = 512 * 1024 * 1024
-    sort_rows: int = 20_000_000
+    sort_rows: int = 10_000_000
     driver_bytes: int = 8 * 1024 * 1024
     disabled_rules: tuple[str, ...] = ()
 
