@@ -60,7 +60,9 @@ def packed(columns: Sequence[Int64s]) -> Int64s | None:
             return None
     result = columns[0] - spans[0][0]
     for column, (low, span) in zip(columns[1:], spans[1:], strict=True):
-        result = result * span + (column - low)
+        result *= span
+        result += column
+        result -= low
     return result
 
 
