@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError
 from kquery_spark.functions import wide_decimals as wide
 from kquery_spark.functions.registry import CallContext, EvalMode
-from kquery_spark.types.vector import Data, Int64s, Vector, narrow, widen
+from kquery_spark.types.vector import Data, Int64s, Vector, narrow, slots, widen
 
 INT64_MAX = 2**63 - 1
 _EXACT = decimal.Context(prec=200)
@@ -36,9 +36,7 @@ def as_int64(data: Data) -> Int64s | np.int64:
     """An int64 array or scalar for numpy, NULL slots holding whatever they hold (0 for a scalar)."""
     if isinstance(data, pa.Scalar):
         return np.int64(data.as_py() if data.is_valid else 0)
-    if len(data) == 0:
-        return np.empty(0, np.int64)
-    return np.frombuffer(data.buffers()[1], np.int64, len(data), 8 * data.offset)
+    return slots(data)
 
 
 def either_null(left: Data, right: Data, length: int) -> pa.Array | None:

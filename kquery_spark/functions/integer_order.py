@@ -93,10 +93,12 @@ def in_order(values: Int64s) -> bool:
     return not any((some[1:] < some[:-1]).any() for some in (values[:_SMALL], values))
 
 
-def run_starts(values: Int64s) -> Int64s:
-    """Where runs of equal values start."""
-    new = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=new[1:])
+def run_starts(*columns: Int64s) -> Int64s:
+    """Where runs of rows with equal values start."""
+    new = np.ones(len(columns[0]), np.bool_)
+    np.not_equal(columns[0][1:], columns[0][:-1], out=new[1:])
+    for column in columns[1:]:
+        new[1:] |= column[1:] != column[:-1]
     return np.flatnonzero(new)
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import decimal_words
 
 _NULL = b"\x01"
 _PRESENT = b"\x02"
@@ -78,8 +79,7 @@ def _big_endian(array: pa.Array) -> Any:
     """Fixed-width values as rows of bytes in the order of the values."""
     dtype = array.type
     if pa.types.is_decimal(dtype):
-        words = np.frombuffer(array.buffers()[1], np.int64, 2 * (array.offset + len(array))).reshape(-1, 2)
-        low, high = words[array.offset :, 0], words[array.offset :, 1]
+        low, high = decimal_words(array).T
         signed = (high ^ np.int64(-(2**63))).view(np.uint64)
         return np.ascontiguousarray(np.column_stack([signed, low.view(np.uint64)]).astype(">u8"))
     if dtype == t.BOOL:

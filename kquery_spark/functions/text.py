@@ -12,6 +12,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 Bytes = npt.NDArray[np.uint8]
+_PIECE = 32_768  # rows whose intermediate results stay in the processor's cache
 
 
 def layout(array: pa.Array) -> tuple[Int64s, Bytes]:
@@ -22,6 +23,35 @@ def layout(array: pa.Array) -> tuple[Int64s, Bytes]:
     data = array.buffers()[2]
     raw = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     return offsets, raw
+
+
+class Words:
+    """The strings of an array, eight bytes of many of them at a time."""
+
+    def __init__(self, array: pa.Array) -> None:
+        offsets, raw = layout(array)
+        given = raw[offsets[0] : offsets[-1]]
+        self._words = np.zeros(len(given) // 8 + 2, np.uint64)
+        self._words.view(np.uint8)[: len(given)] = given
+        self._starts = offsets[:-1] - offsets[0]
+        self.lengths: Int64s = np.diff(offsets)
+        self.has_zeros = bool((given == 0).any())
+
+    def at(self, place: int, rows: Int64s) -> npt.NDArray[np.uint64]:
+        """Bytes ``place`` to ``place + 7`` of these rows' strings, the first the lowest, zeros where a string ends."""
+        found = np.empty(len(rows), np.uint64)
+        for start in range(0, len(rows), _PIECE):
+            found[start : start + _PIECE] = self._some(place, rows[start : start + _PIECE])
+        return found
+
+    def _some(self, place: int, rows: Int64s) -> npt.NDArray[np.uint64]:
+        size: Int64s = np.clip(self.lengths.take(rows) - place, 0, 8)
+        start = np.where(size > 0, self._starts.take(rows) + place, 0)
+        word, shift = start >> 3, ((start & 7) << 3).astype(np.uint64)
+        found = self._words.take(word) >> shift
+        found |= (self._words.take(word + 1) << (np.uint64(63) - shift)) << np.uint64(1)
+        beyond = ((8 - np.maximum(size, 1)) << 3).astype(np.uint64)  # bits; a shift by 64 is none
+        return np.where(size > 0, (found << beyond) >> beyond, np.uint64(0))
 
 
 def is_ascii(array: pa.Array) -> bool:

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.ordered_bytes import ordered_bytes
+from kquery_spark.functions.text import Words
 from kquery_spark.physical.keys import as_integers, check_key_type, normalized_bits
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Vector, validity
+from kquery_spark.types.vector import Vector, decimal_words, validity
 
 UInt64s = npt.NDArray[np.uint64]
 _A = np.uint64(0xBF58476D1CE4E5B9)
@@ -50,11 +51,7 @@ def _hash(vector: Vector) -> UInt64s:
     if t.is_fractional(vector.dtype):
         return mix(np.asarray(dk.as_int64(normalized_bits(vector.data))).view(np.uint64) + _SEED)
     if t.is_decimal(vector.dtype):
-        data = vector.data
-        words = np.frombuffer(data.buffers()[1], np.int64, 2 * (data.offset + len(data))).reshape(-1, 2)[
-            data.offset :
-        ]
-        low, high = words[:, 0], words[:, 1]
+        low, high = decimal_words(vector.data).T
         hashes = mix(np.ascontiguousarray(low).view(np.uint64) + _SEED)
         wide = high != (low >> 63)  # what fits int64 must hash as its narrow form does
         return np.where(wide, mix(hashes ^ np.ascontiguousarray(high).view(np.uint64)), hashes)
@@ -67,27 +64,12 @@ def _hash(vector: Vector) -> UInt64s:
 
 def hash_bytes(data: pa.Array) -> UInt64s:
     """Hashes of strings or binaries, eight bytes of every row at a time."""
-    n = len(data)
-    if n == 0:
-        return np.empty(0, np.uint64)
-    offsets = np.frombuffer(data.buffers()[1], np.int32, n + 1, 4 * data.offset).astype(np.int64)
-    lengths = np.diff(offsets)
-    hashes = mix(lengths.astype(np.uint64) + _SEED)
-    longest = int(lengths.max())
-    if longest == 0 or data.buffers()[2] is None:
-        return hashes
-    content = np.frombuffer(data.buffers()[2], np.uint8)[: offsets[-1]]
-    padded = np.concatenate([content, np.zeros(8, np.uint8)])
-    rows = np.arange(n)
-    for start in range(0, longest, 8):
-        rows = rows[lengths[rows] > start]
-        places = offsets[rows] + start
-        words = np.zeros(len(rows), np.uint64)
-        left = lengths[rows] - start
-        for byte in range(8):
-            piece = padded[places + byte].astype(np.uint64) << np.uint64(8 * byte)
-            words |= np.where(left > byte, piece, np.uint64(0))
-        hashes[rows] = mix(hashes[rows] ^ words)
+    words = Words(data)
+    hashes = mix(words.lengths.astype(np.uint64) + _SEED)
+    rows = np.flatnonzero(words.lengths > 0)
+    for place in range(0, int(words.lengths.max(initial=0)), 8):
+        rows = rows[words.lengths.take(rows) > place]
+        hashes[rows] = mix(hashes[rows] ^ words.at(place, rows))
     return hashes
 
 

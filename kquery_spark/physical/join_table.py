@@ -16,7 +16,7 @@ from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.hash_index import DirectIndex, HashIndex
 from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Int64s, Vector, narrow, validity
+from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, validity
 
 _RADIX_LIMIT = 2**62
 _INT64 = np.iinfo(np.int64)
@@ -216,8 +216,7 @@ def _integers_of(vector: Vector, absent: int) -> pa.Array:
     slim = narrow(wide)
     if slim is not None:
         return slim
-    words = np.frombuffer(wide.buffers()[1], np.int64, 2 * (wide.offset + len(wide))).reshape(-1, 2)
-    low, high = words[wide.offset :, 0], words[wide.offset :, 1]
+    low, high = decimal_words(wide).T
     values = np.where(high == low >> 63, low, absent)
     valid = validity(wide)
     return pa.array(values, mask=None if valid is None else ~valid)

@@ -19,7 +19,7 @@ from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
-from kquery_spark.types.vector import Int64s, Vector, validity
+from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 _RADIX_LIMIT = 2**62
 _LOWEST = -(2**63)
@@ -97,8 +97,7 @@ def _encode_range(data: pa.Array) -> Codes | None:
     """Distances from the lowest value, with 0 for NULL; None when they are too large to be packed."""
     if len(data) == data.null_count:
         return Codes(np.zeros(len(data), np.int64), 1)
-    width = data.type.bit_width // 8
-    values = np.frombuffer(data.buffers()[1], f"i{width}", len(data), width * data.offset)
+    values = slots(data)
     valid = validity(data)
     if valid is None:
         low, high = int(values.min()), int(values.max())
@@ -108,7 +107,11 @@ def _encode_range(data: pa.Array) -> Codes | None:
     if high - low >= _RADIX_LIMIT or low == _LOWEST:  # NULL's place is one below the lowest
         return None
     if valid is None:
-        codes = values if low == 0 and width == 8 else np.subtract(values, np.int64(low), dtype=np.int64)
+        codes = (
+            values
+            if low == 0 and values.dtype == np.int64
+            else np.subtract(values, np.int64(low), dtype=np.int64)
+        )
         return Codes(codes, high - low + 1)
     codes = np.subtract(values, np.int64(low - 1), dtype=np.int64)
     if data.null_count < len(data) // 16:

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions.integer_order import lexicographic_order, stable_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
-from kquery_spark.functions.text_order import text_ranks
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
+from kquery_spark.physical.text_order import text_ranks
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 

@@ -122,12 +122,28 @@ def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     return np.unpackbits(packed, count=count, bitorder="little")[skipped:].view(np.bool_)
 
 
+def slots(data: pa.Array) -> npt.NDArray[Any]:
+    """The values of an array of numbers or times for numpy, without a copy; NULL slots hold whatever they hold."""
+    width = data.type.bit_width // 8
+    kind = np.dtype(f"{'f' if pa.types.is_floating(data.type) else 'i'}{width}")
+    if len(data) == 0:
+        return np.empty(0, kind)
+    return np.frombuffer(data.buffers()[1], kind, len(data), width * data.offset)
+
+
+def decimal_words(data: pa.Array) -> Int64s:
+    """decimal128 values as rows of their low and their high 64 bits, without a copy; NULL slots hold anything."""
+    if len(data) == 0:
+        return np.empty((0, 2), np.int64)
+    return np.frombuffer(data.buffers()[1], np.int64, 2 * len(data), 16 * data.offset).reshape(-1, 2)
+
+
 def widen(data: Data, dtype: pa.DataType) -> Data:
     """Narrow int64 unscaled values as decimal128 of ``dtype``; the caller vouches that they fit."""
     if isinstance(data, pa.Scalar):
         return widen(pa.array([data.as_py()], pa.int64()), dtype)[0]
     bitmap, skipped = _own_bitmap(data)
-    values = np.frombuffer(data.buffers()[1], np.int64, len(data), 8 * data.offset) if len(data) else 0
+    values = slots(data)
     words = np.empty((skipped + len(data), 2), np.int64)
     words[skipped:, 0] = values
     np.right_shift(values, 63, out=words[skipped:, 1])
@@ -151,18 +167,21 @@ def narrow(data: Data) -> Data | None:
         return None if array is None else array[0]
     if len(data) == 0:
         return pa.array([], pa.int64())
-    words = np.frombuffer(data.buffers()[1], np.int64, 2 * len(data), 16 * data.offset).reshape(-1, 2)
+    words = decimal_words(data)
     bitmap, skipped = _own_bitmap(data)
-    low = np.empty(skipped + len(data), np.int64)
-    low[skipped:] = words[:, 0]
+    digits = np.empty(skipped + len(data), np.int64)
+    low = digits[skipped:]
+    low[:] = words[:, 0]
     if data.type.precision > 18:
-        fits = words[:, 1] == (low[skipped:] >> 63)
-        fits &= low[skipped:] != _LOWEST  # it has no absolute value in int64
+        fits = words[:, 1] == (low >> 63)
+        fits &= low != _LOWEST  # it has no absolute value in int64
         if not fits.all():
             valid = validity(data)
             if valid is None or not fits[valid].all():
                 return None
-    return pa.Array.from_buffers(pa.int64(), len(data), [bitmap, pa.py_buffer(low)], data.null_count, skipped)
+    return pa.Array.from_buffers(
+        pa.int64(), len(data), [bitmap, pa.py_buffer(digits)], data.null_count, skipped
+    )
 
 
 def from_arrow(dtype: pa.DataType, data: Data) -> Vector:

@@ -15,7 +15,7 @@ from kquery_spark.functions.ordered_bytes import has_floats, ordered_bytes
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
-from kquery_spark.types.vector import Data, Int64s, Vector, narrow, validity, widen
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity, widen
 
 _HEAD = 4096
 _LOW_HALF = np.int64(0xFFFFFFFF)
@@ -88,12 +88,7 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
         values = np.asarray(dk.as_int64(vector.data))
         total = sum_int64(taken(values, rows), ids, groups.count)
         return total if pa.types.is_int64(total.type) else _rescaled(total, scale)
-    data = vector.data.cast(pa.decimal128(38, scale))
-    words = np.frombuffer(data.buffers()[1], np.int64, 2 * (data.offset + len(data))).reshape(-1, 2)[
-        data.offset :
-    ]
-    words = taken(words, rows)
-    low, high = words[:, 0], words[:, 1]
+    low, high = taken(decimal_words(vector.data.cast(pa.decimal128(38, scale))), rows).T
     parts = (low & _LOW_HALF, (low >> 32) & _LOW_HALF, high & _LOW_HALF, high >> 32)
     sums = []
     for part in parts:
@@ -263,10 +258,7 @@ def has_negative_zero(vector: Vector) -> bool:
 
 def floats(data: pa.Array) -> npt.NDArray[np.float64]:
     """A float or double column as doubles for numpy, NULL slots holding whatever they hold."""
-    data = data.cast(t.DOUBLE)
-    if len(data) == 0:
-        return np.empty(0, np.float64)
-    return np.frombuffer(data.buffers()[1], np.float64, len(data), 8 * data.offset)
+    return slots(data.cast(t.DOUBLE))
 
 
 def values_of(
