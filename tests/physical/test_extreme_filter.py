@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.physical import extreme_filter
 from kquery_spark.physical.extreme_filter import MIN_ROWS, ExtremeFilter
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAN = float("nan")
-ROWS = 8 * MIN_ROWS
-GROUP = 2 * MIN_ROWS  # rows of a row group
+ROWS = 16 * MIN_ROWS
+GROUP = 4 * MIN_ROWS  # rows of a row group
 
 
 def _trips() -> pa.Table:
@@ -93,6 +94,8 @@ QUERIES = (
     "SELECT k, MAX(f) FILTER (WHERE i > 100) AS a FROM t GROUP BY k",
     "SELECT k, s, MAX(f) AS a FROM t GROUP BY k, s",
     "SELECT k, MAX(f) AS a, COUNT(*) AS b FROM t GROUP BY k",
+    "SELECT c, MAX(f) AS a, MIN(c) AS b FROM (SELECT 5 AS c, f FROM t) GROUP BY c",
+    "SELECT k, MAX(f) AS a, MAX(c) AS b FROM (SELECT 5 AS c, k, f FROM t) GROUP BY k",
 )
 
 
@@ -112,6 +115,17 @@ def _states(keys: list[Any], *extremes: list[Any], key: pa.DataType = t.INT) -> 
     return Batch(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), columns, len(keys))
 
 
+def _knowing(largest: list[bool], states: Batch) -> ExtremeFilter:
+    known = ExtremeFilter(largest, lambda merged: merged)
+    known.learn(states, MIN_ROWS)
+    return known
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extreme_filter, "MIN_ROWS", 1)
+
+
 def _rows(known: ExtremeFilter, keys: pa.Array, *values: list[Any]) -> list[int] | None:
     given = [Vector(t.DOUBLE, pa.array(v, t.DOUBLE)) for v in values]
     key_type = t.STRING if pa.types.is_dictionary(keys.type) else keys.type
@@ -119,38 +133,37 @@ def _rows(known: ExtremeFilter, keys: pa.Array, *values: list[Any]) -> list[int]
     return None if rows is None else rows.tolist()
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_rows_behind_the_least_extreme_are_left_out() -> None:
-    known = ExtremeFilter([True])
-    known.learn(_states([1, 2, 3], [10.0, 30.0, 20.0]))
+    known = _knowing([True], _states([1, 2, 3], [10.0, 30.0, 20.0]))
     keys = pa.array([1, 2, 3, 1] * 4, t.INT)
     assert _rows(known, keys, [9.0, 10.0, 10.5, NAN] + [1.0] * 12) == [2, 3]
-    known = ExtremeFilter([False])
-    known.learn(_states([1, 2, 3], [10.0, 30.0, 20.0]))
+    known = _knowing([False], _states([1, 2, 3], [10.0, 30.0, 20.0]))
     assert _rows(known, keys, [30.0, 31.0, 29.5, 40.0] + [99.0] * 12) == [2]
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_a_row_is_kept_if_any_extreme_can_change() -> None:
-    known = ExtremeFilter([True, False])
-    known.learn(_states([1, 2], [10.0, 20.0], [1.0, 2.0]))
+    known = _knowing([True, False], _states([1, 2], [10.0, 20.0], [1.0, 2.0]))
     keys = pa.array([1, 2] * 4, t.INT)
     assert _rows(known, keys, [11.0] + [5.0] * 7, [5.0] * 7 + [1.5]) == [0, 7]
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_rows_of_other_groups_are_kept() -> None:
-    known = ExtremeFilter([True])
-    known.learn(_states([1, 5, 9], [10.0, 10.0, 10.0]))
+    known = _knowing([True], _states([1, 5, 9], [10.0, 10.0, 10.0]))
     low = [1.0] * 12
     assert _rows(known, pa.array([1, 5, 9, 5] * 3, t.INT), low) == []
     assert _rows(known, pa.array([1, 5, 6, 9] + [5] * 8, t.INT), low) == [2]
     assert _rows(known, pa.array([1, 5, 10, 9] + [5] * 8, t.INT), low) is None  # past what is known
     assert _rows(known, pa.array([1, 5, None, 9] + [5] * 8, t.INT), low) is None  # no NULL was met
-    known.learn(_states([1, 5, 9, None], [10.0, 10.0, 10.0, 10.0]))
+    known = _knowing([True], _states([1, 5, 9, None], [10.0, 10.0, 10.0, 10.0]))
     assert _rows(known, pa.array([1, 5, None, 9] + [5] * 8, t.INT), low) == []
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_strings_are_known_by_value() -> None:
-    known = ExtremeFilter([True])
-    known.learn(_states(["a", "b"], [10.0, 10.0], key=t.STRING))
+    known = _knowing([True], _states(["a", "b"], [10.0, 10.0], key=t.STRING))
     low = [1.0] * 8
     assert _rows(known, pa.array(["b", "a"] * 4).dictionary_encode(), low) == []
     assert _rows(known, pa.array(["b", "c"] + ["a"] * 6).dictionary_encode(), low) == [1]
@@ -158,19 +171,20 @@ def test_strings_are_known_by_value() -> None:
     assert _rows(known, pa.array(["a"] * 8), low) is None  # not as a dictionary
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_without_an_extreme_of_each_group_all_rows_count() -> None:
-    known = ExtremeFilter([True])
+    known = ExtremeFilter([True], lambda merged: merged)
     keys = pa.array([1, 2] * 4, t.INT)
     assert _rows(known, keys, [1.0] * 8) is None
-    known.learn(_states([1, 2], [10.0, None]))
+    known = _knowing([True], _states([1, 2], [10.0, None]))
     assert _rows(known, keys, [1.0] * 8) is None
-    known.learn(_states([1, 2], [10.0, NAN]))  # NaN is the largest, so the least is 10
+    known = _knowing([True], _states([1, 2], [10.0, NAN]))  # NaN is the largest, so the least is 10
     assert _rows(known, keys, [1.0] * 8) == []
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_what_keeps_most_rows_is_given_up() -> None:
-    known = ExtremeFilter([True])
-    known.learn(_states([1, 2], [10.0, 10.0]))
+    known = _knowing([True], _states([1, 2], [10.0, 10.0]))
     keys = pa.array([1, 2] * 4, t.INT)
     for _ in range(3):
         assert _rows(known, keys, [11.0] * 8) is None

@@ -15,7 +15,7 @@ from kquery_spark.functions.ordered_bytes import has_floats, normalized
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.extreme_filter import MIN_ROWS, extreme_filter
+from kquery_spark.physical.extreme_filter import extreme_filter
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
@@ -27,8 +27,6 @@ from kquery_spark.types.vector import Vector
 _MERGE_ROWS = 1_000_000
 _PROBE_ROWS = 400_000
 _USELESS_RATIO = 0.8
-_FILTERED_GROUPS = 4096
-_LEARNING_ROWS = 4096
 
 
 class Phase(StrEnum):
@@ -165,8 +163,7 @@ class Aggregation:
             start += width
         self._program: Program | None = None
         from_rows = plan.phase in (Phase.SINGLE, Phase.PARTIAL) and not plan.in_order
-        self._filter = extreme_filter(plan.keys, self._calls) if from_rows else None
-        self._met: Batch | None = None  # states of all groups so far, for the filter
+        self._filter = extreme_filter(plan.keys, self._calls, self.merge) if from_rows else None
 
     def update(self, batch: Batch, each_row: bool = False) -> Batch:
         """States of a batch of input rows; ``each_row`` skips grouping and makes every row its own group."""
@@ -176,10 +173,12 @@ class Aggregation:
                 exprs += call.children
             self._program = Program(exprs, self._plan.child.schema)
         n, vectors = batch.num_rows, self._program.run(batch)
-        filtered = self._filter is not None and n >= MIN_ROWS and not each_row
-        if filtered:
-            n, vectors = self._filtered(n, vectors)
         keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
+        rows = None if self._filter is None or each_row else self._filter.rows(keys[0], vectors[1:], n)
+        if rows is not None:
+            n, taken = len(rows), pa.array(rows)
+            vectors = [v if v.is_scalar else Vector(v.dtype, v.data.take(taken)) for v in vectors]
+            keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
         groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
         columns = _take_keys(keys, groups)
         place, selections = self._key_count, Selections(groups, n)
@@ -191,29 +190,9 @@ class Aggregation:
             place += len(call.children)
             columns += self._one(call, accumulate, args, selected, groups, n)
         states = from_vectors(self._schema, columns, groups.count)
-        if filtered:
-            self._learn(states, n)
+        if self._filter is not None and not each_row:
+            self._filter.learn(states, n)
         return states
-
-    def _filtered(self, n: int, vectors: list[Vector]) -> tuple[int, list[Vector]]:
-        """The rows that can still change a state."""
-        assert self._filter is not None
-        rows = self._filter.rows(vectors[0], vectors[1:], n)
-        if rows is None:
-            return n, vectors
-        taken = pa.array(rows)
-        return len(rows), [v if v.is_scalar else Vector(v.dtype, v.data.take(taken)) for v in vectors]
-
-    def _learn(self, states: Batch, rows: int) -> None:
-        """Tell the filter of new states, unless so few rows are left that it need not get better."""
-        assert self._filter is not None
-        if rows < _LEARNING_ROWS and self._met is not None:
-            return
-        self._met = states if self._met is None else self.merge(concat(self._schema, [self._met, states]))
-        if self._met.num_rows > _FILTERED_GROUPS:
-            self._filter = None
-        else:
-            self._filter.learn(self._met)
 
     def mixed(self, batch: Batch) -> Batch:
         """States of rows that hold states of some aggregates and values of the others."""
