@@ -288,6 +288,19 @@ def selectivity(expr: Expr) -> float:
     return max(share, 0.001)
 
 
+def stored_width(plan: LogicalPlan) -> float:
+    """Expected bytes of an output row of a plan; strings copied from files by what they take there."""
+    return sum(_stored_width(plan, f) for f in plan.schema)
+
+
+def _stored_width(plan: LogicalPlan, field: pa.Field) -> float:
+    found = origin(plan, Column(field.name, field.type)) if field.type == t.STRING else None
+    rows = None if found is None else found[0].source.row_count()
+    if found is None or not rows:
+        return _width(field.type)
+    return found[0].source.column_bytes([found[1]]) / rows
+
+
 def row_width(schema: pa.Schema) -> float:
     """Expected bytes of a row in memory."""
     return sum(_width(f.type) for f in schema) + 1.0

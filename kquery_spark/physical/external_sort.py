@@ -18,6 +18,8 @@ from kquery_spark.types.vector import Int64s, Vector
 
 def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Int64s:
     """Row numbers of the batch in the order of the keys; equal rows keep theirs."""
+    if not batch.num_rows:
+        return np.empty(0, np.int64)
     vectors = Program([k.expr for k in keys], batch.schema).run(batch)
     columns: list[Int64s] = []
     for key, vector in zip(keys, vectors, strict=True):
@@ -30,20 +32,16 @@ def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) 
 
 def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:
     """The batch sorted; with a limit its first rows only."""
-    return batch.take(pa.array(sort_order(batch, keys, limit))) if batch.num_rows else batch
+    return batch.take(pa.array(sort_order(batch, keys, limit)))
 
 
-def cut(batch: Batch, rows: int) -> Iterator[Batch]:
-    """Slices of at most ``rows`` rows."""
-    for start in range(0, batch.num_rows, rows):
-        yield batch.slice(start, rows)
-
-
-def _in_order(held: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], rows: int) -> Iterator[Batch]:
+def _pieces_in_order(
+    held: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], rows: int
+) -> Iterator[Batch]:
     """All rows of the batches in order, so many at a time, so that they are never there twice; ``held`` is emptied."""
     together = concat(schema, held)
     held.clear()
-    order = pa.array(sort_order(together, keys)) if together.num_rows else pa.array([], pa.int64())
+    order = pa.array(sort_order(together, keys))
     for start in range(0, together.num_rows, rows):
         yield together.take(order.slice(start, rows))
 
@@ -66,7 +64,7 @@ def sorted_batches(
             runs.append(_spilled(held, schema, keys, config, spill))
             size = 0
     if not runs:
-        yield from _in_order(held, schema, keys, config.batch_rows)
+        yield from _pieces_in_order(held, schema, keys, config.batch_rows)
         return
     if held:
         runs.append(_spilled(held, schema, keys, config, spill))
@@ -81,7 +79,7 @@ def _spilled(
     spill: SpillDirectory,
 ) -> SpillFile:
     run = spill.file(schema)
-    for piece in _in_order(batches, schema, keys, max(1024, config.batch_rows // 8)):
+    for piece in _pieces_in_order(batches, schema, keys, max(1024, config.batch_rows // 8)):
         run.append(piece)
     run.close()
     return run

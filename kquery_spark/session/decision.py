@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.expr import Column
 from kquery_spark.logical import (
     Filter,
     Generate,
@@ -20,12 +17,10 @@ from kquery_spark.logical import (
     Union,
     walk_plan,
 )
-from kquery_spark.logical.origin import origin
-from kquery_spark.optimizer.statistics import Estimator, row_width
+from kquery_spark.optimizer.statistics import Estimator, stored_width
 from kquery_spark.session.planning import Part, PlannedQuery
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
-from kquery_spark.types import names as t
 
 # Seconds, as measured on two cores with Spark 4.3 and warm workers; only their proportions matter.
 _ROW_COST = 1.5e-7  # Spark takes one result row from Arrow, or hands one over
@@ -101,32 +96,17 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     gain = scanned * _BYTE_GAIN + (steps - tops) * _STEP_GAIN + tops * _TOP_GAIN
     sorting = rows * _sort_gain(part.optimized, planned.config) if _is_sorted(part.optimized) else 0.0
     gain += sorting
-    if gain < cost and sorting < 0:
-        sentence = "Spark's tasks share the sort, which one task of the engine would do"
-        return Decision(False, f"{sentence} ({numbers}).")
     if gain < cost:
-        return Decision(False, f"Too little work for the engine to win: {numbers}.")
+        shared = "Spark's tasks share the sort, which one task of the engine would do"
+        sentence = shared if sorting < 0 else "Too little work for the engine to win"
+        return Decision(False, f"{sentence}: {numbers}.")
     return Decision(True, f"The engine should win: {numbers}.")
 
 
 def _sort_gain(plan: LogicalPlan, config: EngineConfig) -> float:
     """Seconds a row that sorting in one task saves, where all of Spark's tasks would sort; less than none for wide rows."""
-    moved = len(plan.schema) * _SORTED_COLUMN_COST + _width(plan) * _SORTED_BYTE_COST
+    moved = len(plan.schema) * _SORTED_COLUMN_COST + stored_width(plan) * _SORTED_BYTE_COST
     return _SPARKS_SORT_COST / config.parallelism - _SORT_COST - moved
-
-
-def _width(plan: LogicalPlan) -> float:
-    """Expected bytes of a row; columns of files by what they take there."""
-    total = 0.0
-    for field in plan.schema:
-        found = origin(plan, Column(field.name, field.type))
-        source = None if found is None else found[0].source
-        rows = None if source is None else source.row_count()
-        width = row_width(pa.schema([field]))
-        if found is not None and source is not None and rows and field.type == t.STRING:
-            width = source.column_bytes([found[1]]) / rows
-        total += width
-    return total
 
 
 def _is_sorted(node: LogicalPlan) -> bool:

@@ -79,6 +79,12 @@ def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
     return Batch(schema, columns, sum(b.num_rows for b in batches))
 
 
+def cut(batch: Batch, rows: int) -> Iterator[Batch]:
+    """Slices of at most ``rows`` rows."""
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:
     """Small batches put together until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small.
 
