@@ -1,4 +1,4 @@
-"""Where a row goes: by hashes of values, the same in every process and for every physical form, or by key ranges."""
+"""Hashes of values, the same in every process and for every physical form, and the task that a row goes to by them."""
 
 from __future__ import annotations
 
@@ -79,12 +79,3 @@ def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDAr
     for key in keys:
         total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
     return ((total >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
-
-
-def range_ids(key: Vector, num_rows: int, bounds: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The range, in ``[0, len(bounds)]``, each row's key is in; a bound is in the range after it, NULL in the first."""
-    values = as_integers(Vector(key.dtype, key.physical(num_rows)))
-    assert values is not None, f"no ranges of {key.dtype}"
-    valid = validity(values)
-    ids = np.searchsorted(np.asarray(bounds, np.int64), dk.as_int64(values), side="right")
-    return ids if valid is None else np.where(valid, ids, 0)

@@ -63,24 +63,30 @@ from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.join_strategy import JoinStrategy, named
 from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
 from kquery_spark.planner.set_operations import lower_set_operation
+from kquery_spark.planner.sort_ranges import sort_ranges
 
 _SINGLE = Partitioning((), 1)
 _TOP_K = 100_000
 _ONE_TASK_GROUPS = 200_000
 _ONE_TASK_SHARE = 0.5  # of small_bytes, shuffled to one task: what two would save is less than one costs
+_SHARED_SORT = 2.0  # times small_bytes; less is sorted by one task before several have started
 _STATE_BYTES = 64  # of one group
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
 _MOST_WAVES = 64  # what asks for more is an estimate that went astray; large tasks spill
 
 
-def plan_query(plan: LogicalPlan, config: EngineConfig) -> PhysicalPlan:
-    """The physical plan of an optimized logical plan; exchanges mark where it is cut into stages."""
+def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = False) -> PhysicalPlan:
+    """The physical plan of an optimized logical plan; exchanges mark where it is cut into stages.
+
+    shared_sort: the result may be in order over several tasks, so whoever takes it must keep the order of the tasks.
+    """
     estimator = Estimator()
     total = estimator.estimate(plan).scanned
     inputs = any(isinstance(node, Input) for node in walk_plan(plan))
     one_task = total <= config.small_bytes and not inputs
     ranges = None if one_task else find_ranges(plan, config)
-    return _Planner(config, estimator, one_task, ranges).place(plan).plan
+    planner = _Planner(config, estimator, one_task, ranges)
+    return (planner.place_result(plan) if shared_sort else planner.place(plan)).plan
 
 
 class _Planner:
@@ -99,6 +105,15 @@ class _Planner:
         self._aggregated: dict[int, tuple[LogicalPlan, Placed]] = {}
         self._scan_ids = [0] if scan_ids is None else scan_ids
 
+    def place_result(self, plan: LogicalPlan) -> Placed:
+        """The physical form of the whole query, whose last sort tasks may share."""
+        match plan:
+            case Projection():
+                return self._projected(self.place_result(plan.child), plan)
+            case Sort():
+                return self._shared_sort(plan)
+        return self.place(plan)
+
     def place(self, plan: LogicalPlan) -> Placed:
         """The physical form of a node and everything below it."""
         match plan:
@@ -110,7 +125,7 @@ class _Planner:
                 child = self.place(plan.child)
                 return child.over(FilterExec(child.plan, plan.condition))
             case Projection():
-                return self._projection(plan)
+                return self._projected(self.place(plan.child), plan)
             case Aggregate():
                 return self._aggregate_once(plan)
             case Join():
@@ -153,8 +168,7 @@ class _Planner:
             return Placed(replace(scan, shares=self._joins.ranges.shares[id(plan)]), Spread.RANGED)
         return Placed(scan, Spread.SINGLE if self._one_task else Spread.SPLIT)
 
-    def _projection(self, plan: Projection) -> Placed:
-        child = self.place(plan.child)
+    def _projected(self, child: Placed, plan: Projection) -> Placed:
         done = ProjectionExec(child.plan, plan.exprs)
         renamed: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
         return child.renamed(done, renamed.get)
@@ -326,14 +340,33 @@ class _Planner:
         )
 
     def _sort(self, plan: Sort, limit: int | None = None) -> Placed:
-        for key in plan.keys:
-            check_key_type(key.expr.dtype)
-        child = self.place(plan.child)
+        """The rows in order, in one task."""
+        _check_order(plan)
+        return self._sorted(plan, self.place(plan.child), limit)
+
+    def _sorted(self, plan: Sort, child: Placed, limit: int | None = None) -> Placed:
         if child.spread is not Spread.SINGLE:
             if limit is not None:
                 child = Placed(SortExec(child.plan, plan.keys, limit), child.spread)
             child = self._exchange(child, _SINGLE, self._first(plan.child, limit))
         return Placed(SortExec(child.plan, plan.keys, limit), Spread.SINGLE)
+
+    def _shared_sort(self, plan: Sort) -> Placed:
+        """The rows in order, by ranges of the first key in several tasks where that is worth it."""
+        size = self._estimator.estimate(plan.child).nbytes
+        if self._one_task or size < _SHARED_SORT * self._config.small_bytes:
+            return self._sort(plan)
+        _check_order(plan)
+        first = plan.keys[0]
+        reader = self._reader(plan.child, first.expr) if first.ascending else None
+        child = self.place(plan.child) if reader is None else reader.place(plan.child)
+        if reader is not None and child.spread is Spread.RANGED:  # read from files in that order
+            return Placed(SortExec(child.plan, plan.keys), Spread.SPLIT)
+        count = self._reduce_tasks(size)
+        where = sort_ranges(plan, count) if count > 1 and child.spread is not Spread.SINGLE else None
+        if where is None:
+            return self._sorted(plan, child)
+        return Placed(SortExec(ExchangeExec(child.plan, where, size), plan.keys), Spread.SPLIT)
 
     def _limit(self, plan: Limit) -> Placed:
         wanted = None if plan.count is None else plan.count + plan.offset
@@ -412,6 +445,11 @@ class _Planner:
             return 1
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self._config.parallelism))
         return self._config.parallelism * min(max(1, waves), _MOST_WAVES)
+
+
+def _check_order(plan: Sort) -> None:
+    for key in plan.keys:
+        check_key_type(key.expr.dtype)
 
 
 def _keyed(plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool) -> Placed:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kquery_spark.config.engine import EngineConfig
 from kquery_spark.logical import (
     Filter,
     Generate,
     Input,
     Limit,
-    LogicalPlan,
     Projection,
     Scan,
-    Sort,
     Union,
     walk_plan,
 )
 from kquery_spark.optimizer.statistics import Estimator, stored_width
-from kquery_spark.session.planning import Part, PlannedQuery
+from kquery_spark.session.planning import Part, PlannedQuery, is_sorted
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 
@@ -30,7 +27,7 @@ _STAGE_COST = 0.03  # a Python stage beyond one of Spark's own
 _PLANNING_COST = 0.05
 _STEP_GAIN = 0.12  # Spark's exchange, extra stage and generated code for a join, an aggregate or a sort
 
-# of a row that the last sort orders: Spark's tasks share theirs, the engine's is one task's, and it pays for all it moves
+# of a row that the last sort orders: Spark's tasks share theirs, the engine's may be one task's, which pays for all it moves
 _SPARKS_SORT_COST = 1.4e-6
 _SORT_COST = 1.5e-7
 _SORTED_COLUMN_COST = 2.0e-8
@@ -92,9 +89,9 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
         sentence = "Nothing is read, and Spark's generated code counts numbers as fast"
         return Decision(False, f"{sentence} ({numbers}).")
     cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST + stages * _STAGE_COST + _PLANNING_COST
-    tops = sum(1 for n in nodes if isinstance(n, Limit) and _is_sorted(n.child))
+    tops = sum(1 for n in nodes if isinstance(n, Limit) and is_sorted(n.child))
     gain = scanned * _BYTE_GAIN + (steps - tops) * _STEP_GAIN + tops * _TOP_GAIN
-    sorting = rows * _sort_gain(part.optimized, planned.config) if _is_sorted(part.optimized) else 0.0
+    sorting = rows * _sort_gain(part) if is_sorted(part.optimized) else 0.0
     gain += sorting
     if gain < cost:
         shared = "Spark's tasks share the sort, which one task of the engine would do"
@@ -103,11 +100,11 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     return Decision(True, f"The engine should win: {numbers}.")
 
 
-def _sort_gain(plan: LogicalPlan, config: EngineConfig) -> float:
-    """Seconds a row that sorting in one task saves, where all of Spark's tasks would sort; less than none for wide rows."""
-    moved = len(plan.schema) * _SORTED_COLUMN_COST + stored_width(plan) * _SORTED_BYTE_COST
-    return _SPARKS_SORT_COST / config.parallelism - _SORT_COST - moved
-
-
-def _is_sorted(node: LogicalPlan) -> bool:
-    return isinstance(node, Sort) or (isinstance(node, Projection) and _is_sorted(node.child))
+def _sort_gain(part: Part) -> float:
+    """Seconds a row that a sort in the engine's tasks saves, where all of Spark's share it; less than none for wide rows."""
+    cores = part.config.parallelism
+    moved = (
+        len(part.graph.result.plan.schema) * _SORTED_COLUMN_COST
+        + stored_width(part.optimized) * _SORTED_BYTE_COST
+    )
+    return _SPARKS_SORT_COST / cores - (_SORT_COST + moved) / min(cores, len(part.graph.result.tasks))

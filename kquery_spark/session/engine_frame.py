@@ -32,15 +32,15 @@ _TOO_MUCH = "spark.driver.maxResultSize"
 class EngineFrame(ClassicDataFrame):
     """The engine's DataFrame with the plan it came from.
 
-    build: makes Spark's plan of the stages, when something asks for it. driver: runs the last stage in the driver.
-    rescue: whether Spark may run a failed read-only action again.
+    build: makes Spark's plan of the stages, when something asks for it; true: for an action, so tasks may share the last
+    sort. driver: runs the last stage in the driver. rescue: whether Spark may run a failed read-only action again.
     """
 
     def __init__(
         self,
         planned: PlannedQuery,
         parts: tuple[Part, ...],
-        build: Callable[[], DataFrame],
+        build: Callable[[bool], DataFrame],
         driver: DriverStage | None,
         rescue: bool,
     ) -> None:
@@ -50,18 +50,27 @@ class EngineFrame(ClassicDataFrame):
         self.planned = planned
         self.parts = parts
         self._built: Any = None
+        self._shared: DataFrame | None = None
         super().__init__(None, planned.frame.sparkSession)
 
     @property
     def _jdf(self) -> Any:
-        """Spark's own object, which PySpark's methods work with."""
+        """Spark's own object, which PySpark's methods work with: what is made of it finds an ordered result in one task."""
         if self._built is None:
-            self._built = self._build()._jdf
+            self._built = self._build(False)._jdf
         return self._built
 
     @_jdf.setter
     def _jdf(self, built: Any) -> None:
         self._built = built
+
+    def _acted_on(self) -> DataFrame:
+        """The DataFrame for actions, which keep the order of the tasks."""
+        if self.is_cached or not any(p.shares_sort for p in self.parts):
+            return ClassicDataFrame(self._jdf, self.sparkSession)
+        if self._shared is None:
+            self._shared = self._build(True)
+        return self._shared
 
     @property
     def schema(self) -> StructType:
@@ -108,16 +117,16 @@ class EngineFrame(ClassicDataFrame):
 
     def _framed(self, table: pa.Table | None) -> DataFrame:
         if table is None:
-            return ClassicDataFrame(self._jdf, self.sparkSession)
+            return self._acted_on()
         return self.sparkSession.createDataFrame(table, self.schema)
 
     def _size(self) -> int:
         table = self._table()
-        return super().count() if table is None else table.num_rows
+        return self._acted_on().count() if table is None else table.num_rows
 
     def _lacks_rows(self) -> bool:
         table = self._table()
-        return super().isEmpty() if table is None else not table.num_rows
+        return self._acted_on().isEmpty() if table is None else not table.num_rows
 
     def _picked(
         self, pick: Callable[[pa.Table], pa.Table] | None, spark: Callable[[DataFrame], list[Row]]
@@ -161,9 +170,10 @@ class EngineFrame(ClassicDataFrame):
     def _collect_as_arrow(self, *args: Any, **kwargs: Any) -> Any:
         """What PySpark makes ``toArrow`` and ``toPandas`` of."""
         table = self._table()
-        return (
-            super()._collect_as_arrow(*args, **kwargs) if table is None else _batches(table, *args, **kwargs)
-        )
+        if table is not None:
+            return _batches(table, *args, **kwargs)
+        frame: Any = self._acted_on()
+        return frame._collect_as_arrow(*args, **kwargs)
 
     def toArrow(self) -> Any:
         """See pyspark.sql.DataFrame.toArrow."""
@@ -201,9 +211,9 @@ class EngineFrame(ClassicDataFrame):
         Spark refuses to overwrite a table that the query reads; from the engine's plan alone it could not
         tell. The added branch is empty, and Spark's optimizer takes it out again.
         """
-        if self._jdf is self.original._jdf:
+        plain = self._acted_on()
+        if plain._jdf is self.original._jdf:
             return self.original
-        plain = ClassicDataFrame(self._jdf, self.sparkSession)
         return plain.union(self.original.where("false"))
 
 

@@ -46,11 +46,24 @@ class Part:
     physical: PhysicalPlan
     graph: StageGraph
     estimate: Estimate
+    config: EngineConfig
 
     @property
     def optimized(self) -> LogicalPlan:
         """The logical plan after all rules."""
         return self.steps[-1].plan if self.steps else self.logical
+
+    @property
+    def shares_sort(self) -> bool:
+        """Whether the result is in order over several tasks, each one's rows before the next one's."""
+        return is_sorted(self.optimized) and len(self.graph.result.tasks) > 1
+
+    @cached_property
+    def unshared(self) -> StageGraph:
+        """The stages with an ordered result in one task: what Spark makes of it may not keep the order of several."""
+        if not self.shares_sort:
+            return self.graph
+        return build_stages(plan_query(self.optimized, self.config), self.config)
 
     @cached_property
     def is_bounded(self) -> bool:
@@ -184,13 +197,20 @@ def _plan_part(position: Position, node: CatalystNode, imported: Imported, confi
     optimized = steps[-1].plan if steps else logical
     _check_names(optimized)
     estimate = Estimator().estimate(optimized)
-    if isinstance(optimized, Sort) and estimate.rows > config.sort_rows:
-        raise Unsupported(
-            f"Sorting about {estimate.rows:,.0f} rows is left to Spark, as its tasks share a sort (spark.kquery.sortRows)."
-        )
-    physical = plan_query(optimized, config)
+    physical = plan_query(optimized, config, shared_sort=position == ())
     graph = build_stages(physical, config)
-    return Part(position, node, imported, logical, tuple(steps), physical, graph, estimate)
+    if is_sorted(optimized) and estimate.rows > config.sort_rows * len(graph.result.tasks):
+        tasks = len(graph.result.tasks)
+        where = "one task" if tasks == 1 else f"{tasks} tasks"
+        raise Unsupported(
+            f"Sorting about {estimate.rows:,.0f} rows in {where} is left to Spark (spark.kquery.sortRows)."
+        )
+    return Part(position, node, imported, logical, tuple(steps), physical, graph, estimate, config)
+
+
+def is_sorted(plan: LogicalPlan) -> bool:
+    """Whether a plan's rows are in the order of a sort that is the last that it does."""
+    return isinstance(plan, Sort) or (isinstance(plan, Projection) and is_sorted(plan.child))
 
 
 def _check_names(plan: LogicalPlan) -> None:

@@ -37,9 +37,13 @@ def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
 
 
 def plan_frame_on_spark(
-    spark: SparkSession, analyzed: Analyzed, config: EngineConfig, inputs: dict[str, SparkFrame] | None = None
+    spark: SparkSession,
+    analyzed: Analyzed,
+    config: EngineConfig,
+    inputs: dict[str, SparkFrame] | None = None,
+    shared_sort: bool = False,
 ) -> SparkFrame:
-    """A resolved query of ours as a lazy Spark DataFrame."""
+    """A resolved query of ours as a lazy Spark DataFrame; shared_sort: for an action that keeps the order of its partitions."""
     frames = dict(inputs or {})
 
     def handed_over(node: LogicalPlan) -> LogicalPlan:
@@ -54,7 +58,7 @@ def plan_frame_on_spark(
     plan = transform_plan(analyzed.plan, handed_over)
     optimized = optimize(plan, config.disabled_rules)
     check_scans(optimized)
-    graph = build_stages(plan_query(optimized, config), config)
+    graph = build_stages(plan_query(optimized, config, shared_sort), config)
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
     return to_dataframe(spark, bridge(spark).jvm, graph, from_arrow_schema(pa.schema(fields)), config, frames)
 

@@ -97,13 +97,12 @@ def accelerate(
     """
     if not parts:
         return planned.frame
-    builder = _Builder(planned, {p.position: p for p in parts}, metrics)
 
-    def build() -> DataFrame:
+    def build(shared_sort: bool) -> DataFrame:
         if driver_only:
             return planned.frame
         try:
-            return builder.whole()
+            return _Builder(planned, {p.position: p for p in parts}, metrics, shared_sort).whole()
         except Exception as error:
             if not rescue:
                 raise
@@ -123,11 +122,16 @@ class _Builder:
     """Puts parts into Spark's plan, those below a hand-over into what Spark computes for it."""
 
     def __init__(
-        self, planned: PlannedQuery, parts: Mapping[Position, Part], metrics: Metering | None
+        self,
+        planned: PlannedQuery,
+        parts: Mapping[Position, Part],
+        metrics: Metering | None,
+        shared_sort: bool,
     ) -> None:
         self._planned = planned
         self._parts = parts
         self._metrics = metrics
+        self._shared_sort = shared_sort
 
     def whole(self) -> DataFrame:
         """The DataFrame of the query."""
@@ -149,8 +153,9 @@ class _Builder:
         meter = self._metrics.part(planned.parts.index(part)) if self._metrics is not None else None
         link = planned.bridge
         output = original._jdf.queryExecution().analyzed().output()
+        graph = part.graph if self._shared_sort else part.unshared
         return to_dataframe(
-            link.spark, link.jvm, part.graph, original.schema, planned.config, inputs, meter, output
+            link.spark, link.jvm, graph, original.schema, planned.config, inputs, meter, output
         )
 
     def subtree(self, plan: Any, at: Position) -> Any:

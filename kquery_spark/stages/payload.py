@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.hashing import partition_ids, range_ids
+from kquery_spark.physical.hashing import partition_ids
+from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import decode
@@ -62,7 +63,7 @@ def partitioned(
     for batch in batches:
         keys = program.run(batch)
         if where.bounds:
-            ids = range_ids(keys[0], batch.num_rows, where.bounds)
+            ids = range_ids(keys[0], batch.num_rows, where.bounds, where.descending, where.nulls_last)
         else:
             ids = partition_ids(keys, batch.num_rows, where.count)
         order = np.argsort(ids.astype(np.uint16), kind="stable")

@@ -1,16 +1,19 @@
-"""Sorting whole results: as Spark orders them, and by the engine where one of its tasks is faster than all of Spark's."""
+"""Sorting whole results: as Spark orders them, by one task or by several, and by the engine where it is faster than Spark."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import kquery_spark as kq
+from kquery_spark import kquery_plan
 from tests.conftest import settings
 
 ROWS = 400_000
@@ -62,5 +65,107 @@ def test_more_rows_than_the_setting_allows_are_left_to_spark(sorted_tables: Spar
     with settings(sorted_tables, {"spark.kquery.sortRows": "100000"}):
         explained = kq.explain(query)
         assert not explained.accelerated
-        assert "Sorting about 400,000 rows is left to Spark" in str(explained)
+        assert "Sorting about 400,000 rows in one task is left to Spark" in str(explained)
     assert kq.explain(query).accelerated
+
+
+SHARED = {"spark.kquery.smallBytes": "0"}
+
+
+def shared(frame: DataFrame) -> DataFrame:
+    """The frame by the engine, its last sort shared by tasks."""
+    with settings(frame.sparkSession, SHARED):
+        explained = kq.explain(frame)
+        assert len(explained.planned.parts[0].graph.result.tasks) > 1, str(explained)
+        return frame.transform(lambda f: kquery_plan(f, fallback="error", when="always"))
+
+
+@pytest.fixture(scope="module")
+def all_types(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    """Rows of every type that is sorted by, with NULLs, NaN, zeros of both signs, and no two rows alike."""
+    random = np.random.default_rng(17)
+    count = 5_000
+    doubles = random.choice([0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -2.5, 1e300], count)
+    wide = [
+        Decimal(int(n)) * 10 ** int(k)
+        for n, k in zip(random.integers(-9, 9, count), random.integers(0, 25, count), strict=True)
+    ]
+    columns = {
+        "i": pa.array(random.integers(-(2**63), 2**63 - 1, count)),
+        "d": pa.array(doubles),
+        "f": pa.array(np.where(doubles == 1e300, 3.0, doubles).astype(np.float32)),
+        "s": pa.array(random.choice(["", "a", "é", "\uffff", "😀", "ab", "a b", "zz"], count)),
+        "b": pa.array(random.integers(0, 2, count).astype(bool)),
+        "x": pa.array(
+            [bytes(random.integers(0, 256, n).astype(np.uint8)) for n in random.integers(0, 4, count)]
+        ),
+        "t": pa.array(random.integers(-(10**15), 10**15, count)).cast(pa.timestamp("us", "UTC")),
+        "day": pa.array(random.integers(-9_999, 40_000, count).astype(np.int32)).cast(pa.date32()),
+        "small": pa.array(random.integers(-(10**9), 10**9, count))
+        .cast(pa.decimal128(19, 0))
+        .cast(pa.decimal128(22, 2)),
+        "wide": pa.array(wide, pa.decimal128(38, 2)),
+    }
+    masked = {n: pc.if_else(pa.array(random.random(count) < 0.1), None, c) for n, c in columns.items()}
+    path = tmp_path_factory.mktemp("types") / "all.parquet"
+    pq.write_table(pa.table({"n": random.permutation(count), **masked}), path, row_group_size=700)
+    return spark.read.parquet(str(path))
+
+
+@pytest.mark.parametrize("column", ["i", "d", "f", "s", "b", "x", "t", "day", "small", "wide"])
+def test_tasks_that_share_a_sort_give_sparks_order(all_types: DataFrame, column: str) -> None:
+    key = all_types[column]
+    for first in (key.asc(), key.desc(), key.asc_nulls_last(), key.desc_nulls_first()):
+        frame = all_types.orderBy(first, "n")
+        assert [r.n for r in shared(frame).collect()] == [r.n for r in frame.collect()]
+
+
+@pytest.fixture
+def ordered(all_types: DataFrame) -> DataFrame:
+    return all_types.orderBy("i", "n").select("n", "i", "s")
+
+
+def test_actions_keep_the_order_of_the_tasks(ordered: DataFrame, tmp_path: Path) -> None:
+    expected = ordered.collect()
+    frame = shared(ordered)
+    assert frame.collect() == expected
+    assert frame.toArrow().equals(ordered.toArrow())
+    assert frame.toPandas().equals(ordered.toPandas())
+    assert frame.take(5) == expected[:5] and frame.tail(5) == expected[-5:] and frame.first() == expected[0]
+    assert frame.count() == len(expected) and not frame.isEmpty()
+    assert frame._show_string(3) == ordered._show_string(3)  # type: ignore[operator]
+    frame.write.parquet(str(tmp_path / "sorted"))
+    files = sorted((tmp_path / "sorted").glob("*.parquet"))
+    assert len(files) == 2
+    assert [n for f in files for n in pq.read_table(f)["n"].to_pylist()] == [r.n for r in expected]
+
+
+def test_what_spark_makes_of_a_sorted_frame_finds_its_order_in_one_task(ordered: DataFrame) -> None:
+    """Spark does not keep the order of partitions where it brings some of their rows together."""
+    expected = ordered.collect()
+    frame = shared(ordered)
+    assert frame.rdd.getNumPartitions() == 1
+    assert frame.limit(7).toArrow().equals(ordered.limit(7).toArrow())
+    assert frame.where("i > 0").limit(7).collect() == [r for r in expected if r.i is not None and r.i > 0][:7]
+    assert list(frame.toLocalIterator()) == expected
+    assert frame.coalesce(1).collect() == expected
+    assert frame.cache().collect() == expected
+    assert frame.count() == len(expected)
+    frame.unpersist()
+    assert frame.collect() == expected
+
+
+def test_a_shared_sort_is_measured_and_told(ordered: DataFrame) -> None:
+    with settings(ordered.sparkSession, SHARED):
+        explained = kq.explain(ordered, analyze=True)
+    text = str(explained)
+    assert "-> range(#i) into 2" in text
+    assert sum(stage.tasks for stage in explained.stages[0]) >= 4
+
+
+def test_rows_in_a_task_are_bounded_not_rows_in_all(sorted_tables: SparkSession) -> None:
+    query = sorted_tables.sql("SELECT * FROM sorting_narrow ORDER BY b")
+    with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "250000"}):
+        assert kq.explain(query).accelerated
+    with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "150000"}):
+        assert "in 2 tasks is left to Spark" in str(kq.explain(query))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,13 +20,16 @@ from kquery_spark.types.batch import Batch
 class Partitioning:
     """Rows with equal keys meet in one of ``count`` tasks; no keys (count 1): all rows in one task.
 
-    bounds: not by hash, but by the range that the only key, whole numbers or dates as their days, is in: each bound is
-    the first key of the next range. Every task gets at least one batch, empty or not, which tells it which one it is.
+    bounds: not by hash, but by the range that the only key is in: each bound is the first key of the next range (see
+    ``key_ranges``). Every task gets at least one batch, empty or not, which tells it which one it is. descending: the
+    first range has the largest keys. nulls_last: NULL is in the last range, not in the first.
     """
 
     keys: tuple[Expr, ...]
     count: int
-    bounds: tuple[int, ...] = ()
+    bounds: tuple[Any, ...] = ()
+    descending: bool = False
+    nulls_last: bool = False
 
     def __str__(self) -> str:
         how = "range" if self.bounds else "hash"

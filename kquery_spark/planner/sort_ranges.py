@@ -1,0 +1,156 @@
+"""Ranges of the first sort key, by which tasks share a sort: all rows of a task come before those of the next one.
+
+Where the bounds are is known from the files before the query runs: from the footers where row groups follow each other
+in the order of the key, else from a sample of it. They only steer how evenly the work is shared, never the answer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, SourceError
+from kquery_spark.expr import Column, Expr, UserCall, columns_of, substitute, walk
+from kquery_spark.expr.properties import is_deterministic
+from kquery_spark.logical import Aggregate, Expand, LogicalPlan, Projection, Scan, SetOperation, Sort, Union
+from kquery_spark.optimizer.pruning import comparable, prune
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.key_ranges import has_ranges, range_values
+from kquery_spark.physical.operators import Partitioning
+from kquery_spark.sources.base import Source, Split
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Vector, decode
+
+_SAMPLED_SPLITS = 4
+_READ_ROWS = 1 << 20  # about as many are read for a sample, and a split at least
+_SAMPLED_ROWS = 16_384  # of each split
+_STEPS = 4096  # values that stand for those of all row groups
+_MOST_OVERLAPS = 0.25  # of row groups with the next one, where they still follow each other
+
+_Values = Any  # Int64s or pa.Array, as ``range_values`` gives them; pyarrow ships no types
+
+
+def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
+    """Up to ``count`` ranges of the first key with about as many rows each; None where nothing is known of its values."""
+    key = plan.keys[0]
+    found = _traced(plan.child, key.expr)
+    if found is None or not has_ranges(key.expr.dtype):
+        return None
+    bounds = _bounds(_values(*found), count)
+    if not bounds:
+        return None
+    return Partitioning((key.expr,), len(bounds) + 1, bounds, not key.ascending, not key.nulls_first)
+
+
+def _traced(plan: LogicalPlan, expr: Expr) -> tuple[Scan, Expr] | None:
+    """The one scan from whose columns an expression is made, and the expression over them; None where there is none."""
+    names = columns_of(expr)
+    match plan:
+        case Scan():
+            known = is_deterministic(expr) and not any(isinstance(e, UserCall) for e in walk(expr))
+            return (plan, expr) if names and known else None
+        case Projection():
+            return _traced(plan.child, substitute(expr, {e.name: e.expr for e in plan.exprs}))
+        case Aggregate():
+            keys = {k.name: k.expr for k in plan.keys}
+            return _traced(plan.child, substitute(expr, keys)) if names <= keys.keys() else None
+        case Expand() | SetOperation() | Union():
+            return None
+    inside = (c for c in plan.children if names <= set(c.schema.names))
+    return next((found for c in inside if (found := _traced(c, expr)) is not None), None)
+
+
+def _bounds(values: list[Any], count: int) -> tuple[Any, ...]:
+    """Of sorted values, those that cut them into about equal parts; the next one where a value is in several parts."""
+    bounds: list[Any] = []
+    for i in range(1, count if values else 0):
+        place = max(len(values) * i // count, bisect_right(values, bounds[-1] if bounds else values[0]))
+        if place < len(values):
+            bounds.append(values[place])
+    return tuple(bounds)
+
+
+def _values(scan: Scan, expr: Expr) -> list[Any]:
+    """Sorted values that stand for those of an expression over a scan's columns."""
+    source = scan.source
+
+    def find() -> list[Any]:
+        splits = prune(source, scan.filters)
+        try:
+            known = _follow(source, splits, expr.name) if isinstance(expr, Column) else None
+            return _sorted(_sample(source, splits, expr) if known is None else known)
+        except (SourceError, ExecutionError):  # told where the rows are read, if this is one of them
+            return []
+
+    return source.once(("sort values", expr, *scan.filters), find)
+
+
+def _follow(source: Source, splits: Sequence[Split], column: str) -> _Values | None:
+    """Values between the ends of each split, by its rows; None where splits do not follow each other by the column."""
+    dtype = source.schema.field(column).type
+    ranges = [source.ranges(s, column) for s in splits]
+    ends: list[tuple[Any, Any]] = [
+        (None, None) if r is None else (_end(r.low, dtype), _end(r.high, dtype)) for r in ranges
+    ]
+    if len(splits) < 2 or any(end is None for pair in ends for end in pair):
+        return None
+    if sum(a[1] > b[0] for a, b in pairwise(sorted(ends))) > _MOST_OVERLAPS * len(splits):
+        return None
+    rows = max(sum(s.rows for s in splits), 1)
+    found: list[Any] = []
+    for split, (low, high) in zip(splits, ends, strict=True):
+        steps = max(1, _STEPS * split.rows // rows)
+        between = isinstance(low, int)
+        found += [low + (high - low) * i // steps for i in range(steps)] if between else [low] * steps
+    return np.array(found, np.int64) if isinstance(found[0], int) else pa.array(found, dtype)
+
+
+def _end(value: Any, dtype: pa.DataType) -> Any:
+    """A statistic as ``range_values`` has the values; None for those that it has no such form of."""
+    known = comparable(value, dtype)
+    if isinstance(known, Decimal):
+        known = int(known.scaleb(dtype.scale))
+    if isinstance(known, bytes):
+        return (
+            known.decode(errors="ignore") if dtype == t.STRING else known
+        )  # may be cut inside of a character
+    return known if isinstance(known, int) and -(2**63) <= known < 2**63 else None
+
+
+def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
+    """Values of the expression from a few splits, from all over the source."""
+    columns = sorted(columns_of(expr))
+    program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
+    rows = max((s.rows for s in splits), default=1)
+    count = min(len(splits), _SAMPLED_SPLITS, max(1, _READ_ROWS // max(rows, 1)))
+    found: list[_Values] = []
+    for split in [splits[len(splits) * i // count] for i in range(count)]:
+        piece = replace(split, pieces=split.pieces[:1]) if source.divisible else split
+        batches = source.read(piece, columns)
+        for batch in batches if source.columnar else islice(batches, 1):
+            (vector,) = program.run(batch)
+            found.append(range_values(_some(Vector(vector.dtype, vector.physical(batch.num_rows)))))
+    if all(isinstance(v, np.ndarray) for v in found):
+        return np.concatenate([np.empty(0, np.int64), *found])
+    return pa.concat_arrays([decode(v) if pa.types.is_dictionary(v.type) else v for v in found])
+
+
+def _some(vector: Vector) -> Vector:
+    """Some of its values, from all over it, without NULLs."""
+    data = vector.data.drop_null()
+    step = max(1, len(data) // _SAMPLED_ROWS)
+    return Vector(vector.dtype, data.take(pa.array(np.arange(0, len(data), step))))
+
+
+def _sorted(values: _Values) -> list[Any]:
+    if isinstance(values, np.ndarray):
+        return list(np.sort(values).tolist())
+    return list(values.take(pc.sort_indices(values)).to_pylist())
