@@ -31,6 +31,10 @@ QUERIES = {
     "join_outer": "SELECT count(*) AS n, count(w) AS m FROM events LEFT JOIN large ON id = large.k",
     "join_semi": "SELECT count(*) AS n FROM events WHERE many IN (SELECT k FROM large WHERE w < 0.01)",
     "sort": "SELECT id, v FROM events WHERE x < 500 ORDER BY v, id",
+    "sort_wide": "SELECT * FROM events WHERE x < 2000 ORDER BY y, v",
+    "sort_text": "SELECT note, k FROM large ORDER BY note DESC",
+    "sort_clustered": "SELECT id, d, s FROM events WHERE x < 2000 ORDER BY id",
+    "many_rows": "SELECT id, v * y AS p, d + 1 AS d, s FROM events WHERE x < 2000",
     "top_k": "SELECT id, v, s FROM events ORDER BY v DESC, id LIMIT 100",
     "shuffle": (
         "SELECT count(*) AS n, sum(c) AS c, max(t) AS t "

@@ -18,8 +18,8 @@ class EngineConfig:
     estimated below this is replicated to every task. small_bytes: a query whose scans read less runs as one task.
     split_bytes: scan bytes a task gets. shuffle_partitions: reduce tasks (0: as parallelism and sizes ask).
     payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills. kept_bytes: build
-    sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows the engine
-    sorts at most, in one task; more are sorted by Spark. driver_bytes: a last stage of one task that takes in less runs
+    sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows that a task
+    of the last sort gets at most, or Spark sorts them. driver_bytes: a last stage of one task that takes in less runs
     in the driver when an action brings the result there (0: never). disabled_rules: optimizer rules switched off.
     """
 

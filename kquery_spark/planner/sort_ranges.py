@@ -118,11 +118,10 @@ def _end(value: Any, dtype: pa.DataType) -> Any:
     known = comparable(value, dtype)
     if isinstance(known, Decimal):
         known = int(known.scaleb(dtype.scale))
-    if isinstance(known, bytes):
-        return (
-            known.decode(errors="ignore") if dtype == t.STRING else known
-        )  # may be cut inside of a character
-    return known if isinstance(known, int) and -(2**63) <= known < 2**63 else None
+    if isinstance(known, bytes) and dtype == t.STRING:
+        return known.decode(errors="ignore")  # it may be cut off inside of a character
+    held = isinstance(known, bytes) or (isinstance(known, int) and -(2**63) <= known < 2**63)
+    return known if held else None
 
 
 def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,11 +59,17 @@ class Part:
         return is_sorted(self.optimized) and len(self.graph.result.tasks) > 1
 
     @cached_property
-    def unshared(self) -> StageGraph:
-        """The stages with an ordered result in one task: what Spark makes of it may not keep the order of several."""
+    def unshared(self) -> Part | None:
+        """The part with an ordered result in one task, as what Spark makes of it may not keep the order of several.
+
+        None where that task would get more rows than it may.
+        """
         if not self.shares_sort:
-            return self.graph
-        return build_stages(plan_query(self.optimized, self.config), self.config)
+            return self
+        if self.estimate.rows > self.config.sort_rows:
+            return None
+        physical = plan_query(self.optimized, self.config)
+        return replace(self, physical=physical, graph=build_stages(physical, self.config))
 
     @cached_property
     def is_bounded(self) -> bool:

@@ -43,7 +43,7 @@ def plan_frame_on_spark(
     inputs: dict[str, SparkFrame] | None = None,
     shared_sort: bool = False,
 ) -> SparkFrame:
-    """A resolved query of ours as a lazy Spark DataFrame; shared_sort: for an action that keeps the order of its partitions."""
+    """A resolved query of ours as a lazy Spark DataFrame; shared_sort: for an action that keeps its partitions in order."""
     frames = dict(inputs or {})
 
     def handed_over(node: LogicalPlan) -> LogicalPlan:

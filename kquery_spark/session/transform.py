@@ -99,10 +99,12 @@ def accelerate(
         return planned.frame
 
     def build(shared_sort: bool) -> DataFrame:
-        if driver_only:
+        placed = [p if shared_sort else p.unshared for p in parts]
+        possible = {p.position: p for p in placed if p is not None}
+        if driver_only or len(possible) < len(placed):
             return planned.frame
         try:
-            return _Builder(planned, {p.position: p for p in parts}, metrics, shared_sort).whole()
+            return _Builder(planned, possible, metrics).whole()
         except Exception as error:
             if not rescue:
                 raise
@@ -122,16 +124,11 @@ class _Builder:
     """Puts parts into Spark's plan, those below a hand-over into what Spark computes for it."""
 
     def __init__(
-        self,
-        planned: PlannedQuery,
-        parts: Mapping[Position, Part],
-        metrics: Metering | None,
-        shared_sort: bool,
+        self, planned: PlannedQuery, parts: Mapping[Position, Part], metrics: Metering | None
     ) -> None:
         self._planned = planned
         self._parts = parts
         self._metrics = metrics
-        self._shared_sort = shared_sort
 
     def whole(self) -> DataFrame:
         """The DataFrame of the query."""
@@ -150,12 +147,12 @@ class _Builder:
             if at is not None:  # None: in a subquery's plan, which has no parts of its own
                 plan = self.subtree(plan, at)
             inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
-        meter = self._metrics.part(planned.parts.index(part)) if self._metrics is not None else None
+        index = [p.position for p in planned.parts].index(part.position)
+        meter = self._metrics.part(index) if self._metrics is not None else None
         link = planned.bridge
         output = original._jdf.queryExecution().analyzed().output()
-        graph = part.graph if self._shared_sort else part.unshared
         return to_dataframe(
-            link.spark, link.jvm, graph, original.schema, planned.config, inputs, meter, output
+            link.spark, link.jvm, part.graph, original.schema, planned.config, inputs, meter, output
         )
 
     def subtree(self, plan: Any, at: Position) -> Any:

@@ -37,6 +37,8 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> kq.ExecutionContext:
             "word": [f"customer {i}" for i in rng.integers(0, 5_000, ROWS)],
             "kind": [("north", "south")[i] for i in rng.integers(0, 2, ROWS)],
             "skewed": skewed,
+            "code": [f"code {i:07d}" for i in range(ROWS)],
+            "amount": pa.array(np.arange(ROWS) * 25).cast(pa.decimal128(20, 0)).cast(pa.decimal128(22, 2)),
             "same": np.zeros(ROWS, np.int64),
         }
     )
@@ -98,6 +100,9 @@ def rows_by_task(context: kq.ExecutionContext, sql: str, config: EngineConfig = 
         "value * 2 + id, id",
         "upper(word), id",
         "kind, id DESC",
+        "code",
+        "amount DESC",
+        "id DESC",
     ],
 )
 def test_the_order_is_that_of_one_task(context: kq.ExecutionContext, order: str) -> None:
@@ -105,7 +110,17 @@ def test_the_order_is_that_of_one_task(context: kq.ExecutionContext, order: str)
 
 
 @pytest.mark.parametrize(
-    "order", ["value, id", "price DESC, id", "word, id", "day DESC, id", "word || 'x', id"]
+    "order",
+    [
+        "value, id",
+        "price DESC, id",
+        "word, id",
+        "day DESC, id",
+        "word || 'x', id",
+        "code DESC",
+        "amount",
+        "id DESC",
+    ],
 )
 def test_tasks_get_about_as_many_rows_each(context: kq.ExecutionContext, order: str) -> None:
     counts = rows_by_task(context, f"SELECT id, value FROM t ORDER BY {order}")

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.config.engine import EngineConfig
 from tests.conftest import settings
 
 ROWS = 400_000
@@ -155,6 +156,19 @@ def test_what_spark_makes_of_a_sorted_frame_finds_its_order_in_one_task(ordered:
     assert frame.collect() == expected
 
 
+def test_what_is_made_of_more_rows_than_a_task_may_sort_is_sparks(ordered: DataFrame) -> None:
+    with settings(ordered.sparkSession, {"spark.kquery.sortRows": "4000"}):
+        frame = shared(ordered)
+        assert frame.collect() == ordered.collect()
+        assert frame.limit(7).toArrow().equals(ordered.limit(7).toArrow())
+        assert "MapInArrow" not in _plan(frame.limit(7))
+    assert "MapInArrow" in _plan(shared(ordered).limit(7))
+
+
+def _plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().optimizedPlan())
+
+
 def test_a_shared_sort_is_measured_and_told(ordered: DataFrame) -> None:
     with settings(ordered.sparkSession, SHARED):
         explained = kq.explain(ordered, analyze=True)
@@ -169,3 +183,12 @@ def test_rows_in_a_task_are_bounded_not_rows_in_all(sorted_tables: SparkSession)
         assert kq.explain(query).accelerated
     with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "150000"}):
         assert "in 2 tasks is left to Spark" in str(kq.explain(query))
+
+
+def test_a_context_on_spark_shares_sorts_as_well(ordered: DataFrame) -> None:
+    context = kq.ExecutionContext(ordered.sparkSession, config=EngineConfig(small_bytes=0))
+    context.register_parquet("t", ordered.inputFiles())
+    found = context.sql("SELECT n, i, s FROM t ORDER BY i, n")
+    assert "-> range(#i) into 2" in found.explain()
+    assert found.to_arrow().equals(ordered.toArrow())
+    assert found.to_spark().rdd.getNumPartitions() == 1
