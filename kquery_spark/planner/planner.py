@@ -354,7 +354,8 @@ class _Planner:
     def _shared_sort(self, plan: Sort) -> Placed:
         """The rows in order, by ranges of the first key in several tasks where that is worth it."""
         size = self._estimator.estimate(plan.child).nbytes
-        if self._one_task or size < _SHARED_SORT * self._config.small_bytes:
+        little = max(_SHARED_SORT * self._config.small_bytes, self._config.driver_bytes)
+        if self._one_task or size < little:
             return self._sort(plan)
         _check_order(plan)
         first = plan.keys[0]

@@ -60,13 +60,15 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
 
 
 def fits_driver(planned: PlannedQuery, part: Part) -> bool:
-    """Whether the last stage may run in the driver: one task of little work, on files or on the engine's own stages.
-
-    Rows without columns may not: PySpark's Arrow does not count them.
-    """
+    """Whether the last stage may run in the driver: one task of little work, on files or on the engine's own stages."""
     graph = part.graph
     little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
-    return planned.whole and little and bool(len(part.physical.schema)) and part.is_bounded
+    return planned.whole and little and has_columns(part) and part.is_bounded
+
+
+def has_columns(part: Part) -> bool:
+    """Whether the rows can be brought to the driver as Arrow: PySpark's does not count rows without columns."""
+    return bool(len(part.physical.schema))
 
 
 def _workers(planned: PlannedQuery, part: Part) -> Decision:

@@ -6,7 +6,8 @@ run once more on Spark alone when the engine fails, with a FallbackWarning that 
 query causes on its data is so raised by Spark itself. Writes, ``foreach`` and iterators never run twice: they may have
 had effects by then.
 
-Where the last stage is little work, these actions run it in the driver, to which they bring the result anyway.
+Where the last stage is little work, these actions run it in the driver, to which they bring the result anyway. Those that
+want all rows there (``collect``, ``toPandas``, ``toArrow``) take them from the workers as Arrow.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, Row
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
+from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
-from kquery_spark.runtime.spark.rows import rows_of
+from kquery_spark.runtime.spark.rows import makes_rows, rows_of
 from kquery_spark.session.bypass import bypass
 from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
 from kquery_spark.session.planning import Part, PlannedQuery
@@ -33,7 +35,8 @@ class EngineFrame(ClassicDataFrame):
     """The engine's DataFrame with the plan it came from.
 
     build: makes Spark's plan of the stages, when something asks for it; true: for an action, so tasks may share the last
-    sort. driver: runs the last stage in the driver. rescue: whether Spark may run a failed read-only action again.
+    sort. driver: runs the last stage in the driver. result: brings all rows to the driver. rescue: whether Spark may run a
+    failed read-only action again.
     """
 
     def __init__(
@@ -42,10 +45,12 @@ class EngineFrame(ClassicDataFrame):
         parts: tuple[Part, ...],
         build: Callable[[bool], DataFrame],
         driver: DriverStage | None,
+        result: ArrowResult | None,
         rescue: bool,
     ) -> None:
         self._build = build
         self._driver = driver
+        self._result = result
         self._rescue = rescue
         self.planned = planned
         self.parts = parts
@@ -111,6 +116,18 @@ class EngineFrame(ClassicDataFrame):
             self._driver = None  # many more rows than estimated: one of Spark's tasks takes them
             return None
 
+    def _brought(self) -> pa.Table | None:
+        """The rows for an action that wants all of them here; None where Spark brings them."""
+        table = self._table()
+        if table is not None or self._result is None or self.is_cached:
+            return table
+        try:
+            return self._result.table()
+        except SPARK_ERRORS as error:
+            if _TOO_MUCH not in str(error):
+                raise
+            return None
+
     def _rows(self) -> DataFrame:
         """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""
         return self._framed(self._table())
@@ -141,9 +158,12 @@ class EngineFrame(ClassicDataFrame):
 
     def collect(self) -> list[Row]:
         """See pyspark.sql.DataFrame.collect."""
-        return self._attempt(
-            "collect", lambda: self._picked(lambda t: t, lambda f: f.collect()), self.original.collect
-        )
+        return self._attempt("collect", self._collected, self.original.collect)
+
+    def _collected(self) -> list[Row]:
+        table = self._brought() if makes_rows(self.schema) else self._table()
+        rows = None if table is None else rows_of(table, self.schema)
+        return self._framed(table).collect() if rows is None else rows
 
     def take(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.take."""
@@ -169,7 +189,7 @@ class EngineFrame(ClassicDataFrame):
 
     def _collect_as_arrow(self, *args: Any, **kwargs: Any) -> Any:
         """What PySpark makes ``toArrow`` and ``toPandas`` of."""
-        table = self._table()
+        table = self._brought()
         if table is not None:
             return _batches(table, *args, **kwargs)
         frame: Any = self._acted_on()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
-from kquery_spark.runtime.spark.frames import to_dataframe
+from kquery_spark.runtime.spark.frames import shipped, to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
 from kquery_spark.session.bridge import check_frame
-from kquery_spark.session.decision import decide, fits_driver
+from kquery_spark.session.decision import decide, fits_driver, has_columns
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.failures import warn_user
 from kquery_spark.session.garbage import collection_paused
@@ -98,26 +100,32 @@ def accelerate(
     if not parts:
         return planned.frame
 
-    def build(shared_sort: bool) -> DataFrame:
-        placed = [p if shared_sort else p.unshared for p in parts]
-        possible = {p.position: p for p in placed if p is not None}
-        if driver_only or len(possible) < len(placed):
-            return planned.frame
+    def placed(place: Callable[[], DataFrame], instead: str) -> DataFrame | None:
         try:
-            return _Builder(planned, possible, metrics).whole()
+            return place()
         except Exception as error:
             if not rescue:
                 raise
-            warn_user(
-                f"the engine could not place its stages, so Spark runs the query: {type(error).__name__}: {error}"
-            )
-            return planned.frame
+            warn_user(f"the engine could not place its stages, so {instead}: {type(error).__name__}: {error}")
+            return None
 
-    driver = None
-    if metrics is None and fits_driver(planned, parts[0]):
-        link = planned.bridge
-        driver = DriverStage(link.spark, link.jvm, parts[0].graph, planned.frame.schema, planned.config)
-    return EngineFrame(planned, tuple(parts), build, driver, rescue)
+    def build(shared_sort: bool) -> DataFrame:
+        wanted = [p if shared_sort else p.unshared for p in parts]
+        possible = {p.position: p for p in wanted if p is not None}
+        if driver_only or len(possible) < len(wanted):
+            return planned.frame
+        made = placed(_Builder(planned, possible, metrics).whole, "Spark runs the query")
+        return planned.frame if made is None else made
+
+    driver, result = None, None
+    if metrics is None and planned.whole:
+        (part,), link, schema, config = parts, planned.bridge, planned.frame.schema, planned.config
+        if fits_driver(planned, part):
+            driver = DriverStage(link.spark, link.jvm, part.graph, schema, config)
+        if has_columns(part) and not driver_only:
+            ship = partial(shipped, link.spark, link.jvm, part.graph, config)
+            result = ArrowResult(partial(placed, ship, "Spark brings the rows"), part.physical.schema, schema)
+    return EngineFrame(planned, tuple(parts), build, driver, result, rescue)
 
 
 class _Builder:

@@ -11,7 +11,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.hashing import partition_ids
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
-from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.batch import Batch, concat, cut
 from kquery_spark.types.vector import decode
 
 
@@ -84,6 +84,26 @@ def partitioned(
             yield target, concat(schema, pieces)
         elif where.bounds:
             yield target, Batch.empty(schema)
+
+
+def result_pieces(batches: Iterable[Batch], schema: pa.Schema, nbytes: int) -> Iterator[Batch]:
+    """The rows of a result in pieces of about so many bytes; dictionaries that are not small beside these are decoded.
+
+    A piece of a dictionary column takes all of the dictionary along.
+    """
+
+    def pieces() -> Iterator[Batch]:
+        for batch in batches:
+            plain = _decoded(batch, nbytes // 16)
+            yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
+
+    return _grouped(pieces(), schema, nbytes)
+
+
+def _decoded(batch: Batch, nbytes: int) -> Batch:
+    large = [pa.types.is_dictionary(c.type) and c.dictionary.nbytes > nbytes for c in batch.columns]
+    columns = tuple(decode(c) if one else c for c, one in zip(batch.columns, large, strict=True))
+    return Batch(batch.schema, columns, batch.num_rows)
 
 
 def _grouped(batches: Iterable[Batch], schema: pa.Schema, payload_bytes: int) -> Iterator[Batch]:

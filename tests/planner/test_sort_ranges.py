@@ -18,7 +18,7 @@ from kquery_spark.runtime.local import run_graph
 from kquery_spark.stages import StageGraph, build_stages
 
 ROWS = 30_000
-SHARED = EngineConfig(small_bytes=0, parallelism=3, split_bytes=60_000)
+SHARED = EngineConfig(small_bytes=0, driver_bytes=0, parallelism=3, split_bytes=60_000)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The last stage in the driver: Spark's rows in every action's own form, and no job for what is little work."""
+"""The last stage in the driver, or its rows brought there as Arrow: Spark's in every action's own form."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.conftest import settings
 
 IN_DRIVER = {"spark.kquery.driverBytes": "8m"}
 STAGES = {**IN_DRIVER, "spark.kquery.smallBytes": "0", "spark.kquery.splitBytes": "1k"}
+WORKERS = {**STAGES, "spark.kquery.driverBytes": "0"}
 WHEN = datetime.datetime(2024, 2, 29, 23, 59, 59, 123456)
 
 ROWS = pa.table(
@@ -88,18 +89,22 @@ def jobs(spark: Any, work: Any) -> int:
 
 def fast_of(frame: Any) -> Any:
     fast = frame.transform(kquery_plan, when="always", fallback="error")
-    assert fast._driver is not None
+    assert (fast._driver is not None) is (frame.sparkSession.conf.get("spark.kquery.driverBytes") != "0")
+    assert fast._result is not None
     return fast
 
 
-@pytest.mark.parametrize("where", [IN_DRIVER, STAGES], ids=["all of it", "the last stage"])
+@pytest.mark.parametrize(
+    "where", [IN_DRIVER, STAGES, WORKERS], ids=["all of it", "the last stage", "nothing"]
+)
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_action_gives_what_spark_gives(spark: Any, query: str, where: dict[str, str]):
     with settings(spark, where):
         frame = spark.sql(query)
         fast = fast_of(frame)
         assert fast.schema == frame.schema
-        assert [b.schema for b in fast._collect_as_arrow()] == [b.schema for b in frame._collect_as_arrow()]
+        schemas = {b.schema for b in frame._collect_as_arrow()}
+        assert {b.schema for b in fast._collect_as_arrow()} == schemas
         assert fast.toArrow().equals(frame.toArrow()) or repr(fast.toArrow().to_pylist()) == repr(
             frame.toArrow().to_pylist()
         )
@@ -126,9 +131,12 @@ def test_every_action_gives_what_spark_gives(spark: Any, query: str, where: dict
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 @pytest.mark.parametrize("arrow", ["true", "false"])
 @pytest.mark.parametrize("query", QUERIES[:2])
-def test_pandas_frames_and_times_are_sparks(spark: Any, query: str, arrow: str, zone: str):
+@pytest.mark.parametrize("where", [IN_DRIVER, WORKERS], ids=["driver", "workers"])
+def test_pandas_frames_and_times_are_sparks(
+    spark: Any, where: dict[str, str], query: str, arrow: str, zone: str
+):
     given = {"spark.sql.execution.arrow.pyspark.enabled": arrow, "spark.sql.session.timeZone": zone}
-    with settings(spark, {**IN_DRIVER, **given}):
+    with settings(spark, {**where, **given}):
         frame = spark.sql(query)
         fast = fast_of(frame)
         left, right = fast.toPandas(), frame.toPandas()
@@ -221,12 +229,14 @@ def test_what_may_be_much_work_is_not_the_drivers(spark: Any, query: str):
         assert getattr(fast, "_driver", None) is None
 
 
-@pytest.mark.parametrize("where", [IN_DRIVER, STAGES], ids=["all of it", "the last stage"])
+@pytest.mark.parametrize(
+    "where", [IN_DRIVER, STAGES, WORKERS], ids=["all of it", "the last stage", "nothing"]
+)
 def test_errors_of_a_query_are_those_of_spark(spark: Any, where: dict[str, str]):
     frame = spark.sql("SELECT k, 1 div (sum(k) - 2) AS q FROM typed GROUP BY k")
     with settings(spark, where):
         fast = kquery_plan(frame, when="always")
-        assert fast._driver is not None
+        assert (fast._driver is None) is (where is WORKERS)
         for action in (fast.collect, fast.toArrow):
             with pytest.raises(ArithmeticException) as raised:
                 action()
@@ -287,6 +297,10 @@ def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: 
         monkeypatch.setattr(driver, "gathered", too_large)
         assert jobs(spark, fast.collect) > 0
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
+    with settings(spark, WORKERS):
+        fast = fast_of(frame)
+        monkeypatch.setattr(fast._result, "table", too_large)
+        assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
 
 
 def test_what_the_user_set_for_numpy_and_decimals_does_not_matter(spark: Any):
@@ -300,13 +314,17 @@ def test_what_the_user_set_for_numpy_and_decimals_does_not_matter(spark: Any):
 
 def test_stages_that_cannot_be_placed_are_made_up_for_by_spark(spark: Any, monkeypatch: Any):
     frame = spark.sql("SELECT k, count(*) AS n FROM typed GROUP BY k")
-    fast = kquery_plan(frame, when="always")
 
     def broken(*_: Any) -> Any:
         raise RuntimeError("no way")
 
+    monkeypatch.setattr("kquery_spark.session.transform.shipped", broken)
+    fast = kquery_plan(frame, when="always")
+    with pytest.warns(FallbackWarning, match="could not place its stages, so Spark brings the rows.*no way"):
+        assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
+    fast = kquery_plan(frame, when="always")
     monkeypatch.setattr("kquery_spark.session.transform.to_dataframe", broken)
-    with pytest.warns(FallbackWarning, match="could not place its stages.*no way"):
+    with pytest.warns(FallbackWarning, match="could not place its stages, so Spark runs the query.*no way"):
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     with pytest.raises(RuntimeError, match="no way"):
         kquery_plan(frame, when="always", fallback="error").collect()

@@ -186,7 +186,7 @@ def test_rows_in_a_task_are_bounded_not_rows_in_all(sorted_tables: SparkSession)
 
 
 def test_a_context_on_spark_shares_sorts_as_well(ordered: DataFrame) -> None:
-    context = kq.ExecutionContext(ordered.sparkSession, config=EngineConfig(small_bytes=0))
+    context = kq.ExecutionContext(ordered.sparkSession, config=EngineConfig(small_bytes=0, driver_bytes=0))
     context.register_parquet("t", ordered.inputFiles())
     found = context.sql("SELECT n, i, s FROM t ORDER BY i, n")
     assert "-> range(#i) into 2" in found.explain()

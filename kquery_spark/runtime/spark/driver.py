@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.runtime.spark.arrow_result import table_of
 from kquery_spark.runtime.spark.frames import gathered
 from kquery_spark.runtime.spark.worker import StageRun
 from kquery_spark.stages.graph import StageGraph
@@ -45,17 +45,10 @@ class DriverStage:
             rows = self._rows()
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
         run = StageRun(stage, self._config, len(self._graph.stages) - 1, None, tags)
-        wanted = _arrow_schema(self._schema)
         try:
             # as in a worker, whatever the user has set here
             with np.errstate(all="ignore"), decimal.localcontext(decimal.Context()):
-                found = [b.rename_columns(wanted.names) for b in run(iter(rows)) if b.num_rows]
-                if not found:  # columns of no chunks are not for PySpark
-                    return wanted.empty_table()
-                given = pa.schema(
-                    [f.with_name(n) for f, n in zip(stage.plan.schema, wanted.names, strict=True)]
-                )
-                return pa.Table.from_batches(found, schema=given).cast(wanted)
+                return table_of(run(iter(rows)), stage.plan.schema, self._schema)
         except Exception:  # a worker would tell Spark, which would raise this
             raise PythonException(f"In the driver:\n{traceback.format_exc()}") from None
 
@@ -64,8 +57,3 @@ class DriverStage:
             frame: Any = gathered(self._spark, self._jvm, self._graph, self._config)
             self._gathered = frame._collect_as_arrow()
         return self._gathered
-
-
-def _arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema of what Spark's own ``_collect_as_arrow`` gives."""
-    return to_arrow_schema(schema, timezone="UTC")

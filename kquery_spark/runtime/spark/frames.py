@@ -61,6 +61,13 @@ def gathered(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineCon
     return plans.frame(made.gathered(graph.result))
 
 
+def shipped(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
+    """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
+    plans = SparkPlans(spark, jvm)
+    made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), shipped=True)
+    return plans.frame_of_large_rows(made.plan(graph.result))
+
+
 class _Builder:
     def __init__(
         self,
@@ -71,6 +78,7 @@ class _Builder:
         inputs: Mapping[str, DataFrame],
         meter: Meter | None,
         output: Any,
+        shipped: bool = False,
     ) -> None:
         self._plans = plans
         self._graph = graph
@@ -79,6 +87,7 @@ class _Builder:
         self._inputs = inputs
         self._meter = meter
         self._output = output
+        self._shipped = shipped
         self._made: dict[str, Any] = {}
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
@@ -102,6 +111,7 @@ class _Builder:
             self._schema.names if last else None,
             sources,
             self._meter,
+            last and self._shipped,
         )
         child = self._input(stage)
         if last:

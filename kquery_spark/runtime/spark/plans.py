@@ -88,9 +88,21 @@ class SparkPlans:
 
     def frame(self, plan: Any) -> DataFrame:
         """The lazy DataFrame of a plan."""
+        return self._frame(plan, self._spark._jsparkSession)
+
+    def frame_of_large_rows(self, plan: Any) -> DataFrame:
+        """The lazy DataFrame of a plan whose rows take megabytes: each comes to the driver as an Arrow batch of its own.
+
+        Spark puts ten thousand rows into a batch, whatever they take. It reads that setting when it runs the plan, so the
+        plan belongs to a copy of the session.
+        """
+        session = self._spark._jsparkSession.cloneSession()
+        session.conf().set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
+        return self._frame(plan, session)
+
+    def _frame(self, plan: Any, session: Any) -> DataFrame:
         plan.setAnalyzed()
-        made = self._jvm.call(f"{_SQL}classic.Dataset", "ofRows", self._spark._jsparkSession, plan)
-        return DataFrame(made, self._spark)
+        return DataFrame(self._jvm.call(f"{_SQL}classic.Dataset", "ofRows", session, plan), self._spark)
 
     def _sequence(self, items: Sequence[Any]) -> Any:
         made = self._jvm.empty()

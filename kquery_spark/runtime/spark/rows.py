@@ -28,14 +28,20 @@ _TIMES: dict[type[DataType], pa.DataType] = {
 }
 
 
+def makes_rows(schema: StructType) -> bool:
+    """Whether all values can be made here; those of nested types, binary and the like PySpark makes in the JVM."""
+    types = [field.dataType for field in schema.fields]
+    return bool(types) and all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types)
+
+
 def rows_of(table: pa.Table, schema: StructType) -> list[Row] | None:
-    """The rows; None where a column is of a type whose values PySpark makes in the JVM: nested ones, binary and the like.
+    """The rows; None where PySpark has to make them.
 
     Dates and times are made by PySpark's types of what they are inside, days and microseconds.
     """
-    types = [field.dataType for field in schema.fields]
-    if not types or not all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types):
+    if not makes_rows(schema):
         return None
+    types = [field.dataType for field in schema.fields]
     try:
         columns = [_values(c, t) for c, t in zip(table.columns, types, strict=True)]
     except UnicodeDecodeError:  # the JVM replaces what is no UTF-8

@@ -22,9 +22,9 @@ from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.sources.base import Split
 from kquery_spark.stages.graph import Stage, reads
-from kquery_spark.stages.payload import decode_payload, encode, partitioned
+from kquery_spark.stages.payload import decode_payload, encode, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
     from kquery_spark.runtime.spark.metering import Meter
@@ -33,6 +33,7 @@ PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _KEPT = 64
+_SHIPPED_BYTES = 512 * 1024  # of the result in a row for the driver; larger ones the JVM copies less fast
 # of mallopt(3): free memory to keep at the top of the heap, to ask for at once, and the size from which arrays stay outside
 _MALLOC = ((-1, 256 << 20), (-2, 16 << 20), (-3, 64 << 20))
 
@@ -70,7 +71,8 @@ class StageTask:
     """Callable given to ``mapInArrow``.
 
     ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
-    names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id.
+    names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``shipped``: the
+    last stage writes payload rows, too, for the driver.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class StageTask:
         names: list[str] | None,
         sources: dict[str, int],
         meter: Meter | None = None,
+        shipped: bool = False,
     ) -> None:
         self._stage = stage
         self._config = config
@@ -88,13 +91,14 @@ class StageTask:
         self._names = names
         self._sources = sources
         self._meter = meter
+        self._shipped = shipped
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition."""
         settle()
         config = from_bytes(self._config, EngineConfig)
-        run = StageRun(_stage(self._stage), config, self._number, self._names, self._sources, self._meter)
-        return run(batches)
+        told = self._number, self._names, self._sources, self._meter, self._shipped
+        return StageRun(_stage(self._stage), config, *told)(batches)
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ class StageRun:
     names: list[str] | None
     sources: dict[str, int]
     meter: Meter | None = None
+    shipped: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
@@ -158,23 +163,23 @@ class StageRun:
         self.meter.add(self.stage, context, sent)
 
     def _run(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
-        stage = self.stage
+        stage, schema, config = self.stage, self.stage.plan.schema, context.config
         rows = stage.plan.run(context)
-        if stage.output is None:
+        if stage.output is not None:
+            for target, batch in partitioned(rows, stage.output, schema, config.payload_bytes):
+                yield self._payload(target, batch)
+        elif self.shipped:
+            for batch in result_pieces(rows, schema, _SHIPPED_BYTES):
+                yield self._payload(0, batch)
+        else:
             for batch in rows:
-                for start in range(0, batch.num_rows, context.config.batch_rows):
-                    part = batch.slice(start, context.config.batch_rows).to_arrow()
+                for piece in cut(batch, config.batch_rows):
+                    part = piece.to_arrow()
                     yield part.rename_columns(self.names) if self.names is not None else part
-            return
-        for target, batch in partitioned(rows, stage.output, stage.plan.schema, context.config.payload_bytes):
-            yield pa.RecordBatch.from_arrays(
-                [
-                    pa.array([self.number], pa.int32()),
-                    pa.array([target], pa.int32()),
-                    _cell(encode(batch)),
-                ],
-                schema=PAYLOAD_SCHEMA,
-            )
+
+    def _payload(self, target: int, batch: Batch) -> pa.RecordBatch:
+        numbers = [pa.array([self.number], pa.int32()), pa.array([target], pa.int32())]
+        return pa.RecordBatch.from_arrays([*numbers, _cell(encode(batch))], schema=PAYLOAD_SCHEMA)
 
 
 def _numbered(batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:

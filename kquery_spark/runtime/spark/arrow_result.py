@@ -1,0 +1,50 @@
+"""The result of a query as an Arrow table, put together in the driver from what the workers wrote.
+
+Left to itself Spark takes every row out of the workers' batches, and puts it into other batches for the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kquery_spark.stages.payload import decode_payload
+
+
+class ArrowResult:
+    """The rows of a result. build: makes the DataFrame of payload rows (see ``shipped``), or None where that cannot be done.
+
+    made: the schema that the last stage gives. schema: the result's. The DataFrame is kept for further actions.
+    """
+
+    def __init__(self, build: Callable[[], DataFrame | None], made: pa.Schema, schema: StructType) -> None:
+        self._build = build
+        self._made = made
+        self._schema = schema
+        self._frame: Any = None
+
+    def table(self) -> pa.Table | None:
+        """Run the query: all rows, in order, in the Arrow types that Spark gives."""
+        if self._frame is None:
+            self._frame = self._build()
+        if self._frame is None:
+            return None
+        payloads = (cell.as_buffer() for batch in self._frame._collect_as_arrow() for cell in batch.column(2))
+        return table_of(
+            (decode_payload(p, self._made).to_arrow() for p in payloads), self._made, self._schema
+        )
+
+
+def table_of(batches: Iterable[pa.RecordBatch], made: pa.Schema, schema: StructType) -> pa.Table:
+    """Batches of a last stage, which has the schema ``made``, as Spark's own ``toArrow`` would give the rows."""
+    wanted = to_arrow_schema(schema, timezone="UTC")
+    found = [b.rename_columns(wanted.names) for b in batches if b.num_rows]
+    if not found:  # columns of no chunks are not for PySpark
+        return wanted.empty_table()
+    named = pa.schema([f.with_name(n) for f, n in zip(made, wanted.names, strict=True)])
+    return pa.Table.from_batches(found, schema=named).cast(wanted)
