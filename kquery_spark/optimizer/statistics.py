@@ -288,9 +288,9 @@ def selectivity(expr: Expr) -> float:
     return max(share, 0.001)
 
 
-def stored_width(plan: LogicalPlan) -> float:
-    """Expected bytes of an output row of a plan; strings copied from files by what they take there."""
-    return sum(_stored_width(plan, f) for f in plan.schema)
+def stored_widths(plan: LogicalPlan) -> list[float]:
+    """Expected bytes of each output column's value; strings copied from files by what they take there."""
+    return [_stored_width(plan, f) for f in plan.schema]
 
 
 def _stored_width(plan: LogicalPlan, field: pa.Field) -> float:

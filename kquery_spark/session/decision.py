@@ -14,10 +14,11 @@ from kquery_spark.logical import (
     Union,
     walk_plan,
 )
-from kquery_spark.optimizer.statistics import Estimator, stored_width
+from kquery_spark.optimizer.statistics import Estimator, stored_widths
 from kquery_spark.session.planning import Part, PlannedQuery, is_sorted
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
+from kquery_spark.types import names as t
 
 # Seconds, as measured on two cores with Spark 4.3 and warm workers; only their proportions matter.
 _ROW_COST = 1.5e-7  # Spark takes one result row from Arrow, or hands one over
@@ -32,6 +33,8 @@ _SPARKS_SORT_COST = 1.4e-6
 _SORT_COST = 1.5e-7
 _SORTED_COLUMN_COST = 2.0e-8
 _SORTED_BYTE_COST = 4.0e-9
+_BROUGHT_VALUE_GAIN = 1.5e-8
+_BROUGHT_BYTE_COST = 7.0e-10  # of strings, which Spark moves as fast
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
 
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
@@ -41,7 +44,7 @@ _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
 class Decision:
     """The verdict and its numbers, as explain shows them.
 
-    driver_only: it is worth it for actions that bring the rows to the driver, which then does all of it.
+    driver_only: it is worth it for actions that bring the rows to the driver, as it does all of it, or takes them as Arrow.
     """
 
     accelerate: bool
@@ -52,11 +55,14 @@ class Decision:
 def decide(planned: PlannedQuery, part: Part) -> Decision:
     """Weigh what native scans and fewer stages save against Python stages and rows that change sides."""
     verdict = _workers(planned, part)
-    if verdict.accelerate or not (part.graph.result.is_map and fits_driver(planned, part)):
+    if verdict.accelerate or not part.graph.result.is_map:
         return verdict
-    return Decision(
-        True, f"{verdict.sentence} An action that brings the rows to the driver runs it there.", True
-    )
+    action = "An action that brings the rows to the driver"
+    if fits_driver(planned, part):
+        return Decision(True, f"{verdict.sentence} {action} runs it there.", True)
+    if planned.whole and len(part.graph.stages) == 1 and _brought_gain(part) > _PLANNING_COST:
+        return Decision(True, f"{verdict.sentence} {action} takes them as Arrow.", True)
+    return verdict
 
 
 def fits_driver(planned: PlannedQuery, part: Part) -> bool:
@@ -102,11 +108,19 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     return Decision(True, f"The engine should win: {numbers}.")
 
 
+def _brought_gain(part: Part) -> float:
+    """Seconds that rows take less to the driver as Arrow than as Spark's rows; less than none where texts are long."""
+    columns = zip(part.optimized.schema, stored_widths(part.optimized), strict=True)
+    texts = sum(width for field, width in columns if field.type in (t.STRING, t.BINARY))
+    gain = len(part.optimized.schema) * _BROUGHT_VALUE_GAIN - texts * _BROUGHT_BYTE_COST
+    return part.estimate.rows * gain
+
+
 def _sort_gain(part: Part) -> float:
     """Seconds a row that a sort in the engine's tasks saves, where all of Spark's share it; less than none for wide rows."""
     cores = part.config.parallelism
     moved = (
         len(part.graph.result.plan.schema) * _SORTED_COLUMN_COST
-        + stored_width(part.optimized) * _SORTED_BYTE_COST
+        + sum(stored_widths(part.optimized)) * _SORTED_BYTE_COST
     )
     return _SPARKS_SORT_COST / cores - (_SORT_COST + moved) / min(cores, len(part.graph.result.tasks))

@@ -22,6 +22,9 @@ _PASS_ROWS_ON = PASS_ROWS_ON | {
 }
 # Of these, and of a sort, what may be work of the driver where files are small: it takes it less time than a job of Spark.
 _IN_DRIVER = frozenset({"LogicalRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"})
+# Of these what may come to the driver faster as Arrow, where files are large.
+_BROUGHT = frozenset({"LogicalRelation", "Project", "Filter"})
+_MUCH = 16_000_000  # bytes of files
 _PACKED = 0.75  # bytes of files are more when decoded
 # Bytes of files whose first rows in an order ``decide`` leaves to Spark: it asks for 30 MB and more when decoded.
 _LITTLE = 8_000_000
@@ -49,7 +52,9 @@ def nothing_to_win(frame: DataFrame) -> bool:
     size = _size_of_leaves(plan)
     if size < link.config().driver_bytes * _PACKED:
         return False
-    return passed or size <= _LITTLE
+    if passed:
+        return size < _MUCH or not _BROUGHT.issuperset(nodes)
+    return size <= _LITTLE
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:

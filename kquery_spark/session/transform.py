@@ -122,7 +122,7 @@ def accelerate(
         (part,), link, schema, config = parts, planned.bridge, planned.frame.schema, planned.config
         if fits_driver(planned, part):
             driver = DriverStage(link.spark, link.jvm, part.graph, schema, config)
-        if has_columns(part) and not driver_only:
+        if has_columns(part) and not (driver_only and driver):
             ship = partial(shipped, link.spark, link.jvm, part.graph, config)
             result = ArrowResult(partial(placed, ship, "Spark brings the rows"), part.physical.schema, schema)
     return EngineFrame(planned, tuple(parts), build, driver, result, rescue)

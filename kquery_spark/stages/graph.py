@@ -113,7 +113,7 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
         stage_id = f"stage-{len(stages) + 1}"
         inputs = tuple(dict.fromkeys(reads(body)))
         counts = {s.output.count for s in stages if s.stage_id in inputs and s.output is not None}
-        body, tasks = _assign(body, config, max(counts, default=1) if inputs else None)
+        body, tasks = _assign(body, config, max(counts, default=1) if inputs else None, output is None)
         stages.append(Stage(stage_id, body, output, tasks, inputs))
         return stage_id
 
@@ -141,9 +141,9 @@ def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:
 
 
 def _assign(
-    plan: PhysicalPlan, config: EngineConfig, readers: int | None
+    plan: PhysicalPlan, config: EngineConfig, readers: int | None, result: bool
 ) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
-    """Share the splits of the stage's scans out among its tasks, balanced by bytes."""
+    """Share the splits of the stage's scans out among its tasks, balanced by bytes; of a result in the order of files."""
     scans = _scans(plan, replicated=False)
     ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
     if readers is not None and not ranged:
@@ -164,7 +164,9 @@ def _assign(
     shares: list[dict[int, list[Split]]] = [{} for _ in range(count)]
     heap = [(0, i) for i in range(count)]
     for scan in scans:
-        for split, target in _balanced(list(scan.splits or ()), heap):
+        splits = list(scan.splits or ())
+        in_order = result and len(scans) == 1
+        for split, target in _in_order(splits, count) if in_order else _balanced(splits, heap):
             shares[target].setdefault(scan.scan_id, []).append(split)
     wanted = {s.scan_id for s in scans}
     tasks = tuple(
@@ -199,6 +201,16 @@ def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Sp
         placed.append((index, target))
         heapq.heappush(heap, (load + splits[index].nbytes, target))
     return [(splits[index], target) for index, target in sorted(placed)]
+
+
+def _in_order(splits: list[Split], count: int) -> list[tuple[Split, int]]:
+    """Give the first splits to the first task, the next ones to the next; each gets about as many bytes."""
+    total = max(sum(s.nbytes for s in splits), 1)
+    placed, done = [], 0
+    for split in splits:
+        placed.append((split, min(count - 1, (2 * done + split.nbytes) * count // (2 * total))))
+        done += split.nbytes
+    return placed
 
 
 def _open(plan: PhysicalPlan, scan_ids: set[int]) -> PhysicalPlan:

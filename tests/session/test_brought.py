@@ -1,0 +1,94 @@
+"""All rows brought to the driver as Arrow: for queries that only pass them on, too, where they are many and texts short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+
+ROWS = 600_000
+
+
+@pytest.fixture(scope="module")
+def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    folder: Path = tmp_path_factory.mktemp("large")
+    random = np.random.default_rng(29)
+    columns = {f"c{i}": random.integers(0, 2**62, ROWS) for i in range(8)}
+    pq.write_table(
+        pa.table({"n": np.arange(ROWS), **columns}), folder / "numbers.parquet", row_group_size=40_000
+    )
+    texts = [
+        f"{i} " + "words of a long remark that goes on and on " * 4 for i in random.permutation(ROWS // 4)
+    ]
+    pq.write_table(
+        pa.table({"t": texts, "n": np.arange(ROWS // 4)}), folder / "texts.parquet", compression="none"
+    )
+    for name in ("numbers", "texts"):
+        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(f"large_{name}")
+    return spark
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM large_numbers",
+        "SELECT n, c1, c2 % 7 AS c, c3, c4, c5, c6, c7 FROM large_numbers",
+    ],
+)
+def test_rows_are_brought_in_the_order_of_the_file(large: SparkSession, query: str) -> None:
+    frame = large.sql(query)
+    fast: Any = kquery_plan(frame)
+    assert fast is not frame
+    explained = kq.explain(frame)
+    assert explained.accelerated and "takes them as Arrow" in str(explained)
+    table = fast.toArrow()
+    assert table.equals(frame.toArrow().sort_by("n"))
+    assert (np.diff(table["n"].to_numpy()) > 0).all()
+    assert fast.count() == table.num_rows
+    assert fast.take(3) == frame.take(3)
+
+
+def test_what_is_made_of_them_is_sparks(large: SparkSession, tmp_path: Path) -> None:
+    frame = large.sql("SELECT * FROM large_numbers WHERE n < 1000 OR c1 < 0")
+    fast: Any = kquery_plan(large.table("large_numbers"))
+    fast.where("n < 1000 OR c1 < 0").write.parquet(str(tmp_path / "out"))
+    assert large.read.parquet(str(tmp_path / "out")).orderBy("n").collect() == frame.orderBy("n").collect()
+    assert "MapInArrow" not in str(fast.where("n < 5")._jdf.queryExecution().optimizedPlan())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM large_texts",
+        "SELECT * FROM large_numbers LIMIT 300000",
+        "SELECT n FROM large_numbers",
+        "SELECT * FROM large_numbers WHERE n = 17",
+    ],
+)
+def test_long_texts_and_few_values_are_left_to_spark(large: SparkSession, query: str) -> None:
+    frame = large.sql(query)
+    assert kquery_plan(frame) is frame
+    assert not kq.explain(frame).accelerated
+
+
+def test_pieces_of_many_sizes(large: SparkSession) -> None:
+    """Dictionaries that grow with the rows, batches of few rows, and none."""
+    for query in (
+        "SELECT n, concat('customer ', n % 50000) AS s, t FROM large_texts",
+        "SELECT n, row_number() OVER (PARTITION BY n % 1000 ORDER BY n) AS r, t FROM large_texts",
+        "SELECT n, t FROM large_texts WHERE n < 0",
+    ):
+        frame = large.sql(query)
+        fast: Any = kquery_plan(frame, when="always", fallback="error")
+        assert fast._result is not None
+        found, expected = fast.toArrow(), frame.toArrow()
+        assert found.schema == expected.schema
+        assert found.sort_by("n").equals(expected.sort_by("n"))
