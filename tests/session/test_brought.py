@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,28 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
         found, expected = fast.toArrow(), frame.toArrow()
         assert found.schema == expected.schema
         assert found.sort_by("n").equals(expected.sort_by("n"))
+
+
+def test_a_user_can_interrupt_it(large: SparkSession) -> None:
+    """The query belongs to a copy of the session, whose jobs the session would not know."""
+    pairs = "large_numbers AS a JOIN large_numbers AS b ON a.c0 % 100 = b.c0 % 100"
+    frame = large.sql(f"SELECT max(a.c1 % 1000 + b.c2 % 1000) AS m FROM {pairs}")
+    fast = frame.transform(lambda f: kquery_plan(f, when="always"))
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            fast.collect()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    interrupted: list[str] = []
+    give_up = time.monotonic() + 60
+    while not interrupted and time.monotonic() < give_up:
+        time.sleep(0.2)
+        interrupted = large.interruptAll()
+    thread.join(60)
+    assert interrupted
+    assert "cancelled" in str(failures[0])

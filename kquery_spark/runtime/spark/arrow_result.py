@@ -5,11 +5,12 @@ Left to itself Spark takes every row out of the workers' batches, and puts it in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -34,10 +35,28 @@ class ArrowResult:
             self._frame = self._build()
         if self._frame is None:
             return None
-        payloads = (cell.as_buffer() for batch in self._frame._collect_as_arrow() for cell in batch.column(2))
+        with _tagged(self._frame.sparkSession):
+            batches = self._frame._collect_as_arrow()
+        payloads = (cell.as_buffer() for batch in batches for cell in batch.column(2))
         return table_of(
             (decode_payload(p, self._made).to_arrow() for p in payloads), self._made, self._schema
         )
+
+
+@contextmanager
+def _tagged(spark: SparkSession) -> Iterator[None]:
+    """Jobs of a copy of the session carry the session's own tags, too, by which ``interruptAll`` and its like find them."""
+    session: Any = spark._jsparkSession
+    context: Any = spark.sparkContext._jsc.sc()
+    users = str(session.managedJobTags().get().values().mkString(","))
+    tags = [str(session.sessionJobTag()), *filter(None, users.split(","))]
+    for tag in tags:
+        context.addJobTag(tag)
+    try:
+        yield
+    finally:
+        for tag in tags:
+            context.removeJobTag(tag)
 
 
 def table_of(batches: Iterable[pa.RecordBatch], made: pa.Schema, schema: StructType) -> pa.Table:
