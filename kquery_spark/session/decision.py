@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kquery_spark.expr import columns_of
 from kquery_spark.logical import (
     Filter,
     Generate,
@@ -33,8 +34,11 @@ _SPARKS_SORT_COST = 1.4e-6
 _SORT_COST = 1.5e-7
 _SORTED_COLUMN_COST = 2.0e-8
 _SORTED_BYTE_COST = 4.0e-9
-_BROUGHT_VALUE_GAIN = 1.5e-8
-_BROUGHT_BYTE_COST = 7.0e-10  # of strings, which Spark moves as fast
+_BROUGHT_VALUE_GAIN = 2.0e-8
+_BROUGHT_BYTE_COST = 1.5e-9  # of strings, which Spark moves as fast
+_FILTERED_BYTE_GAIN = (
+    4.0e-10  # decoded where a filter keeps few rows: the columns it does not read are for those alone
+)
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
 
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
@@ -109,11 +113,22 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
 
 
 def _brought_gain(part: Part) -> float:
-    """Seconds that rows take less to the driver as Arrow than as Spark's rows; less than none where texts are long."""
-    columns = zip(part.optimized.schema, stored_widths(part.optimized), strict=True)
+    """Seconds that a scan takes less where the rows come to the driver as Arrow; less than none where texts are long."""
+    plan = part.optimized
+    columns = zip(plan.schema, stored_widths(plan), strict=True)
     texts = sum(width for field, width in columns if field.type in (t.STRING, t.BINARY))
-    gain = len(part.optimized.schema) * _BROUGHT_VALUE_GAIN - texts * _BROUGHT_BYTE_COST
-    return part.estimate.rows * gain
+    brought = part.estimate.rows * (len(plan.schema) * _BROUGHT_VALUE_GAIN - texts * _BROUGHT_BYTE_COST)
+    scans = [n for n in walk_plan(plan) if isinstance(n, Scan) and n.filters]
+    return brought + sum(map(_filtered_bytes, scans)) * _FILTERED_BYTE_GAIN
+
+
+def _filtered_bytes(scan: Scan) -> float:
+    """Bytes that a scan with filters decodes, but for those of texts that it only passes on."""
+    asked = columns_of(*scan.filters)
+    read = [f.name for f in scan.source.schema if f.name in asked or f.name in scan.schema.names]
+    short = [n for n in read if n in asked or scan.source.schema.field(n).type not in (t.STRING, t.BINARY)]
+    share = scan.source.column_bytes(short) / max(scan.source.column_bytes(read), 1)
+    return Estimator().estimate(scan).scanned * share
 
 
 def _sort_gain(part: Part) -> float:
