@@ -7,7 +7,7 @@ from kquery_spark.logical.generate import Generate, Generator
 from kquery_spark.logical.input import Input
 from kquery_spark.logical.join import Join, JoinKind
 from kquery_spark.logical.limit import Limit
-from kquery_spark.logical.origin import origin
+from kquery_spark.logical.origin import computed_from, origin
 from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, walk_plan
 from kquery_spark.logical.projection import Projection
 from kquery_spark.logical.scan import Scan
@@ -38,6 +38,7 @@ __all__ = [
     "Union",
     "Window",
     "WindowGroupLimit",
+    "computed_from",
     "format_plan",
     "origin",
     "transform_plan",

@@ -44,10 +44,8 @@ def _refined(ranks: Int64s, rows: Int64s, keys: list[Int64s]) -> Int64s:
     columns = [ranks.take(rows), *(k for k in keys if len(k) and k.min() != k.max())]
     order = lexicographic_order(columns)
     columns = [column.take(order) for column in columns]
-    blocks, starts = (
-        run_starts(columns[0]),
-        run_starts(*columns),
-    )  # of rows that were equal, of those that are
+    blocks = run_starts(columns[0])  # of rows that were equal
+    starts = run_starts(*columns)  # of those that are
     sizes = np.diff(starts, append=len(rows))
     # to a rank come the rows of that rank that are before
     before = starts - blocks.take(np.searchsorted(blocks, starts, "right") - 1)

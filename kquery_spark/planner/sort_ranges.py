@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, SourceError
-from kquery_spark.expr import Column, Expr, UserCall, columns_of, substitute, walk
+from kquery_spark.expr import Column, Expr, UserCall, columns_of, walk
 from kquery_spark.expr.properties import is_deterministic
-from kquery_spark.logical import Aggregate, Expand, LogicalPlan, Projection, Scan, SetOperation, Sort, Union
+from kquery_spark.logical import Scan, Sort, computed_from
 from kquery_spark.optimizer.pruning import comparable, prune
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.key_ranges import has_ranges, range_values
@@ -41,8 +41,8 @@ _Values = Any  # Int64s or pa.Array, as ``range_values`` gives them; pyarrow shi
 def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
     """Up to ``count`` ranges of the first key with about as many rows each; None where nothing is known of its values."""
     key = plan.keys[0]
-    found = _traced(plan.child, key.expr)
-    if found is None or not has_ranges(key.expr.dtype):
+    found = computed_from(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
+    if found is None or not _may_be_sampled(found[1]):
         return None
     bounds = _bounds(_values(*found), count)
     if not bounds:
@@ -50,22 +50,9 @@ def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
     return Partitioning((key.expr,), len(bounds) + 1, bounds, not key.ascending, not key.nulls_first)
 
 
-def _traced(plan: LogicalPlan, expr: Expr) -> tuple[Scan, Expr] | None:
-    """The one scan from whose columns an expression is made, and the expression over them; None where there is none."""
-    names = columns_of(expr)
-    match plan:
-        case Scan():
-            known = is_deterministic(expr) and not any(isinstance(e, UserCall) for e in walk(expr))
-            return (plan, expr) if names and known else None
-        case Projection():
-            return _traced(plan.child, substitute(expr, {e.name: e.expr for e in plan.exprs}))
-        case Aggregate():
-            keys = {k.name: k.expr for k in plan.keys}
-            return _traced(plan.child, substitute(expr, keys)) if names <= keys.keys() else None
-        case Expand() | SetOperation() | Union():
-            return None
-    inside = (c for c in plan.children if names <= set(c.schema.names))
-    return next((found for c in inside if (found := _traced(c, expr)) is not None), None)
+def _may_be_sampled(expr: Expr) -> bool:
+    """Whether some of its values now tell of the others later, and no code of the user's runs for it while planning."""
+    return is_deterministic(expr) and not any(isinstance(e, UserCall) for e in walk(expr))
 
 
 def _bounds(values: list[Any], count: int) -> tuple[Any, ...]:

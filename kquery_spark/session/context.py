@@ -222,8 +222,7 @@ class ExecutionContext:
 
     def _graph(self, optimized: LogicalPlan) -> StageGraph:
         check_scans(optimized)
-        plan = plan_query(optimized, self._config, shared_sort=True)
-        return build_stages(plan, self._config)
+        return build_stages(plan_query(optimized, self._config, shared_sort=True), self._config)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""

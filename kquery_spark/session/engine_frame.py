@@ -108,25 +108,17 @@ class EngineFrame(ClassicDataFrame):
         """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
         if self._driver is None or self.is_cached:
             return None
-        try:
-            return self._driver.table()
-        except SPARK_ERRORS as error:
-            if _TOO_MUCH not in str(error):
-                raise
+        table = _unless_too_much(self._driver.table)
+        if table is None:
             self._driver = None  # many more rows than estimated: one of Spark's tasks takes them
-            return None
+        return table
 
     def _brought(self) -> pa.Table | None:
         """The rows for an action that wants all of them here; None where Spark brings them."""
         table = self._table()
         if table is not None or self._result is None or self.is_cached:
             return table
-        try:
-            return self._result.table()
-        except SPARK_ERRORS as error:
-            if _TOO_MUCH not in str(error):
-                raise
-            return None
+        return _unless_too_much(self._result.table)
 
     def _rows(self) -> DataFrame:
         """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""
@@ -235,6 +227,16 @@ class EngineFrame(ClassicDataFrame):
         if plain._jdf is self.original._jdf:
             return self.original
         return plain.union(self.original.where("false"))
+
+
+def _unless_too_much(make: Callable[[], pa.Table | None]) -> pa.Table | None:
+    """The table, or None where Spark does not let the driver have so much at once."""
+    try:
+        return make()
+    except SPARK_ERRORS as error:
+        if _TOO_MUCH not in str(error):
+            raise
+        return None
 
 
 def _batches(

@@ -163,9 +163,9 @@ def _assign(
         return plan, (TaskSplits(()),)
     shares: list[dict[int, list[Split]]] = [{} for _ in range(count)]
     heap = [(0, i) for i in range(count)]
+    in_order = result and len(scans) == 1
     for scan in scans:
         splits = list(scan.splits or ())
-        in_order = result and len(scans) == 1
         for split, target in _in_order(splits, count) if in_order else _balanced(splits, heap):
             shares[target].setdefault(scan.scan_id, []).append(split)
     wanted = {s.scan_id for s in scans}
