@@ -36,9 +36,7 @@ _SORTED_COLUMN_COST = 2.0e-8
 _SORTED_BYTE_COST = 4.0e-9
 _BROUGHT_VALUE_GAIN = 2.0e-8
 _BROUGHT_BYTE_COST = 1.5e-9  # of strings, which Spark moves as fast
-_FILTERED_BYTE_GAIN = (
-    4.0e-10  # decoded where a filter keeps few rows: the columns it does not read are for those alone
-)
+_FILTERED_BYTE_GAIN = 4.0e-10  # of a scan with filters: columns they do not read are for the rows they keep
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
 
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
@@ -109,7 +107,10 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
         shared = "Spark's tasks share the sort, which one task of the engine would do"
         sentence = shared if sorting < 0 else "Too little work for the engine to win"
         return Decision(False, f"{sentence}: {numbers}.")
-    return Decision(True, f"The engine should win: {numbers}.")
+    beyond = (
+        " What is made of the sorted rows is Spark's (spark.kquery.sortRows)." if part.only_shared else ""
+    )
+    return Decision(True, f"The engine should win: {numbers}.{beyond}")
 
 
 def _brought_gain(part: Part) -> float:

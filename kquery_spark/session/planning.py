@@ -58,6 +58,11 @@ class Part:
         """Whether the result is in order over several tasks, each one's rows before the next one's."""
         return is_sorted(self.optimized) and len(self.graph.result.tasks) > 1
 
+    @property
+    def only_shared(self) -> bool:
+        """Whether one task alone would get more rows of the sort than it may."""
+        return self.shares_sort and self.estimate.rows > self.config.sort_rows
+
     @cached_property
     def unshared(self) -> Part | None:
         """The part with an ordered result in one task, as what Spark makes of it may not keep the order of several.
@@ -66,7 +71,7 @@ class Part:
         """
         if not self.shares_sort:
             return self
-        if self.estimate.rows > self.config.sort_rows:
+        if self.only_shared:
             return None
         physical = plan_query(self.optimized, self.config)
         return replace(self, physical=physical, graph=build_stages(physical, self.config))

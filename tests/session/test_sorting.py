@@ -162,6 +162,7 @@ def test_what_is_made_of_more_rows_than_a_task_may_sort_is_sparks(ordered: DataF
         assert frame.collect() == ordered.collect()
         assert frame.limit(7).toArrow().equals(ordered.limit(7).toArrow())
         assert "MapInArrow" not in _plan(frame.limit(7))
+        assert "What is made of the sorted rows is Spark's" in str(kq.explain(frame))
     assert "MapInArrow" in _plan(shared(ordered).limit(7))
 
 

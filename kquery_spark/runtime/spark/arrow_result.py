@@ -50,12 +50,14 @@ def _tagged(spark: SparkSession) -> Iterator[None]:
     context: Any = spark.sparkContext._jsc.sc()
     users = str(session.managedJobTags().get().values().mkString(","))
     tags = [str(session.sessionJobTag()), *filter(None, users.split(","))]
-    for tag in tags:
+    before = context.getJobTags()
+    added = [tag for tag in tags if not before.contains(tag)]
+    for tag in added:
         context.addJobTag(tag)
     try:
         yield
     finally:
-        for tag in tags:
+        for tag in added:
             context.removeJobTag(tag)
 
 
