@@ -2,12 +2,12 @@
 
 import json
 import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import psutil
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from benchmarks import results, runner
@@ -121,29 +121,71 @@ def test_other_engines_are_compared_by_value(other, same):
     assert (value_difference(A, other) is None) == same
 
 
+ALONE = """
+import mmap, sys
+for line in sys.stdin:
+    task, argument = line.split(" ", 1)
+    if task == "hold":
+        held = bytearray(int(argument))
+    else:
+        with open(argument.rstrip(), "rb") as file:
+            held = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for at in range(0, len(held), 4096):
+        held[at] if task == "map" else held.__setitem__(at, 1)
+    print(flush=True)
+"""
+
+
+@pytest.fixture
+def alone():
+    """A process and a way to have it hold memory.
+
+    In this one, a heap with room or memory that others give back would hide what is allocated.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", ALONE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+
+        def ask(task, argument):
+            process.stdin.write(f"{task} {argument}\n")
+            assert process.stdout.readline() == "\n"
+
+        ask("hold", 0)
+        yield process.pid, ask
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell which pages are of files")
-def test_pages_of_a_mapped_file_are_not_the_process_own(tmp_path):
+def test_pages_of_a_mapped_file_are_not_the_process_own(tmp_path, alone):
+    pid, ask = alone
     size = 64 * 2**20
     (tmp_path / "data").write_bytes(bytes(size))
-    with pa.memory_map(str(tmp_path / "data")) as file:
-        resident, before = psutil.Process().memory_info().rss, measure(os.getpid()).driver
-        bytes_of_file = pa.Array.from_buffers(pa.uint8(), size, [None, file.read_buffer()])
-        assert pc.sum(bytes_of_file).as_py() == 0
-        assert psutil.Process().memory_info().rss >= resident + size // 2
-        assert measure(os.getpid()).driver <= before + size // 4
+    resident, before = psutil.Process(pid).memory_info().rss, measure(pid).driver
+    ask("map", tmp_path / "data")
+    assert psutil.Process(pid).memory_info().rss >= resident + size // 2
+    assert measure(pid).driver <= before + size // 4
 
 
-def test_memory_counts_this_process_and_keeps_the_largest():
-    assert measure(os.getpid()).driver > 1_000_000
-    with MemorySampler(os.getpid(), interval=0.01) as sampler:
+def test_memory_counts_a_process_and_keeps_the_largest(alone):
+    pid, ask = alone
+    size = 64 * 2**20
+    with MemorySampler(pid, interval=0.01) as sampler:
         sampler.reset()
         before = sampler.peak().driver
-        ballast = bytearray(64 * 2**20)
-        ballast[::4096] = b"x" * len(ballast[::4096])
+        assert before > 1_000_000
+        ask("hold", size)
         held = sampler.peak().driver
-        del ballast
-        assert held >= before + 48 * 2**20
+        assert held >= before + size * 3 // 4
+        ask("hold", 0)
+        assert measure(pid).driver < held - size // 2
         assert sampler.peak().driver >= held
+        sampler.reset()
+        assert sampler.peak().driver < held - size // 2
+
+
+def test_memory_of_what_a_process_started_is_told_apart(alone):
+    pid, ask = alone
+    ask("hold", 64 * 2**20)
+    assert measure(os.getpid()).workers >= measure(pid).driver > 64 * 2**20
 
 
 def record(engines, name="q", scale=1.0, **changes):
