@@ -1,4 +1,4 @@
-"""Expressions without columns become literals."""
+"""Expressions whose value does not depend on rows become literals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
+# operators that Catalyst calls null-intolerant; what the other side would do, raise included, is not asked
+_NULL_OF_NULL = frozenset(
+    ("add", "subtract", "multiply", "divide", "div", "mod", "pmod", "eq", "neq", "lt", "lteq", "gt", "gteq")
+)
+
 
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
-    """``#a > (1 + 2)`` becomes ``#a > 3``; ``TRUE AND x`` becomes ``x``.
+    """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
 
-    An expression that raises is left alone: whether it raises is for the rows to decide.
+    These are Catalyst's ConstantFolding, BooleanSimplification and NullPropagation. The last two drop an ``x`` that
+    would raise, as Spark does. A constant that raises is left alone: whether it raises is for the rows to decide.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 
@@ -22,6 +28,8 @@ def constant_folding(plan: LogicalPlan) -> LogicalPlan:
 def _fold(expr: Expr) -> Expr:
     if isinstance(expr, Call) and expr.function in ("and", "or"):
         return _connective(expr)
+    if isinstance(expr, Call) and expr.function in _NULL_OF_NULL and any(map(_is_null, expr.args)):
+        return Literal(None, expr.dtype)
     if not isinstance(expr, Call | Cast | Case | InList) or not is_constant(expr):
         return expr
     if t.is_nested(expr.dtype):
@@ -39,6 +47,9 @@ def _connective(expr: Call) -> Expr:
         if isinstance(side, Literal) and side.value is not None:
             if side.value is neutral:
                 return other
-            if side is left:  # FALSE AND x is FALSE whatever x does; x AND FALSE must still let x raise
-                return Literal(not neutral, t.BOOL)
+            return Literal(not neutral, t.BOOL)
     return expr
+
+
+def _is_null(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.value is None
