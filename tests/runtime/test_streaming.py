@@ -91,16 +91,15 @@ def test_an_error_comes_after_the_rows_before_it():
 
 def test_an_abandoned_reader_leaves_no_thread():
     ctx, _ = context(50)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     reader = ctx.table("numbers").to_reader()
     reader.read_next_batch()
-    assert threading.active_count() > before
+    started = set(threading.enumerate()) - before
+    assert started
     del reader
-    for _ in range(50):
-        if threading.active_count() <= before:
-            break
-        time.sleep(0.1)
-    assert threading.active_count() <= before
+    for thread in started:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in started)
 
 
 def test_no_rows_have_a_schema_too():
