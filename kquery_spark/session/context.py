@@ -200,8 +200,9 @@ class ExecutionContext:
     def run(self, analyzed: Analyzed) -> pa.Table:
         """The rows of a resolved query."""
         if self._spark is not None:
-            table: pa.Table = self._framed(analyzed, shared_sort=True).toArrow()
-            return table
+            from kquery_spark.session.spark_context import run_on_spark
+
+            return run_on_spark(self._spark, analyzed, self._config)
         graph = self._graph(optimize(analyzed.plan, self._config.disabled_rules))
         result = run_graph(graph, self._config).to_arrow()
         return pa.Table.from_arrays(result.columns, schema=_told(graph.result.plan.schema, analyzed))
@@ -226,16 +227,13 @@ class ExecutionContext:
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""
-        return self._framed(analyzed, shared_sort=False)
-
-    def _framed(self, analyzed: Analyzed, shared_sort: bool) -> Any:
         if self._spark is None:
             raise KQueryError(
                 "this ExecutionContext has no Spark session; make it with ExecutionContext(spark)"
             )
         from kquery_spark.session.spark_context import plan_frame_on_spark
 
-        return plan_frame_on_spark(self._spark, analyzed, self._config, shared_sort=shared_sort)
+        return plan_frame_on_spark(self._spark, analyzed, self._config)
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
         """The plans and stages of a resolved query as text; ``trace``: what each rule made of it, too."""

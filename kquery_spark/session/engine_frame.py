@@ -24,11 +24,16 @@ from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.runtime.spark.rows import makes_rows, rows_of
 from kquery_spark.session.bypass import bypass
-from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
+from kquery_spark.session.failures import (
+    SPARK_ERRORS,
+    engine_failure,
+    query_error,
+    unless_too_much,
+    warn_user,
+)
 from kquery_spark.session.planning import Part, PlannedQuery
 
 R = TypeVar("R")
-_TOO_MUCH = "spark.driver.maxResultSize"
 
 
 class EngineFrame(ClassicDataFrame):
@@ -108,7 +113,7 @@ class EngineFrame(ClassicDataFrame):
         """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
         if self._driver is None or self.is_cached:
             return None
-        table = _unless_too_much(self._driver.table)
+        table = unless_too_much(self._driver.table)
         if table is None:
             self._driver = None  # many more rows than estimated: one of Spark's tasks takes them
         return table
@@ -118,7 +123,7 @@ class EngineFrame(ClassicDataFrame):
         table = self._table()
         if table is not None or self._result is None or self.is_cached:
             return table
-        return _unless_too_much(self._result.table)
+        return unless_too_much(self._result.table)
 
     def _rows(self) -> DataFrame:
         """The DataFrame whose rows an action takes: those that are in the driver already, or Spark's of the stages."""
@@ -227,16 +232,6 @@ class EngineFrame(ClassicDataFrame):
         if plain._jdf is self.original._jdf:
             return self.original
         return plain.union(self.original.where("false"))
-
-
-def _unless_too_much(make: Callable[[], pa.Table | None]) -> pa.Table | None:
-    """The table, or None where Spark does not let the driver have so much at once."""
-    try:
-        return make()
-    except SPARK_ERRORS as error:
-        if _TOO_MUCH not in str(error):
-            raise
-        return None
 
 
 def _batches(

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyspark
@@ -25,6 +26,8 @@ _OURS = re.compile(
     r'File "[^"\n]*kquery_spark/(?:runtime|physical|stages|sources|functions|types|expr)/|No module named \'kquery_spark|'
     r"Python worker exited unexpectedly|org\.apache\.arrow\.vector"
 )
+
+_TOO_MUCH = "spark.driver.maxResultSize"
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What a Spark action raises; PySpark turns most of the JVM's errors into its own and lets the others through."""
@@ -71,6 +74,16 @@ def engine_failure(error: BaseException) -> str | None:
         return None
     lines = _ANY_RAISED.findall(text.split("\n\tat ", 1)[0])
     return lines[-1] if lines else text.strip().split("\n", 1)[0][:300]
+
+
+def unless_too_much(make: Callable[[], pa.Table | None]) -> pa.Table | None:
+    """The table, or None where Spark does not let the driver have so much at once."""
+    try:
+        return make()
+    except SPARK_ERRORS as error:
+        if _TOO_MUCH not in str(error):
+            raise
+        return None
 
 
 _LIBRARIES = (

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import pyarrow as pa
 from pyspark.sql import DataFrame as SparkFrame
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
@@ -21,12 +25,14 @@ from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, transform
 from kquery_spark.logical.scan import check_scans
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.spark.frames import to_dataframe
+from kquery_spark.runtime.spark.arrow_result import ArrowResult
+from kquery_spark.runtime.spark.frames import shipped, to_dataframe
 from kquery_spark.session.bridge import bridge
+from kquery_spark.session.failures import unless_too_much
 from kquery_spark.session.open_plans import OPEN_INPUT
 from kquery_spark.session.planning import with_output
 from kquery_spark.sources.memory import MemorySource
-from kquery_spark.stages import build_stages
+from kquery_spark.stages import StageGraph, build_stages
 
 
 def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
@@ -36,14 +42,49 @@ def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
     return SessionFacts(settings.time_zone, settings.ansi, settings.case_sensitive), link.config()
 
 
+@dataclass(frozen=True)
+class _OnSpark:
+    """The stages of a query of ours, the result's schema, and DataFrames of the tables that are in the driver, by key."""
+
+    graph: StageGraph
+    schema: StructType
+    frames: dict[str, SparkFrame]
+
+
 def plan_frame_on_spark(
     spark: SparkSession,
     analyzed: Analyzed,
     config: EngineConfig,
     inputs: dict[str, SparkFrame] | None = None,
-    shared_sort: bool = False,
 ) -> SparkFrame:
-    """A resolved query of ours as a lazy Spark DataFrame; shared_sort: for an action that keeps its partitions in order."""
+    """A resolved query of ours as a lazy Spark DataFrame."""
+    return _framed(spark, _on_spark(spark, analyzed, config, inputs), config)
+
+
+def run_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> pa.Table:
+    """All rows of a resolved query of ours, in the Arrow types of Spark's ``toArrow``.
+
+    They come as Arrow, but for what reads tables of the driver and for more than Spark lets the driver have at once.
+    """
+    query = _on_spark(spark, analyzed, config, shared_sort=True)
+    large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    if len(query.schema) and not query.frames and not large:
+        build = partial(shipped, spark, bridge(spark).jvm, query.graph, config)
+        table = unless_too_much(ArrowResult(build, query.graph.result.plan.schema, query.schema).table)
+        if table is not None:
+            return table
+    found: pa.Table = _framed(spark, query, config).toArrow()
+    return found
+
+
+def _on_spark(
+    spark: SparkSession,
+    analyzed: Analyzed,
+    config: EngineConfig,
+    inputs: dict[str, SparkFrame] | None = None,
+    shared_sort: bool = False,
+) -> _OnSpark:
+    """The query's stages; shared_sort: for an action that keeps the rows of tasks in their order."""
     frames = dict(inputs or {})
 
     def handed_over(node: LogicalPlan) -> LogicalPlan:
@@ -60,7 +101,11 @@ def plan_frame_on_spark(
     check_scans(optimized)
     graph = build_stages(plan_query(optimized, config, shared_sort), config)
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return to_dataframe(spark, bridge(spark).jvm, graph, from_arrow_schema(pa.schema(fields)), config, frames)
+    return _OnSpark(graph, from_arrow_schema(pa.schema(fields)), frames)
+
+
+def _framed(spark: SparkSession, query: _OnSpark, config: EngineConfig) -> SparkFrame:
+    return to_dataframe(spark, bridge(spark).jvm, query.graph, query.schema, config, query.frames)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.session import spark_context
 
 ROWS = 600_000
 
@@ -94,6 +95,49 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
         found, expected = fast.toArrow(), frame.toArrow()
         assert found.schema == expected.schema
         assert found.sort_by("n").equals(expected.sort_by("n"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM numbers ORDER BY c0",
+        "SELECT n % 10 AS k, count(*) AS n, min(c1) AS least FROM numbers GROUP BY n % 10 ORDER BY k",
+        "SELECT n, n, c2 FROM numbers WHERE n < 0",
+        "SELECT n, concat('customer ', n % 50000) AS s, t FROM texts ORDER BY s, n LIMIT 1000",
+    ],
+)
+def test_a_context_on_spark_brings_its_rows_as_arrow(
+    large: SparkSession, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = kq.ExecutionContext(large)
+    for name in ("numbers", "texts"):
+        context.register_parquet(name, large.table(f"large_{name}").inputFiles()[0].removeprefix("file:"))
+    own = context.sql(query).to_arrow()
+    monkeypatch.setattr(spark_context, "shipped", None)  # which no query of rows in the driver asks for
+    with pytest.raises(TypeError):
+        context.sql(query).to_arrow()
+    large.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        by_spark = context.sql(query).to_arrow()
+    finally:
+        large.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    assert by_spark.cast(own.schema).equals(own)
+    expected = large.sql(query.replace("FROM ", "FROM large_")).toArrow()
+    assert own.schema == expected.schema and own.equals(expected)
+
+
+def test_more_than_spark_lets_the_driver_have_comes_by_rows_or_not_at_all(large: SparkSession) -> None:
+    context = kq.ExecutionContext(large)
+    folder = large.table("large_numbers").inputFiles()[0].removeprefix("file:")
+    context.register_parquet("numbers", folder)
+    query = context.sql("SELECT * FROM numbers")
+    limit = large.conf.get("spark.driver.maxResultSize", "1g")
+    large.sparkContext._jsc.sc().conf().set("spark.driver.maxResultSize", "1m")
+    try:
+        with pytest.raises(Exception, match=r"spark\.driver\.maxResultSize"):
+            query.to_arrow()
+    finally:
+        large.sparkContext._jsc.sc().conf().set("spark.driver.maxResultSize", limit)
 
 
 def test_a_user_can_interrupt_it(large: SparkSession) -> None:
