@@ -73,6 +73,14 @@ def check_range(offset: Literal, dtype: pa.DataType) -> None:
         raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
 
 
+def in_days(offset: Literal) -> Literal:
+    """A day-time interval, which must be of whole days, as what is added to dates."""
+    days, rest = divmod(int(offset.value), _DAY)
+    if rest:
+        raise Unsupported(f"A RANGE frame over dates with the bound {offset} is not supported.")
+    return Literal(days, t.INT)
+
+
 WHOLE_PARTITION = Frame(FrameUnit.ROWS, None, None)
 UP_TO_PEERS = Frame()  # the default with ORDER BY
 UP_TO_ROW = Frame(FrameUnit.ROWS, None, Literal(0, pa.int32()))

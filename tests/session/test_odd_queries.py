@@ -212,6 +212,41 @@ PARTLY = {
 }  # fmt: skip
 
 
+DAYS = (
+    "INTERVAL 2 DAYS PRECEDING AND CURRENT ROW",
+    "INTERVAL '3' DAY PRECEDING AND INTERVAL '1' DAY PRECEDING",
+    "CURRENT ROW AND INTERVAL 1 WEEK FOLLOWING",
+    "INTERVAL '-1' DAY PRECEDING AND INTERVAL '2' DAY + INTERVAL '1' DAY FOLLOWING",
+)
+
+
+@pytest.mark.parametrize("order", ["d", "d DESC NULLS FIRST", "d NULLS LAST"])
+def test_rolling_days_over_dates(spark, tmp_path, order):
+    path = str(tmp_path / "days.parquet")
+    days = spark.sql(
+        "SELECT id, id % 3 AS g, IF(id % 11 = 0, NULL, DATE'2024-02-20' + CAST(id * 7 % 40 AS INT)) AS d FROM RANGE(120)"
+    )
+    days.coalesce(1).write.parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("odd_days")
+    context = kq.ExecutionContext()
+    context.register_parquet("odd_days", path)
+    try:
+        for frame in DAYS:
+            sql = f"""SELECT id, count(*) OVER w AS n, sum(id) OVER w AS s, max(id) OVER w AS z FROM odd_days
+                      WINDOW w AS (PARTITION BY g ORDER BY {order} RANGE BETWEEN {frame}) ORDER BY id"""
+            check(spark.sql(sql), coverage=1.0)
+            assert context.sql(sql).to_arrow().equals(spark.sql(sql).toArrow())
+        for frame in ("INTERVAL '24' HOUR PRECEDING", "INTERVAL '1 00' DAY TO HOUR PRECEDING"):
+            sql = f"SELECT sum(id) OVER (ORDER BY d RANGE BETWEEN {frame} AND CURRENT ROW) FROM odd_days"
+            for asked in (lambda text=sql: spark.sql(text).collect(), lambda text=sql: context.sql(text)):
+                with pytest.raises(Exception, match="RANGE_FRAME_INVALID_TYPE"):
+                    asked()
+        months = "SELECT sum(id) OVER (ORDER BY d RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) FROM odd_days"
+        assert check(spark.sql(months)).coverage < 1
+    finally:
+        spark.catalog.dropTempView("odd_days")
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
-from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range
+from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range, in_days
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
@@ -154,16 +154,24 @@ def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
     if lower is None and upper is None:
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
-        for bound in (lower, upper):
-            if bound is None or bound == _CURRENT:
-                continue
-            if bound.dtype != _distance(order):
-                raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
-            check_range(bound, order[0].expr.dtype)
+        lower, upper = (_moving(bound, order) for bound in (lower, upper))
     return Frame(unit, lower, upper)
 
 
 _CURRENT = Literal(0, t.INT)
+
+
+def _moving(bound: Literal | None, order: tuple[SortKey, ...]) -> Literal | None:
+    """The bound of a RANGE frame as what is added to the key."""
+    if bound is None or bound == _CURRENT:
+        return bound
+    wanted = _distance(order)
+    if order[0].expr.dtype == t.DATE and bound.dtype == t.DAY_TIME:
+        bound = in_days(bound)
+    if bound.dtype != wanted:
+        raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
+    check_range(bound, order[0].expr.dtype)
+    return bound
 
 
 def _bound(node: CatalystNode, translate: Translator) -> Literal | None:

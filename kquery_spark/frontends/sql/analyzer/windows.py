@@ -10,9 +10,18 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal, Named, SortKey, WindowCall
-from kquery_spark.expr.windows import PICKS, UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION, Frame, FrameUnit
+from kquery_spark.expr.windows import (
+    PICKS,
+    UP_TO_PEERS,
+    UP_TO_ROW,
+    WHOLE_PARTITION,
+    Frame,
+    FrameUnit,
+    in_days,
+)
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast.node import walk
 from kquery_spark.functions.aggregate_registry import has_aggregate
 from kquery_spark.functions.windows import window_function
 from kquery_spark.logical import LogicalPlan, Window
@@ -218,9 +227,7 @@ def _bound(
             )
         key = order[0].expr.dtype
         if key == t.DATE:
-            wanted = t.INT
-            if offset.dtype == t.DAY_TIME:
-                raise Unsupported("A RANGE frame over dates takes a number of days here, not an interval.")
+            wanted = t.DAY_TIME if offset.dtype == t.DAY_TIME else t.INT
         elif pa.types.is_timestamp(key):
             wanted = t.DAY_TIME
         elif t.is_numeric(key) or key == t.DAY_TIME:
@@ -231,7 +238,9 @@ def _bound(
                 f"key that is a number, a date or a timestamp, not {t.spark_name(key)}",
                 bound,
             )
-        if not (t.is_numeric(offset.dtype) or offset.dtype == t.DAY_TIME):
+        if not (t.is_numeric(offset.dtype) or offset.dtype == t.DAY_TIME) or (
+            key == t.DATE and not _of_days(bound.offset)
+        ):
             analyzer.fail(
                 "[DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE] the frame's bound has a wrong type", bound
             )
@@ -241,7 +250,15 @@ def _bound(
             "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WITHOUT_FOLDABLE] the frame's bounds must be constant",
             bound,
         )
+    if unit is FrameUnit.RANGE and order[0].expr.dtype == t.DATE and value.dtype == t.DAY_TIME:
+        value = in_days(value)
     return replace(value, value=-value.value) if bound.kind == "PRECEDING" else value
+
+
+def _of_days(offset: ast.Expression) -> bool:
+    """Whether intervals in an offset count days only, as those that Spark adds to dates do."""
+    intervals = (node for node, _ in walk(offset) if isinstance(node, ast.IntervalLiteral))
+    return all(node.start == node.end == "DAY" for node in intervals)
 
 
 class Windows:
