@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
+from kquery_spark.physical.bytes_index import BytesIndex
 from kquery_spark.physical.hash_index import DirectIndex, HashIndex
 from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, validity
+from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
 
 _RADIX_LIMIT = 2**62
 _INT64 = np.iinfo(np.int64)
@@ -224,16 +225,17 @@ def _integers_of(vector: Vector, absent: int) -> pa.Array:
 
 def _by_string(key: Vector, null_safe: bool) -> tuple[Encode, int]:
     values = (key.data.dictionary if key.is_dictionary else key.data).unique().drop_null()
+    lookup = BytesIndex(values).lookup
     size = len(values) + 2
     null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
         data = vector.data
         if vector.is_dictionary:
-            codes = _places(data.dictionary, values) if len(data.dictionary) else np.full(1, size - 1)
+            codes = _codes(lookup(data.dictionary), size) if len(data.dictionary) else np.full(1, size - 1)
             codes = codes[data.indices.fill_null(0).to_numpy(zero_copy_only=False)]
         else:
-            codes = _places(data, values)
+            codes = _codes(lookup(data), size)
         return _with_nulls(codes, data, null_code)
 
     return encode, size
@@ -241,6 +243,7 @@ def _by_string(key: Vector, null_safe: bool) -> tuple[Encode, int]:
 
 def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bool) -> tuple[Encode, int]:
     values = build.unique().drop_null()
+    lookup = _lookup(values)
     size = len(values) + 2
     null_code = 0 if null_safe else size - 1
 
@@ -248,12 +251,26 @@ def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bo
         data = form(vector)
         if data.type != values.type:
             data = data.cast(values.type)
-        return _with_nulls(_places(data, values), data, null_code)
+        return _with_nulls(_codes(lookup(data), size), data, null_code)
 
     return encode, size
 
 
-def _places(data: pa.Array, values: pa.Array) -> Int64s:
-    """One more than the place of each value among ``values``; for others one more than the last place."""
-    found = pc.index_in(data, value_set=values).fill_null(len(values))
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64) + 1
+def _lookup(values: pa.Array) -> Callable[[pa.Array], Int64s]:
+    """A function to the positions of data among distinct values, -1 where they are absent; NULLs anywhere."""
+    if pa.types.is_int64(values.type):
+        index = HashIndex(slots(values))
+        return lambda data: index.lookup(slots(data))
+    if values.type in (t.STRING, t.BINARY):
+        return BytesIndex(values).lookup
+
+    def by_arrow(data: pa.Array) -> Int64s:
+        found = pc.index_in(data, value_set=values).fill_null(-1)
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+
+    return by_arrow
+
+
+def _codes(places: Int64s, size: int) -> Int64s:
+    """Codes from 1 on for places, the last one for values that no build row has."""
+    return np.where(places < 0, size - 1, places + 1)

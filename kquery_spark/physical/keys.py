@@ -18,7 +18,6 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 _RADIX_LIMIT = 2**62
@@ -79,8 +78,8 @@ def encode(vector: Vector) -> Codes:
         return _encode_values(ordered_bytes(vector.data))
     if t.is_fractional(vector.dtype):
         return _encode_values(normalized_bits(vector.data))
-    if vector.dtype == t.STRING:
-        return _encode_dictionary(string_dictionary(vector.data))
+    if vector.is_dictionary:
+        return _encode_dictionary(vector.data)
     if vector.dtype == t.NULL:
         return Codes(np.zeros(len(vector.data), np.int64), 1)
     return _encode_values(vector.plain())
