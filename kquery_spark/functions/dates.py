@@ -188,7 +188,7 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     if unit is not None:
         return zones.near(civil.added(wall, -(wall % unit)), micros, tz)
     level = _LEVELS.get(name)
-    return None if level is None else zones.to_instants(civil.moment(_trunc_days(wall // _DAY, level)), tz)
+    return None if level is None else zones.near(civil.moment(_trunc_days(wall // _DAY, level)), micros, tz)
 
 
 def _months_between(args: Sequence[Vector], context: CallContext) -> Data:

@@ -17,6 +17,9 @@ from kquery_spark.types import names as t
 CONTEXT = decimal.Context(prec=400, Emax=999999, Emin=-999999)
 
 
+_TINY = 5e-324 * 1024
+_TINY_SINGLE = float(np.float32(1e-45)) * 1024
+
 _INSIGNIFICANT = (
     0,
     0,
@@ -81,7 +84,7 @@ def shortest(value: float, single: bool = False) -> str:
     raise Unsupported("The digits of a floating-point number past 2^54 depend on the version of the JVM.")
 
 
-_SMALLEST = {5e-324: "4.9E-324", 1e-323: "9.9E-324"}
+_SMALLEST = {False: (5e-324, "4.9E-324"), True: (float(np.float32(1e-45)), "1.4E-45")}  # by single
 
 
 def java_text(value: float, single: bool = False) -> str:
@@ -94,9 +97,15 @@ def java_text(value: float, single: bool = False) -> str:
     if value == 0:
         return sign + "0.0"
     size = abs(value)
-    if not single and size in _SMALLEST:
-        return sign + _SMALLEST[size]
-    _, digits, exponent = decimal.Decimal(shortest(size, single)).normalize(CONTEXT).as_tuple()
+    smallest, known = _SMALLEST[single]
+    if size == smallest:
+        return sign + known
+    named = decimal.Decimal(shortest(size, single))
+    # Java 17 prints more digits of powers of two than are needed, and fewer of the smallest numbers, which have few bits
+    power = math.frexp(size)[0] == 0.5
+    if size < (_TINY_SINGLE if single else _TINY) or (power and named != decimal.Decimal(size)):
+        raise Unsupported("The digits of this floating-point number depend on the version of the JVM.")
+    _, digits, exponent = named.normalize(CONTEXT).as_tuple()
     text = "".join(map(str, digits))
     point = len(text) + int(exponent)
     if 1e-3 <= size < 1e7:

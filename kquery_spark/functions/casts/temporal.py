@@ -170,12 +170,12 @@ def parse_timestamp(value: str, tz: str | None) -> int | None:
         if zone is None:
             return None
     if tz is None:
-        return local if abs(local) <= _MAX else None
+        return local if -_MAX - 1 <= local <= _MAX else None
     if zone is None:
         zone = tz if zones.fixed_offset(tz) is None else (zones.fixed_offset(tz) or 0) // 1_000_000
     if isinstance(zone, int):
         instant = local - zone * 1_000_000
-        return instant if abs(instant) <= _MAX else None
+        return instant if -_MAX - 1 <= instant <= _MAX else None
     if abs(local) > _MAX - 2 * _DAY:
         raise Unsupported(
             "A timestamp at the end of the range of bigint in a region's time is not supported."

@@ -20,6 +20,9 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.vector import Int64s, Vector
 
 _PAIRS = 2_000_000
+_GROWING = 2  # frames that only grow have no more rows than this times theirs in all
+_ADDED = 64  # additions a row, from the first to the last, that are worth their time
+_LONG = 512
 
 
 def fold_ranges(values: np.ndarray, low: Int64s, high: Int64s, fold: np.ufunc, neutral: Any) -> np.ndarray:
@@ -38,6 +41,54 @@ def fold_ranges(values: np.ndarray, low: Int64s, high: Int64s, fold: np.ufunc, n
                 block = fold(block[: len(block) - size], block[size:])
             size *= 2
     return result
+
+
+def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
+    """Sums of ``values[low:high]`` per row, added from the first to the last, as Spark adds floats.
+
+    Of frames that only grow, and of those that hold few rows. Long ones that slide are added pairwise, as is what follows
+    a row: from the first to the last that takes as many additions as there are pairs of rows.
+    """
+    lengths = high - low
+    if not len(lengths):
+        return np.zeros(0, values.dtype)
+    firsts = np.flatnonzero(np.diff(low, prepend=-1))
+    starts, ends = low[firsts], np.maximum.reduceat(high, firsts)
+    if int((ends - starts).sum()) <= _GROWING * len(values):
+        return _running_sums(
+            values, starts, ends, np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(low))), high
+        )
+    if int(lengths.sum()) > _ADDED * len(values) or int(lengths.max()) > _LONG:
+        return fold_ranges(values, low, high, np.add, 0.0)
+    result = np.zeros(len(low), values.dtype)
+    with np.errstate(all="ignore"):
+        for place in range(int(lengths.max())):
+            rows = np.flatnonzero(lengths > place)
+            result[rows] += values[low[rows] + place]
+    return result
+
+
+def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s, high: Int64s) -> np.ndarray:
+    """The sum from the start of each row's run to ``high``; runs are ``values[start:end]`` and do not overlap much."""
+    lengths = np.maximum(ends - starts, 0)
+    places = np.cumsum(lengths) - lengths
+    added = values[np.repeat(starts - places, lengths) + np.arange(int(lengths.sum()))]
+    with np.errstate(all="ignore"):
+        order = np.argsort(-lengths, kind="stable")
+        long = int(np.searchsorted(-lengths[order], -_LONG))
+        for one in order[:long]:
+            part = added[places[one] : places[one] + lengths[one]]
+            np.cumsum(part, out=part)
+        short = order[long:]
+        sizes = lengths[short]
+        for place in range(1, int(sizes[0]) if len(sizes) else 0):
+            rows = places[short[: int(np.searchsorted(-sizes, -place))]] + place
+            added[rows] += added[rows - 1]
+        added += 0.0  # a sum starts at 0.0, so it is never -0.0
+    filled = high > starts[run]
+    return np.where(
+        filled, added[np.where(filled, places[run] + high - starts[run] - 1, 0)] if len(added) else 0.0, 0.0
+    )
 
 
 def prefix_counts(flags: np.ndarray) -> Int64s:

@@ -1,0 +1,127 @@
+"""Answers that once differed from Spark's, as small as they got."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions.casts.floats import java_text
+from kquery_spark.physical.windows.sliding import sums_in_order
+from tests.conftest import settings
+from tests.session.checks import check, view_of_files
+
+
+def same(frame):
+    """The engine's rows are Spark's to the last bit."""
+    fast = frame.transform(kq.kquery_plan, when="always").toArrow()
+    assert fast.equals(frame.toArrow()), f"{fast.to_pydict()} is not {frame.toArrow().to_pydict()}"
+
+
+def test_seconds_with_a_fraction_keep_it(spark, tmp_path):
+    with view_of_files(spark, "found_n", "SELECT id - 3 AS n FROM RANGE(7)", tmp_path):
+        for value in ("n + 0.5", "n + 0.5D", "CAST(n + 0.25 AS FLOAT)", "n"):
+            report = check(
+                spark.sql(f"SELECT n, unix_micros(timestamp_seconds({value})) AS t FROM found_n ORDER BY n")
+            )
+            assert (report.coverage == 1.0) == (value == "n")
+
+
+@pytest.mark.parametrize(("zone", "day"), [("America/Havana", "2015-11-20"), ("Pacific/Apia", "1892-07-08")])
+def test_a_truncated_time_keeps_its_offset_where_midnight_happens_twice(spark, tmp_path, zone, day):
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        days = (
+            f"SELECT TIMESTAMP'{day} 12:00:00' + make_dt_interval(CAST(id AS INT) - 20) AS ts FROM RANGE(40)"
+        )
+        with view_of_files(spark, "found_ts", days, tmp_path):
+            for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR"):
+                check(
+                    spark.sql(
+                        f"SELECT ts, unix_seconds(date_trunc('{unit}', ts)) AS t FROM found_ts ORDER BY ts"
+                    ),
+                    coverage=1.0,
+                )
+
+
+def test_the_lowest_timestamp_is_one(spark, tmp_path):
+    with view_of_files(spark, "found_s", "SELECT '-290308-12-21 19:59:05.224192' AS s", tmp_path):
+        same(spark.sql("SELECT unix_micros(try_cast(s AS TIMESTAMP)) AS a FROM found_s"))
+
+
+def test_digits_that_depend_on_the_jvm_are_not_guessed():
+    for value in (2.0**-44, 2.0**-1016, 1e-323, 8e-323):
+        with pytest.raises(Unsupported, match="version of the JVM"):
+            java_text(value)
+    for value in (2.0**-96, 3e-45):
+        with pytest.raises(Unsupported, match="version of the JVM"):
+            java_text(float(np.float32(value)), single=True)
+    assert [java_text(v) for v in (5e-324, 0.5, 2.0**-20, 1e-300)] == [
+        "4.9E-324", "0.5", "9.5367431640625E-7", "1.0E-300",
+    ]  # fmt: skip
+    assert java_text(float(np.float32(1e-45)), single=True) == "1.4E-45"
+
+
+FRAMES = (
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 4 PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 2 PRECEDING AND 3 FOLLOWING",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+)
+
+
+def test_floats_of_a_window_are_added_in_their_order(spark, tmp_path):
+    random = np.random.default_rng(3)
+    rows = 3000
+    values = random.choice([1e17, -1e17, 1.0, 0.1, -0.0, 7.0, 1e300, -1e300], rows)
+    large = random.choice([2**62, -(2**62), 1, 7], rows)
+    file = str(tmp_path / "sums.parquet")
+    columns = {"i": np.arange(rows), "g": random.integers(0, 40, rows) ** 2 // 40, "l": large}
+    nulls = random.random(rows) < 0.1
+    pq.write_table(pa.table({**columns, "f": pa.array(values, mask=nulls)}), file)
+    spark.read.parquet(file).createOrReplaceTempView("found_sums")
+    for partition in ("PARTITION BY g ", ""):
+        for frame in FRAMES:
+            same(
+                spark.sql(
+                    f"""SELECT i, sum(f) OVER w AS s, avg(f) OVER w AS a, avg(l) OVER w AS l FROM found_sums
+                        WINDOW w AS ({partition}ORDER BY i {frame}) ORDER BY i"""
+                )
+            )
+
+
+def test_sums_in_order_of_every_shape():
+    random = np.random.default_rng(4)
+    values = random.choice([1e17, -1e17, 1.0, 0.1, -0.0], 4000)
+    sizes = [0, 1, 2, 600, 1500, 3, 0, 40, 700, 1, 1153]
+    starts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
+    assert len(starts) == 4000
+    rows = np.arange(4000)
+    ends = np.repeat(np.cumsum(sizes), sizes)
+    for low, high in (
+        (starts, rows + 1),
+        (starts, np.maximum(starts, rows - 1)),
+        (starts, ends),
+        (np.maximum(starts, rows - 5), np.minimum(ends, rows + 3)),
+        (np.minimum(ends, rows + 2), np.minimum(ends, rows + 9)),
+    ):
+        wanted = []
+        for a, b in zip(low, high, strict=True):
+            total = 0.0
+            for value in values[a:b].tolist():
+                total += value
+            wanted.append(total)
+        found = sums_in_order(values, low, high)
+        assert np.array_equal(found.view(np.int64), np.array(wanted).view(np.int64))
+
+
+def test_short_integers_do_not_leave_their_type_in_a_range_frame(spark, tmp_path):
+    with view_of_files(
+        spark, "found_b", "SELECT CAST(v AS TINYINT) AS b FROM VALUES (122), (127) AS t(v)", tmp_path
+    ):
+        sql = (
+            "SELECT b, count(*) OVER (ORDER BY b RANGE BETWEEN CURRENT ROW AND 5 FOLLOWING) AS n FROM found_b"
+        )
+        assert check(spark.sql(sql)).coverage < 1
