@@ -13,6 +13,7 @@ want all rows there (``collect``, ``toPandas``, ``toArrow``) take them from the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, Row
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
+from kquery_spark.logical import Scan, walk_plan
 from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.runtime.spark.rows import makes_rows, rows_of
@@ -32,6 +34,7 @@ from kquery_spark.session.failures import (
     warn_user,
 )
 from kquery_spark.session.planning import Part, PlannedQuery
+from kquery_spark.session.writer import Writer, with_sources
 
 R = TypeVar("R")
 
@@ -41,7 +44,7 @@ class EngineFrame(ClassicDataFrame):
 
     build: makes Spark's plan of the stages, when something asks for it; true: for an action, so tasks may share the last
     sort. driver: runs the last stage in the driver. result: brings all rows to the driver. rescue: whether Spark may run a
-    failed read-only action again.
+    failed read-only action again. renew: plans the query again, for an action after its tables may have changed.
     """
 
     def __init__(
@@ -52,11 +55,13 @@ class EngineFrame(ClassicDataFrame):
         driver: DriverStage | None,
         result: ArrowResult | None,
         rescue: bool,
+        renew: Callable[[], DataFrame] | None = None,
     ) -> None:
         self._build = build
         self._driver = driver
         self._result = result
         self._rescue = rescue
+        self._renew = renew
         self.planned = planned
         self.parts = parts
         self._built: Any = None
@@ -67,16 +72,29 @@ class EngineFrame(ClassicDataFrame):
     def _jdf(self) -> Any:
         """Spark's own object, which PySpark's methods work with: what is made of it finds an ordered result in one task."""
         if self._built is None:
-            self._built = self._build(False)._jdf
+            self._built = with_sources(self._build(False), self.original)._jdf
         return self._built
 
     @_jdf.setter
     def _jdf(self, built: Any) -> None:
         self._built = built
 
+    def _look_again(self) -> None:
+        """Before an action: plan again where tables of the catalog may have changed since that was done."""
+        moment = self.planned.moment
+        if moment is None or self._renew is None or self.is_cached or not moment.has_passed():
+            return
+        found = self._renew()
+        self._shared = None
+        if isinstance(found, EngineFrame):
+            self._build, self._driver, self._result = found._build, found._driver, found._result
+            self.parts, self.planned = found.parts, replace(found.planned, frame=self.original)
+        else:
+            self._build, self._driver, self._result, self.parts = lambda _: found, None, None, ()
+
     def _acted_on(self) -> DataFrame:
         """The DataFrame for actions, which keep the order of the tasks."""
-        if self.is_cached or not any(p.shares_sort for p in self.parts):
+        if self.is_cached:
             return ClassicDataFrame(self._jdf, self.sparkSession)
         if self._shared is None:
             self._shared = self._build(True)
@@ -96,6 +114,7 @@ class EngineFrame(ClassicDataFrame):
         """What ``engine`` gives, or ``spark`` after a failure; an error that the query causes is raised as Spark's own."""
         try:
             with bypass():
+                self._look_again()
                 return engine()
         except (*SPARK_ERRORS, pa.ArrowException) as error:
             failure, mistake = engine_failure(error), query_error(error)
@@ -216,22 +235,22 @@ class EngineFrame(ClassicDataFrame):
     @property
     def write(self) -> DataFrameWriter:
         """See pyspark.sql.DataFrame.write."""
-        return DataFrameWriter(self._with_sources())
+        return Writer(self._with_sources(), self.original, self._files())
 
     def writeTo(self, table: str) -> DataFrameWriterV2:
         """See pyspark.sql.DataFrame.writeTo."""
         return DataFrameWriterV2(self._with_sources(), table)
 
-    def _with_sources(self) -> DataFrame:
-        """The same rows from a plan in which Spark sees the tables that are read.
+    def _files(self) -> list[str]:
+        """The files that the engine reads."""
+        scans = [n for p in self.parts for n in walk_plan(p.optimized) if isinstance(n, Scan)]
+        return [file.path for scan in scans for file in getattr(scan.source, "files", ())]
 
-        Spark refuses to overwrite a table that the query reads; from the engine's plan alone it could not
-        tell. The added branch is empty, and Spark's optimizer takes it out again.
-        """
-        plain = self._acted_on()
-        if plain._jdf is self.original._jdf:
-            return self.original
-        return plain.union(self.original.where("false"))
+    def _with_sources(self) -> DataFrame:
+        """The rows for a write, which keeps the order of the tasks."""
+        with bypass():
+            self._look_again()
+        return with_sources(self._acted_on(), self.original)
 
 
 def _batches(

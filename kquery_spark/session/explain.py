@@ -190,7 +190,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
 def _decided(planned: PlannedQuery, part: Part) -> Decision:
     """The verdict, with the quick no that ``kquery_plan`` gives first."""
     found = decide(planned, part)
-    if found.driver_only and nothing_to_win(planned.frame):
+    if found.driver_only and nothing_to_win(planned.bridge, planned.plan):
         return Decision(False, "A glance at Spark's plan tells that it passes the rows on as fast.")
     return found
 

@@ -26,6 +26,7 @@ from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
 from kquery_spark.session.bridge import Bridge, bridge, check_frame
 from kquery_spark.session.failures import SPARK_ERRORS
+from kquery_spark.session.tables import Moment, SparkPlan, spark_plan
 from kquery_spark.stages import StageGraph, build_stages
 
 Position = tuple[int, ...]
@@ -89,7 +90,10 @@ class Part:
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all."""
+    """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all.
+
+    ``moment``: when it was planned, where it reads tables of the catalog, which may change.
+    """
 
     frame: DataFrame
     bridge: Bridge
@@ -100,6 +104,7 @@ class PlannedQuery:
     parts: tuple[Part, ...]
     reasons: tuple[tuple[str, str], ...]
     declined: tuple[tuple[CatalystNode, str], ...] = ()
+    moment: Moment | None = None
 
     def reason_of(self, node: CatalystNode) -> str | None:
         """Why a node of the plan stays with Spark, where it is itself the cause."""
@@ -136,19 +141,23 @@ class PlannedQuery:
         return inside / total
 
 
-def plan_frame(frame: DataFrame) -> PlannedQuery:
-    """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead."""
+def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery:
+    """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead.
+
+    query: Spark's plan of it, where that is known.
+    """
     check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)
     config = link.config()
     if frame.isStreaming:
         return _nothing(frame, link, config, "Streaming queries are left to Spark.")
     try:
-        plan = frame._jdf.queryExecution().optimizedPlan()
+        query = query or spark_plan(frame, link)
     except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
         first = str(error).strip().partition("\n")[0]
         return _nothing(frame, link, config, f"Spark cannot plan this query itself: {first}")
     settings = session_settings(link.conf, link.jvm)
+    plan = query.optimized
     facts = FactFetcher(link.jvm, plan)
     try:
         root = facts.parse()
@@ -157,7 +166,10 @@ def plan_frame(frame: DataFrame) -> PlannedQuery:
     importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
     parts, declined = _parts(root, importer, config)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
-    return PlannedQuery(frame, link, config, plan, facts, root, tuple(parts), reasons, tuple(declined))
+    moment = Moment(link.spark) if query.reads_tables and parts else None
+    return PlannedQuery(
+        frame, link, config, plan, facts, root, tuple(parts), reasons, tuple(declined), moment
+    )
 
 
 def _parts(

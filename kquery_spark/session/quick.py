@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from kquery_spark.frontends.catalyst.importer import PASS_ROWS_ON
-from kquery_spark.session.bridge import bridge
-from kquery_spark.session.failures import SPARK_ERRORS
+from kquery_spark.session.bridge import Bridge
 
 _TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
@@ -30,16 +27,9 @@ _PACKED = 0.75  # bytes of files are more when decoded
 _LITTLE = 8_000_000
 
 
-def nothing_to_win(frame: DataFrame) -> bool:
-    """Whether a glance at the optimized plan tells that the engine could not win time with any node of it."""
-    if frame.isStreaming:
-        return False
-    link = bridge(frame.sparkSession)
+def nothing_to_win(link: Bridge, plan: Any) -> bool:
+    """Whether a glance at an optimized plan tells that the engine could not win time with any node of it."""
     jvm = link.jvm
-    try:
-        plan: Any = frame._jdf.queryExecution().optimizedPlan()
-    except SPARK_ERRORS:  # planning meets it, too, and says so
-        return False
     if plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")):
         return False
     names = jvm.steps("names of nodes", (_TREE, "map", "scala.Function1", jvm.getter(_TREE, "nodeName")))

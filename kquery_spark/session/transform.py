@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -14,13 +15,14 @@ from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.runtime.spark.frames import shipped, to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
-from kquery_spark.session.bridge import check_frame
+from kquery_spark.session.bridge import Bridge, bridge, check_frame
 from kquery_spark.session.decision import decide, fits_driver, has_columns
 from kquery_spark.session.engine_frame import EngineFrame
-from kquery_spark.session.failures import warn_user
+from kquery_spark.session.failures import SPARK_ERRORS, warn_user
 from kquery_spark.session.garbage import collection_paused
 from kquery_spark.session.planning import Part, PlannedQuery, Position, plan_frame, position_below
 from kquery_spark.session.quick import nothing_to_win
+from kquery_spark.session.tables import again, spark_plan
 
 Fallback = Literal["spark", "error"]
 When = Literal["auto", "always", "never"]
@@ -55,9 +57,14 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
 
 
 def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
-    if when == "auto" and fallback == "spark" and nothing_to_win(frame):
-        return frame
-    planned = plan_frame(frame)
+    link = bridge(frame.sparkSession)
+    query = None
+    if when == "auto" and fallback == "spark" and not frame.isStreaming:
+        with contextlib.suppress(*SPARK_ERRORS):  # planning meets it, too, and says so
+            query = spark_plan(frame, link)
+        if query is not None and nothing_to_win(link, query.optimized):
+            return frame
+    planned = plan_frame(frame, query)
     if not planned.config.enabled:
         return frame
     if fallback == "error":
@@ -65,7 +72,14 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
     decisions = [(p, decide(planned, p)) for p in planned.parts]
     chosen = [p for p, d in decisions if when == "always" or d.accelerate]
     little = when == "auto" and any(d.driver_only for _, d in decisions)
-    return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little)
+    renew = partial(_renewed, frame, link, fallback, when)
+    return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
+
+
+def _renewed(frame: DataFrame, link: Bridge, fallback: Fallback, when: When) -> DataFrame:
+    """The query planned again, with the tables of now."""
+    with collection_paused():
+        return _planned(again(frame, link), fallback, when)
 
 
 def check_options(fallback: str, when: str) -> None:
@@ -91,11 +105,13 @@ def accelerate(
     rescue: bool = False,
     metrics: Metering | None = None,
     driver_only: bool = False,
+    renew: Callable[[], DataFrame] | None = None,
 ) -> DataFrame:
     """The planned query with the given parts run by the engine and the rest by Spark.
 
     rescue: run a read-only action again on Spark when the engine fails. metrics: count what operators do.
-    driver_only: for all but read-only actions the frame is Spark's.
+    driver_only: for all but read-only actions the frame is Spark's. renew: plans the query again when its tables may have
+    changed since.
     """
     if not parts:
         return planned.frame
@@ -110,6 +126,8 @@ def accelerate(
             return None
 
     def build(shared_sort: bool) -> DataFrame:
+        if planned.moment is not None and not shared_sort:
+            return planned.frame  # tables may change before what Spark makes of it is run
         wanted = [p if shared_sort else p.unshared for p in parts]
         possible = {p.position: p for p in wanted if p is not None}
         if driver_only or len(possible) < len(wanted):
@@ -125,7 +143,7 @@ def accelerate(
         if has_columns(part) and not (driver_only and driver):
             ship = partial(shipped, link.spark, link.jvm, part.graph, config)
             result = ArrowResult(partial(placed, ship, "Spark brings the rows"), part.physical.schema, schema)
-    return EngineFrame(planned, tuple(parts), build, driver, result, rescue)
+    return EngineFrame(planned, tuple(parts), build, driver, result, rescue, renew)
 
 
 class _Builder:

@@ -40,6 +40,18 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     return found[0], found[1]
 
 
+def stamp_of(path: str) -> int:
+    """A number that changes with a local file whatever is done to its time: of its inode and of when that changed last."""
+    local = local_path(path)
+    if local is None:
+        return 0
+    try:
+        status = os.stat(local)
+    except OSError:  # of another machine
+        return 0
+    return hash((status.st_ino, status.st_ctime_ns))
+
+
 def check_unchanged(file: DataFile) -> None:
     """Raise SourceError when a local file is gone or not what it was when the query was planned."""
     path = local_path(file.path)
@@ -145,7 +157,8 @@ def _local(path: str) -> list[tuple[DataFile, str]]:
 
 def _stat(path: str) -> DataFile:
     status = os.stat(path)
-    return DataFile(os.path.abspath(path), status.st_size, status.st_mtime_ns // 1_000_000)
+    whole = os.path.abspath(path)
+    return DataFile(whole, status.st_size, status.st_mtime_ns // 1_000_000, stamp=stamp_of(whole))
 
 
 def _remote(path: str) -> list[tuple[DataFile, str]]:

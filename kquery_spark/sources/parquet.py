@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -95,6 +95,10 @@ class ParquetSource(Source):
                 if _in_nanoseconds(given):
                     raise Unsupported(
                         f"{field.name} of {file.path} is in nanoseconds, which Spark does not read."
+                    )
+                if field.name in opened.brotli:
+                    raise Unsupported(
+                        f"{field.name} of {file.path} is compressed by Brotli, which Spark has no codec for."
                     )
                 if field.name.lower() in opened.ambiguous:
                     raise SourceError(
@@ -296,6 +300,18 @@ class OpenFile:
         return {path for path, count in Counter(leaf.path for leaf in self._leaves).items() if count > 1}
 
     @cached_property
+    def brotli(self) -> set[str]:
+        """Columns of which a part is compressed by Brotli in the first row group."""
+        if not self.metadata.num_row_groups:
+            return set()
+        group = self.metadata.row_group(0)
+        return {
+            leaf.path.split(".", 1)[0]
+            for i, leaf in enumerate(self._leaves)
+            if group.column(i).compression == "BROTLI"
+        }
+
+    @cached_property
     def ambiguous(self) -> set[str]:
         """Names of several columns, in lower case."""
         folded = Counter(name.lower() for name in self.schema.names)
@@ -481,7 +497,6 @@ def _nullable(dtype: pa.DataType) -> pa.DataType:
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
     files, fields = partitioned_files(paths, tz)
-    bare = DataFile(files[0].path, files[0].size, files[0].modified_ms)
-    opened = open_file(bare)
+    opened = open_file(replace(files[0], partition=()))
     columns = with_partitions([_spark_field(f, opened, tz) for f in opened.schema], fields)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))

@@ -36,7 +36,9 @@ _EXACT_DOUBLES = 2**53
 def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
     """The aggregate of the partition, on each of its rows."""
     if segments.count == 1 and args and t.is_fractional(args[0].dtype) and call.function in ("sum", "avg"):
-        return framed(call, args, segments.start, segments.end)  # added in order, as floats of many groups are
+        return framed(
+            call, args, segments.start, segments.end
+        )  # added in order, as floats of many groups are
     accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
     done = _finish(accumulate, states, context_of(call, segments.count))

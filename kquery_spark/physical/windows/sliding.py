@@ -74,8 +74,9 @@ def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s,
     places = np.cumsum(lengths) - lengths
     added = values[np.repeat(starts - places, lengths) + np.arange(int(lengths.sum()))]
     with np.errstate(all="ignore"):
-        order = np.argsort(-lengths, kind="stable")
-        long = int(np.searchsorted(-lengths[order], -_LONG))
+        sizes = np.minimum(lengths, _LONG + 1)
+        order = np.argsort(-sizes.astype(np.int16), kind="stable")  # which sorts short integers by digits
+        long = int(np.searchsorted(-sizes[order], -_LONG))
         for one in order[:long]:
             part = added[places[one] : places[one] + lengths[one]]
             np.cumsum(part, out=part)

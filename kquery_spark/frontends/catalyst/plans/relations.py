@@ -12,6 +12,7 @@ import pyarrow as pa
 from kquery_spark.errors import ConfigError, SourceError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.relations import DataFile as ListedFile
 from kquery_spark.frontends.catalyst.relations import FileRelation, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, SessionSettings
@@ -21,6 +22,7 @@ from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.csv import CsvSource, csv_options
 from kquery_spark.sources.csv.values import check_type
+from kquery_spark.sources.files import stamp_of
 from kquery_spark.sources.json import JsonSource, json_options
 from kquery_spark.sources.json.source import check_columns
 from kquery_spark.sources.memory import local_source, one_row_source
@@ -153,14 +155,19 @@ def _source(relation: FileRelation, settings: SessionSettings) -> Source:
     folded = [field.name.lower() for field in fields]
     if len(set(folded)) < len(folded):
         raise Unsupported("a table whose column names differ only in case is read by Spark")
-    files = tuple(
-        DataFile(_local(file.path), file.size, file.modified_ms, tuple(_value(v) for v in file.partition))
-        for file in relation.files
-    )
+    files = tuple(map(_file, relation.files))
     try:
         return make(relation, files, pa.schema(fields), settings)
     except ConfigError as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+
+
+def _file(listed: ListedFile) -> DataFile:
+    """The file as Spark lists it, for the engine."""
+    path = _local(listed.path)
+    return DataFile(
+        path, listed.size, listed.modified_ms, tuple(map(_value, listed.partition)), stamp_of(path)
+    )
 
 
 def _parquet(

@@ -1,0 +1,73 @@
+"""Tables of Spark's catalog: their files are not fixed when a query is planned, as those of paths that were given are.
+
+INSERT, REFRESH and ALTER change which files a DataFrame of Spark's reads even after it was made, up to the action.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.session.bridge import Bridge
+
+_RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
+_HIVE = "HiveTableRelation "
+_OLD = 5.0  # seconds after which somebody else may have changed a table, too
+
+
+@dataclass(frozen=True)
+class SparkPlan:
+    """Spark's optimized plan of a query, and whether the query reads tables of the catalog."""
+
+    optimized: Any
+    reads_tables: bool
+
+
+def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
+    """The plan with the files of now.
+
+    Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
+    DataFrame would never see what happens to them later.
+    """
+    tables = _reads_tables(frame, link)
+    planned = again(frame, link) if tables else frame
+    return SparkPlan(planned._jdf.queryExecution().optimizedPlan(), tables)
+
+
+def again(frame: DataFrame, link: Bridge) -> DataFrame:
+    """Another DataFrame of the same analyzed plan, which Spark has not planned yet."""
+    return link.frame(frame._jdf.queryExecution().analyzed())
+
+
+def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
+    """Whether a leaf of the analyzed plan is, or could be, a table of the catalog."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    try:
+        return any(map(_is_table, link.jvm.strings(leaves)))
+    except Unsupported:  # a name with a control character
+        return True
+
+
+def _is_table(leaf: str) -> bool:
+    return leaf.startswith(_HIVE) or (leaf.startswith(_RELATION) and not leaf.startswith(f"{_RELATION}["))
+
+
+class Moment:
+    """When a query was planned: nothing that Spark did since then can have changed a table, or something may have."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._query = self._number()
+        self._time = time.monotonic()
+
+    def _number(self) -> int:
+        """Spark numbers all queries of the JVM, and every command is one."""
+        return int(self._spark.range(0)._jdf.queryExecution().id())
+
+    def has_passed(self) -> bool:
+        """Whether tables have to be looked at again; asked once."""
+        return self._number() != self._query + 1 or time.monotonic() - self._time > _OLD
