@@ -107,9 +107,11 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
         shared = "Spark's tasks share the sort, which one task of the engine would do"
         sentence = shared if sorting < 0 else "Too little work for the engine to win"
         return Decision(False, f"{sentence}: {numbers}.")
-    beyond = (
-        " What is made of the sorted rows is Spark's (spark.kquery.sortRows)." if part.only_shared else ""
-    )
+    beyond = ""
+    if planned.moment is not None:
+        beyond = " What is made of the rows is Spark's, as the tables may change before it is run."
+    elif part.only_shared:
+        beyond = " What is made of the sorted rows is Spark's (spark.kquery.sortRows)."
     return Decision(True, f"The engine should win: {numbers}.{beyond}")
 
 

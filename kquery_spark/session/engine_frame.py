@@ -12,6 +12,7 @@ want all rows there (``collect``, ``toPandas``, ``toArrow``) take them from the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -149,9 +150,11 @@ class EngineFrame(ClassicDataFrame):
         return self._framed(self._table())
 
     def _framed(self, table: pa.Table | None) -> DataFrame:
-        if table is None:
-            return self._acted_on()
-        return self.sparkSession.createDataFrame(table, self.schema)
+        if table is not None:
+            # Arrow does not give Spark a struct that is NULL, of fields that are not
+            with contextlib.suppress(pa.ArrowInvalid):
+                return self.sparkSession.createDataFrame(table, self.schema)
+        return self._acted_on()
 
     def _size(self) -> int:
         table = self._table()

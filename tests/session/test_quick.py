@@ -10,9 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.session import quick
+from kquery_spark.session.bridge import bridge
 from kquery_spark.session.decision import decide
 from kquery_spark.session.planning import plan_frame
-from kquery_spark.session.quick import nothing_to_win
+from kquery_spark.session.quick import nothing_to_win as looked_at
+from kquery_spark.session.tables import spark_plan
 from kquery_spark.session.transform import kquery_plan
 
 PASSING = (
@@ -37,6 +39,11 @@ WORKING = (
     "SELECT row_number() OVER (ORDER BY id) AS r FROM t",
     "SELECT a.id FROM t AS a CROSS JOIN t AS b",
 )
+
+
+def nothing_to_win(frame):
+    link = bridge(frame.sparkSession)
+    return looked_at(link, spark_plan(frame, link).optimized)
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_a_failing_user_function_is_not_the_engines(spark, tables):
 
 
 def test_a_planning_bug_leaves_the_query_to_spark(spark, tables, monkeypatch):
-    def bug(frame):
+    def bug(frame, query):
         raise KeyError("planner")
 
     monkeypatch.setattr("kquery_spark.session.transform.plan_frame", bug)

@@ -1,0 +1,190 @@
+"""Tables and files that change between planning, running and running again: what Spark would read, or refuse, is what counts."""
+
+import os
+import warnings
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+from tests.conftest import settings
+
+
+def fast(frame, **options):
+    return frame.transform(kquery_plan, when="always", **options)
+
+
+def rows(frame):
+    return sorted(map(tuple, frame.collect()), key=repr)
+
+
+@pytest.fixture
+def table(spark, tmp_path):
+    """Makes tables of the catalog, and takes them away again."""
+    made = []
+
+    def make(name, frame, **options):
+        frame.write.saveAsTable(name, path=str(tmp_path / name), **options)
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.fixture
+def numbers(spark):
+    return spark.range(200).selectExpr("id", "id % 7 AS k")
+
+
+def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
+    table("changed_t", numbers)
+    plain = spark.table("changed_t")
+    frame, derived = fast(plain), fast(plain).select("*")
+    grouped = fast(plain.groupBy("k").count())
+    fast(plain).createOrReplaceTempView("changed_v")
+    assert "What is made of the rows is Spark's" in str(kq.explain(grouped))
+    before = rows(grouped)
+    spark.sql("INSERT INTO changed_t VALUES (1000, 99), (1001, 99)")
+    assert rows(grouped) == sorted([*before, (99, 2)], key=repr)
+    assert frame.count() == derived.count() == spark.table("changed_v").count() == 202
+    assert rows(frame) == rows(derived) == rows(spark.table("changed_t"))
+    spark.sql("INSERT INTO changed_t VALUES (1002, 99)")  # which Spark shows new frames only
+    now = plain.where("true").count()
+    assert frame.count() == frame.toArrow().num_rows == len(frame.toPandas()) == now
+    assert derived.count() == plain.select("*").count()
+    assert spark.table("changed_t").transform(kquery_plan, when="always").count() == 203
+    assert grouped.count() == plain.groupBy("k").count().count() and kq.explain(grouped).accelerated
+    spark.catalog.dropTempView("changed_v")
+
+
+def test_files_that_a_refresh_finds(spark, table, numbers):
+    table("changed_r", numbers)
+    frame = fast(spark.table("changed_r").where("k = 3"))
+    folder = os.path.dirname(spark.table("changed_r").inputFiles()[0].removeprefix("file:"))
+    numbers.write.mode("append").parquet(folder)
+    spark.sql("REFRESH TABLE changed_r")
+    assert frame.count() == spark.table("changed_r").where("k = 3").count() == 2 * 28 + 2
+
+
+def test_partitions_that_are_replaced_and_dropped(spark, table, numbers):
+    table("changed_p", numbers, partitionBy="k")
+    for change, left in (
+        ("INSERT OVERWRITE changed_p PARTITION (k = 1) SELECT 100", 1),
+        ("ALTER TABLE changed_p DROP PARTITION (k = 1)", 0),
+    ):
+        query = "SELECT count(*) AS n FROM changed_p WHERE k = 1"
+        before, declined = fast(spark.sql(query)), spark.sql("SELECT id FROM changed_p WHERE k = 1")
+        assert kquery_plan(declined) is declined
+        kq.explain(declined)
+        spark.sql(change)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", kq.FallbackWarning)
+            assert before.toArrow().to_pydict() == {"n": [left]}
+        assert declined.count() == left
+
+
+def test_a_table_that_is_read_is_not_overwritten(spark, table, numbers):
+    table("changed_o", numbers)
+    folder = os.path.dirname(spark.table("changed_o").inputFiles()[0].removeprefix("file:"))
+    by_name, by_path = spark.table("changed_o").where("k > 1"), spark.read.parquet(folder).where("k > 1")
+    for frame in (by_name, by_path):
+        accelerated = fast(frame)
+        accelerated.createOrReplaceTempView("changed_w")
+        for write in (
+            lambda: spark.sql("INSERT OVERWRITE changed_o SELECT * FROM changed_w"),
+            lambda f=accelerated: f.select("*").write.insertInto("changed_o", overwrite=True),
+            lambda f=accelerated: f.write.insertInto("changed_o", overwrite=True),
+        ):
+            with pytest.raises(Exception, match="UNSUPPORTED_OVERWRITE"):
+                write()
+    with pytest.raises(Exception, match="UNSUPPORTED_OVERWRITE"):
+        fast(by_name).select("*").write.mode("overwrite").format("parquet").saveAsTable("changed_o")
+    assert spark.table("changed_o").count() == 200
+    spark.catalog.dropTempView("changed_w")
+
+
+def test_what_is_made_of_files_by_path_is_still_the_engines(spark, tmp_path, numbers):
+    numbers.write.parquet(str(tmp_path / "in"))
+    frame = spark.read.parquet(str(tmp_path / "in")).groupBy("k").agg(F.sum("id").alias("s"))
+    derived = fast(frame).where(frame["s"] > 100).select(frame["k"], "s")
+    assert "MapInArrow" in derived._jdf.queryExecution().optimizedPlan().toString()
+    assert "Relation" not in derived._jdf.queryExecution().optimizedPlan().toString()
+    assert rows(derived) == rows(frame.where("s > 100"))
+
+
+@pytest.mark.parametrize("how", ["parquet", "save", "option"])
+def test_a_folder_is_overwritten_by_what_was_in_it(spark, tmp_path, numbers, how):
+    folder = str(tmp_path / "self")
+    for query in (
+        lambda f: f.dropDuplicates(["k"]),
+        lambda f: f.orderBy("id"),
+        lambda f: f.groupBy("k").count(),
+    ):
+        numbers.coalesce(1).write.mode("overwrite").parquet(folder)
+        source = spark.read.parquet(folder)
+        expected = query(source).count()
+        frame = fast(query(source))
+        if how == "parquet":
+            frame.write.mode("overwrite").parquet(folder)
+        elif how == "save":
+            frame.write.format("parquet").partitionBy("k").save(f"file:{folder}", mode="overwrite")
+        else:
+            frame.write.option("path", folder).mode("overwrite").save()
+        assert spark.read.parquet(folder).count() == expected
+    frame = fast(spark.read.parquet(folder))
+    frame.write.mode("overwrite").option("compression", "gzip").parquet(f"{folder}-of-another-name")
+    assert rows(spark.read.parquet(f"{folder}-of-another-name")) == rows(spark.read.parquet(folder))
+
+
+@pytest.mark.parametrize("driver", ["0", "8m"])
+@pytest.mark.parametrize("rename", [False, True])
+def test_another_file_of_the_same_size_and_time(spark, tmp_path, driver, rename):
+    path, other = tmp_path / "x.parquet", tmp_path / "y.parquet"
+
+    def put(values):
+        target = tmp_path / "new" if rename and path.exists() else path
+        pq.write_table(pa.table({"k": values}), target, compression="none", use_dictionary=False)
+        os.utime(target, (1_700_000_000, 1_700_000_000))
+        os.replace(target, path)
+
+    pq.write_table(pa.table({"k": list(range(20))}), other)
+    with settings(spark, {"spark.kquery.driverBytes": driver}):
+        for query in (
+            lambda: spark.read.parquet(str(path)).where("k > 5"),
+            lambda: spark.read.parquet(str(path)),
+            lambda: spark.read.parquet(str(other)).join(F.broadcast(spark.read.parquet(str(path))), "k"),
+        ):
+            put([1, 2, 3])
+            rows(fast(query()))
+            put([7, 8, 9])
+            assert rows(fast(query())) == [(7,), (8,), (9,)]
+
+
+def test_brotli_is_sparks_to_refuse(spark, tmp_path):
+    if not pa.Codec.is_available("brotli"):
+        pytest.skip("this pyarrow has no Brotli")
+    pq.write_table(pa.table({"k": [1]}), tmp_path / "b.parquet", compression="brotli")
+    frame = spark.read.parquet(str(tmp_path / "b.parquet"))
+    assert any("Brotli" in reason for _, reason in kq.explain(frame).reasons)
+
+
+def test_null_structs_of_fields_that_are_never_null(spark, tmp_path, numbers):
+    numbers.coalesce(1).write.parquet(str(tmp_path / "q"))
+    base = spark.read.parquet(str(tmp_path / "q"))
+    struct = F.when(F.col("k") > 3, F.struct(F.lit(1).alias("x"))).alias("r")
+    for frame in (base.select("id", struct), base.select("id", F.array(struct).alias("r"))):
+        for driver in ("0", "8m"):
+            with settings(spark, {"spark.kquery.driverBytes": driver}):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", kq.FallbackWarning)
+                    found = fast(frame, fallback="error")
+                    assert rows(found) == rows(frame)
+                    assert found.toPandas().equals(frame.toPandas())
+                    assert found._show_string() == frame._show_string()
+                grouped = frame.groupBy("r").count()
+                assert rows(fast(grouped, fallback="error")) == rows(grouped)
