@@ -172,9 +172,8 @@ class Call(Expr):
         if entry.check_values is not None:
             entry.check_values(values)
         types = [a.dtype for a in args]
-        derived = entry.result(types) if entry.result_of is None else entry.result_of(types, values)
         if dtype is None:
-            dtype = derived
+            dtype = entry.result(types) if entry.result_of is None else entry.result_of(types, values)
         return cls(entry.name, args, dtype, mode, tz)
 
     @property

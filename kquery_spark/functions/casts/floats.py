@@ -102,7 +102,7 @@ def java_text(value: float, single: bool = False) -> str:
         return sign + known
     named = decimal.Decimal(shortest(size, single))
     # Java 17 prints more digits of powers of two than are needed, and fewer of the smallest numbers, which have few bits
-    power = math.frexp(size)[0] == 0.5
+    power = math.frexp(size)[0] == 0.5 and len(named.as_tuple().digits) < (9 if single else 17)
     if size < (_TINY_SINGLE if single else _TINY) or (power and named != decimal.Decimal(size)):
         raise Unsupported("The digits of this floating-point number depend on the version of the JVM.")
     _, digits, exponent = named.normalize(CONTEXT).as_tuple()

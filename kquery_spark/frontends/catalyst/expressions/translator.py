@@ -102,7 +102,10 @@ class Translator:
         args = [self(child) for child in node.children]
         self.check_fields(node, *check_parameters(node))
         mode = self.mode(node, function, args)
-        dtype = t.timestamp(self.time_zone) if node.cls in _MAKES_TIMESTAMPS else None
+        dtype = None
+        if node.cls in _MAKES_TIMESTAMPS:
+            function.result([a.dtype for a in args])  # a given type is not checked against the arguments'
+            dtype = t.timestamp(self.time_zone)
         return Call.of(function.name, *args, mode=mode, tz=self.zone(node), dtype=dtype)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
