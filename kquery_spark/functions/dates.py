@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import coerce_stamp, ints, is_stamp, local
@@ -188,7 +188,14 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     if unit is not None:
         return zones.near(civil.added(wall, -(wall % unit)), micros, tz)
     level = _LEVELS.get(name)
-    return None if level is None else zones.near(civil.moment(_trunc_days(wall // _DAY, level)), micros, tz)
+    if level is None:
+        return None
+    midnight = civil.moment(_trunc_days(wall // _DAY, level))
+    found = zones.to_instants(midnight, tz)
+    if (found != zones.near(midnight, micros, tz)).any():
+        # the earlier one until Spark 4.2, the one of the time's own offset since
+        raise Unsupported("A date_trunc to a midnight that happens twice depends on Spark's version.")
+    return found
 
 
 def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
