@@ -69,12 +69,9 @@ def check_range(offset: Literal, dtype: pa.DataType) -> None:
             raise Unsupported(
                 "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
             )
-    if dtype in (
-        t.BYTE,
-        t.SHORT,
-    ):  # sums past their end are found while running, and only where Spark gets to them
-        raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
-    if t.is_decimal(dtype) and dtype.precision > NARROW_PRECISION:
+    # Spark gets to sums past the end of a type with the rows that follow only, and of short types they are likely
+    short = dtype in (t.BYTE, t.SHORT)
+    if short or (t.is_decimal(dtype) and dtype.precision > NARROW_PRECISION):
         raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
 
 

@@ -16,6 +16,12 @@ _ROWS_PER_VALUE = (
 )
 
 
+def places_of(data: pa.Array, values: pa.Array) -> Int64s:
+    """Position of each value among distinct ones, -1 where it is absent or NULL, as Arrow finds it."""
+    found = pc.index_in(data, value_set=values).fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+
+
 class BytesIndex:
     """Positions of distinct values without NULL.
 
@@ -31,8 +37,7 @@ class BytesIndex:
     def lookup(self, data: pa.Array) -> Int64s:
         """Position of each value, -1 where it is absent or NULL."""
         if len(data) >= _ROWS_PER_VALUE * len(self._values) or not self._hashed():
-            found = pc.index_in(data, value_set=self._values).fill_null(-1)
-            return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+            return places_of(data, self._values)
         assert self._index is not None
         places = self._index.lookup(hash_bytes(data).view(np.int64))
         rows = np.flatnonzero(places >= 0)

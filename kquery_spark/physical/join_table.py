@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
-from kquery_spark.physical.bytes_index import BytesIndex
+from kquery_spark.physical.bytes_index import BytesIndex, places_of
 from kquery_spark.physical.hash_index import DirectIndex, HashIndex
 from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
@@ -263,12 +263,7 @@ def _lookup(values: pa.Array) -> Callable[[pa.Array], Int64s]:
         return lambda data: index.lookup(slots(data))
     if values.type in (t.STRING, t.BINARY):
         return BytesIndex(values).lookup
-
-    def by_arrow(data: pa.Array) -> Int64s:
-        found = pc.index_in(data, value_set=values).fill_null(-1)
-        return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
-
-    return by_arrow
+    return lambda data: places_of(data, values)
 
 
 def _codes(places: Int64s, size: int) -> Int64s:

@@ -9,9 +9,8 @@ from typing import Any
 
 from kquery_spark.frontends.catalyst.importer import PASS_ROWS_ON
 from kquery_spark.session.bridge import Bridge
+from kquery_spark.session.tables import PATTERN, TREE
 
-_TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
-_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # What imports as a node that ``decide`` finds no gain in, or does not import at all.
 _PASS_ROWS_ON = PASS_ROWS_ON | {
     *("LogicalRDD", "ExternalRDD", "InMemoryRelation", "DataSourceV2ScanRelation"),
@@ -30,9 +29,9 @@ _LITTLE = 8_000_000
 def nothing_to_win(link: Bridge, plan: Any) -> bool:
     """Whether a glance at an optimized plan tells that the engine could not win time with any node of it."""
     jvm = link.jvm
-    if plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")):
+    if plan.containsPattern(jvm.static(PATTERN, "PLAN_EXPRESSION")):
         return False
-    names = jvm.steps("names of nodes", (_TREE, "map", "scala.Function1", jvm.getter(_TREE, "nodeName")))
+    names = jvm.steps("names of nodes", (TREE, "map", "scala.Function1", jvm.getter(TREE, "nodeName")))
     nodes = [name.split(" ", 1)[0] for name in jvm.strings(names.apply(plan))]
     passed = _PASS_ROWS_ON.issuperset(nodes)
     if not passed and not _first_of_a_file(nodes):

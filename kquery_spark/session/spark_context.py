@@ -28,7 +28,6 @@ from kquery_spark.planner import plan_query
 from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.frames import shipped, to_dataframe
 from kquery_spark.session.bridge import bridge
-from kquery_spark.session.failures import unless_too_much
 from kquery_spark.session.open_plans import OPEN_INPUT
 from kquery_spark.session.planning import with_output
 from kquery_spark.sources.memory import MemorySource
@@ -64,13 +63,13 @@ def plan_frame_on_spark(
 def run_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> pa.Table:
     """All rows of a resolved query of ours, in the Arrow types of Spark's ``toArrow``.
 
-    They come as Arrow, but for what reads tables of the driver and for more than Spark lets the driver have at once.
+    They come as Arrow, but for what reads tables of the driver.
     """
     query = _on_spark(spark, analyzed, config, shared_sort=True)
     large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     if len(query.schema) and not query.frames and not large:
         build = partial(shipped, spark, bridge(spark).jvm, query.graph, config)
-        table = unless_too_much(ArrowResult(build, query.graph.result.plan.schema, query.schema).table)
+        table = ArrowResult(build, query.graph.result.plan.schema, query.schema).table()
         if table is not None:
             return table
     found: pa.Table = _framed(spark, query, config).toArrow()

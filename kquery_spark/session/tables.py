@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.errors import Unsupported
 from kquery_spark.session.bridge import Bridge
 
+TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
+PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
 _HIVE = "HiveTableRelation "
 _OLD = 5.0  # seconds after which somebody else may have changed a table, too
@@ -45,9 +47,12 @@ def again(frame: DataFrame, link: Bridge) -> DataFrame:
 
 def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
     """Whether a leaf of the analyzed plan is, or could be, a table of the catalog."""
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    plan = frame._jdf.queryExecution().analyzed()
+    leaves = [plan.collectLeaves()]
+    if plan.containsPattern(link.jvm.static(PATTERN, "PLAN_EXPRESSION")):
+        leaves.append(plan.subqueriesAll().flatMap(link.jvm.getter(TREE, "collectLeaves")))
     try:
-        return any(map(_is_table, link.jvm.strings(leaves)))
+        return any(_is_table(leaf) for some in leaves for leaf in link.jvm.strings(some))
     except Unsupported:  # a name with a control character
         return True
 
@@ -69,5 +74,6 @@ class Moment:
         return int(self._spark.range(0)._jdf.queryExecution().id())
 
     def has_passed(self) -> bool:
-        """Whether tables have to be looked at again; asked once."""
-        return self._number() != self._query + 1 or time.monotonic() - self._time > _OLD
+        """Whether tables have to be looked at again."""
+        last, self._query = self._query, self._number()
+        return self._query != last + 1 or time.monotonic() - self._time > _OLD

@@ -15,7 +15,7 @@ from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.runtime.spark.frames import shipped, to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
-from kquery_spark.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.session.bridge import bridge, check_frame
 from kquery_spark.session.decision import decide, fits_driver, has_columns
 from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.failures import SPARK_ERRORS, warn_user
@@ -72,14 +72,11 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
     decisions = [(p, decide(planned, p)) for p in planned.parts]
     chosen = [p for p, d in decisions if when == "always" or d.accelerate]
     little = when == "auto" and any(d.driver_only for _, d in decisions)
-    renew = partial(_renewed, frame, link, fallback, when)
+
+    def renew() -> DataFrame:
+        return kquery_plan(again(frame, link), fallback=fallback, when=when)
+
     return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
-
-
-def _renewed(frame: DataFrame, link: Bridge, fallback: Fallback, when: When) -> DataFrame:
-    """The query planned again, with the tables of now."""
-    with collection_paused():
-        return _planned(again(frame, link), fallback, when)
 
 
 def check_options(fallback: str, when: str) -> None:

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.files import (
-    check_unchanged,
     constant,
     differs_in_case,
-    filesystem,
-    local_path,
     partition_range,
     partitioned_files,
     with_partitions,
 )
-from kquery_spark.sources.parquet_footer import plain_integers
+from kquery_spark.sources.parquet_file import OpenFile, Typed, open_file
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import from_arrow, widen
-
-_DICTIONARY_BYTES_PER_VALUE = 3.0
-_CACHE_LIMIT = 512
 
 
 @dataclass(frozen=True)
@@ -152,14 +143,6 @@ class ParquetSource(Source):
             yield Batch(schema, tuple(arrays), rows)
 
 
-@dataclass(frozen=True)
-class Typed:
-    """A column as read and the type the file gives it; a decimal may be held as its unscaled integers."""
-
-    dtype: pa.DataType
-    data: pa.ChunkedArray
-
-
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
     found = column.data
     data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
@@ -246,194 +229,6 @@ def _in_nanoseconds(dtype: pa.DataType) -> bool:
     if pa.types.is_nested(dtype):
         return any(_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
     return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
-
-
-def _range(chunk: Any) -> ColumnRange | None:
-    statistics = chunk.statistics
-    if statistics is None:
-        return None
-    nulls = statistics.null_count if statistics.has_null_count else None
-    if not statistics.has_min_max:
-        return ColumnRange(None, None, nulls)
-    try:
-        return ColumnRange(statistics.min, statistics.max, nulls)
-    except (OverflowError, ValueError):  # no date of Python's, or no text
-        return ColumnRange(None, None, nulls)
-
-
-class OpenFile:
-    """An open Parquet file with its parsed footer, kept by the worker between tasks.
-
-    Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer.
-    """
-
-    def __init__(self, file: DataFile) -> None:
-        self.file = file
-        self._local = threading.local()
-        check_unchanged(file)
-        try:
-            reader = self._open(None)
-        except (pa.ArrowException, OSError) as error:
-            raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
-        self.metadata: Any = reader.metadata
-        keys = self.metadata.metadata or {}
-        if b"org.apache.spark.legacyDateTime" in keys or b"org.apache.spark.legacyINT96" in keys:
-            raise Unsupported(f"{file.path} has dates or timestamps in the legacy hybrid calendar.")
-        self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
-        # A leaf of a struct may have the path that is another column's name. A repeated one is a list, of whose elements
-        # the statistics speak.
-        self._flat = {
-            leaf.path: i
-            for i, leaf in enumerate(self._leaves)
-            if leaf.name == leaf.path and leaf.max_repetition_level == 0
-        }
-        self.schema: pa.Schema = reader.schema_arrow
-        self.int96 = {leaf.path for leaf in self._leaves if leaf.physical_type == "INT96"}
-        self.names = set(self.schema.names)
-        self._bytes: dict[str, int] = {}
-        self._ranges: dict[str, list[ColumnRange | None] | None] = {}
-        self._dictionaries = self._low_cardinality()
-
-    @cached_property
-    def shared_paths(self) -> set[str]:
-        """Paths of several leaves: a field of a struct and a column that is called so."""
-        return {path for path, count in Counter(leaf.path for leaf in self._leaves).items() if count > 1}
-
-    @cached_property
-    def brotli(self) -> set[str]:
-        """Columns of which a part is compressed by Brotli in the first row group."""
-        if not self.metadata.num_row_groups:
-            return set()
-        group = self.metadata.row_group(0)
-        return {
-            leaf.path.split(".", 1)[0]
-            for i, leaf in enumerate(self._leaves)
-            if group.column(i).compression == "BROTLI"
-        }
-
-    @cached_property
-    def ambiguous(self) -> set[str]:
-        """Names of several columns, in lower case."""
-        folded = Counter(name.lower() for name in self.schema.names)
-        return {name for name, count in folded.items() if count > 1}
-
-    @cached_property
-    def _physical(self) -> Any:
-        """The footer to read by: short decimals are integers in it, as they are for the engine."""
-        if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
-            return self.metadata
-        fs, inner = filesystem(self.file.path)
-        with fs.open_input_file(inner) as file:
-            return plain_integers(file) or self.metadata
-
-    def _open(self, metadata: Any) -> pq.ParquetFile:
-        path = local_path(self.file.path)
-        options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": "us"}
-        if metadata is not None:
-            options["read_dictionary"] = self._dictionaries
-        if path is not None:
-            return pq.ParquetFile(path, memory_map=True, pre_buffer=False, **options)
-        fs, inner = filesystem(self.file.path)
-        return pq.ParquetFile(inner, filesystem=fs, pre_buffer=True, **options)
-
-    def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
-        """Data of a column with the type the file gives it.
-
-        Short decimals come as integers and stay so. INT96 times, which Arrow takes for wall-clock times, are instants.
-        """
-        if column in self.int96 and t.is_timestamp(dtype):
-            return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
-        given = self.schema.field(column).type
-        return Typed(given if pa.types.is_decimal(given) else data.type, data)
-
-    def has_instants(self, column: str) -> bool:
-        """Whether a column, or a part of it, is of INT96 times."""
-        return any(path == column or path.startswith(f"{column}.") for path in self.int96)
-
-    def flat(self, column: str) -> Any | None:
-        """What the footer says of a flat column's type."""
-        place = self._flat.get(column)
-        return None if place is None else self._leaves[place]
-
-    @cached_property
-    def groups(self) -> list[tuple[int, int]]:
-        """Rows and uncompressed bytes of each row group."""
-        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
-        return [(group.num_rows, group.total_byte_size) for group in groups]
-
-    def column_bytes(self, column: str) -> int:
-        """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
-        found = self._bytes.get(column)
-        if found is None:
-            paths = (leaf.path for leaf in self._leaves)
-            places = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
-            groups = range(self.metadata.num_row_groups) if places else ()
-            found = sum(
-                self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places
-            )
-            self._bytes[column] = found
-        return found
-
-    def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
-        """Statistics of a flat column per row group."""
-        if column not in self._ranges:
-            place = self._flat.get(column)
-            self._ranges[column] = (
-                None
-                if place is None
-                else [
-                    _range(self.metadata.row_group(g).column(place))
-                    for g in range(self.metadata.num_row_groups)
-                ]
-            )
-        return self._ranges[column]
-
-    def _low_cardinality(self) -> list[str]:
-        """String columns whose chunks are so small that they must be dictionary encoded with few values."""
-        found = []
-        for field in self.schema:
-            place = self._flat.get(field.name)
-            flat = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
-            if place is None or not flat or self.metadata.num_row_groups == 0:
-                continue
-            chunk = self.metadata.row_group(0).column(place)
-            encoded = "RLE_DICTIONARY" in chunk.encodings or "PLAIN_DICTIONARY" in chunk.encodings
-            if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
-                chunk.num_values, 1
-            ):
-                found.append(field.name)
-        return found
-
-    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
-        """Columns of one row group."""
-        reader = getattr(self._local, "reader", None)
-        try:
-            if reader is None:
-                reader = self._local.reader = self._open(self._physical)
-            return reader.read_row_group(group, columns=list(columns), use_threads=False)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise SourceError(f"cannot read row group {group} of {self.file.path}: {error}") from None
-
-
-_cache: OrderedDict[DataFile, OpenFile] = OrderedDict()
-_lock = threading.Lock()
-
-
-def open_file(file: DataFile) -> OpenFile:
-    """The open file, from this process's cache when it has not changed since."""
-    with _lock:
-        found = _cache.get(file)
-        if found is not None:
-            _cache.move_to_end(file)
-    if found is not None:
-        check_unchanged(file)
-        return found
-    opened = OpenFile(file)
-    with _lock:
-        _cache[file] = opened
-        while len(_cache) > _CACHE_LIMIT:
-            _cache.popitem(last=False)
-    return opened
 
 
 def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:

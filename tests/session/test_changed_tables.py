@@ -62,6 +62,22 @@ def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
     spark.catalog.dropTempView("changed_v")
 
 
+def test_a_table_in_a_subquery_is_one_too(spark, tmp_path, table, numbers):
+    table("changed_q", numbers.where("id < 3"))
+    numbers.write.parquet(str(tmp_path / "plain"))
+    spark.read.parquet(str(tmp_path / "plain")).createOrReplaceTempView("changed_plain")
+    for condition in (
+        "id IN (SELECT id FROM changed_q)",
+        "id <= (SELECT max(id) FROM changed_q)",
+        "k = 1 AND (id = 1 OR EXISTS (SELECT 1 FROM changed_q q WHERE q.id > changed_plain.id))",
+    ):
+        frame = spark.sql(f"SELECT * FROM changed_plain WHERE {condition}")
+        early = fast(frame)
+        spark.sql("INSERT INTO changed_q SELECT max(id) + 20, 1 FROM changed_q")
+        assert rows(early) == rows(spark.sql(f"SELECT * FROM changed_plain WHERE {condition}"))
+    spark.catalog.dropTempView("changed_plain")
+
+
 def test_files_that_a_refresh_finds(spark, table, numbers):
     table("changed_r", numbers)
     frame = fast(spark.table("changed_r").where("k = 3"))

@@ -250,7 +250,7 @@ def _bound(
             "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WITHOUT_FOLDABLE] the frame's bounds must be constant",
             bound,
         )
-    if unit is FrameUnit.RANGE and order[0].expr.dtype == t.DATE and value.dtype == t.DAY_TIME:
+    if value.dtype == t.DAY_TIME and order[0].expr.dtype == t.DATE:
         value = in_days(value)
     return replace(value, value=-value.value) if bound.kind == "PRECEDING" else value
 
