@@ -276,17 +276,8 @@ def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
         raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
     if pa.types.is_nested(field.type) and opened.has_instants(field.name):
         raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
-    dtype = t.timestamp(tz) if field.name in opened.int96 else _nullable(spark_type(field.type, tz))
+    dtype = t.timestamp(tz) if field.name in opened.int96 else t.nullable_within(spark_type(field.type, tz))
     return pa.field(field.name, dtype)
-
-
-def _nullable(dtype: pa.DataType) -> pa.DataType:
-    """The type with everything inside nullable, as Spark takes it whatever the file says."""
-    if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, _nullable(f.type)) for f in dtype])
-    if pa.types.is_map(dtype):
-        return pa.map_(_nullable(dtype.key_type), _nullable(dtype.item_type))
-    return pa.list_(_nullable(dtype.value_type)) if pa.types.is_list(dtype) else dtype
 
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:

@@ -99,3 +99,12 @@ def is_timestamp(dtype: pa.DataType) -> bool:
 def is_nested(dtype: pa.DataType) -> bool:
     """Whether the type is an array, a map or a struct."""
     return bool(pt.is_nested(dtype))
+
+
+def nullable_within(dtype: pa.DataType) -> pa.DataType:
+    """The type with everything inside nullable, as Spark takes what files say and as its rows may be."""
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, nullable_within(f.type)) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(nullable_within(dtype.key_type), nullable_within(dtype.item_type))
+    return pa.list_(nullable_within(dtype.value_type)) if pa.types.is_list(dtype) else dtype

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquery_spark.stages.payload import decode_payload
+from kquery_spark.types.names import nullable_within
 
 
 class ArrowResult:
@@ -74,18 +75,4 @@ def table_of(batches: Iterable[pa.RecordBatch], made: pa.Schema, schema: StructT
     except (
         pa.ArrowInvalid
     ):  # a struct that is NULL, of fields that are not, which Spark's rows can be and Arrow's cannot
-        return table.cast(pa.schema([f.with_type(_nullable_within(f.type)) for f in wanted]))
-
-
-def _nullable_within(dtype: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(dtype):
-        return pa.struct([_nullable_field(f) for f in dtype])
-    if pa.types.is_list(dtype):
-        return pa.list_(_nullable_field(dtype.value_field))
-    if pa.types.is_map(dtype):
-        return pa.map_(_nullable_within(dtype.key_type), _nullable_field(dtype.item_field))
-    return dtype
-
-
-def _nullable_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_nullable_within(field.type)).with_nullable(True)
+        return table.cast(pa.schema([f.with_type(nullable_within(f.type)) for f in wanted]))
