@@ -3,8 +3,8 @@
 It is a Spark DataFrame like any other; transformations on it give plain DataFrames. Its read-only actions
 (``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``, ``toArrow``)
 run once more on Spark alone when the engine fails, with a FallbackWarning that says what failed; an error that the
-query causes on its data is so raised by Spark itself. Writes, ``foreach`` and iterators never run twice: they may have
-had effects by then.
+query causes on its data is so raised by Spark itself. So do writes to files, of which Spark leaves nothing behind when they
+fail. Other writes, ``foreach`` and iterators never run twice: they may have had effects by then.
 
 Where the last stage is little work, these actions run it in the driver, to which they bring the result anyway. Those that
 want all rows there (``collect``, ``toPandas``, ``toArrow``) take them from the workers as Arrow.
@@ -27,14 +27,9 @@ from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.runtime.spark.rows import makes_rows, rows_of
 from kquery_spark.session.bypass import bypass
-from kquery_spark.session.failures import (
-    SPARK_ERRORS,
-    engine_failure,
-    query_error,
-    unless_too_much,
-    warn_user,
-)
+from kquery_spark.session.failures import unless_too_much
 from kquery_spark.session.planning import Part, PlannedQuery
+from kquery_spark.session.rescue import attempt
 from kquery_spark.session.writer import Writer, with_sources
 
 R = TypeVar("R")
@@ -45,7 +40,7 @@ class EngineFrame(ClassicDataFrame):
 
     build: makes Spark's plan of the stages, when something asks for it; true: for an action, so tasks may share the last
     sort. driver: runs the last stage in the driver. result: brings all rows to the driver. rescue: whether Spark may run a
-    failed read-only action again. renew: plans the query again, for an action after its tables may have changed.
+    failed action again. renew: plans the query again, for an action after its tables may have changed.
     """
 
     def __init__(
@@ -112,22 +107,11 @@ class EngineFrame(ClassicDataFrame):
         return self.planned.frame
 
     def _attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
-        """What ``engine`` gives, or ``spark`` after a failure; an error that the query causes is raised as Spark's own."""
-        try:
-            with bypass():
-                self._look_again()
-                return engine()
-        except (*SPARK_ERRORS, pa.ArrowException) as error:
-            failure, mistake = engine_failure(error), query_error(error)
-            if not self._rescue or (failure is None and mistake is None):
-                raise
-        if failure is not None:
-            warn_user(f"the engine failed in {action}, so Spark runs the query again: {failure}")
-        with bypass():
-            result = spark()
-        if mistake is not None:
-            warn_user(f"the engine failed in {action} where Spark does not, whose answer this is: {mistake}")
-        return result
+        def looked() -> R:
+            self._look_again()
+            return engine()
+
+        return attempt(action, looked, spark if self._rescue else None)
 
     def _table(self) -> pa.Table | None:
         """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
@@ -238,7 +222,7 @@ class EngineFrame(ClassicDataFrame):
     @property
     def write(self) -> DataFrameWriter:
         """See pyspark.sql.DataFrame.write."""
-        return Writer(self._with_sources(), self.original, self._files())
+        return Writer(self._with_sources(), self.original, self._files(), self._rescue)
 
     def writeTo(self, table: str) -> DataFrameWriterV2:
         """See pyspark.sql.DataFrame.writeTo."""

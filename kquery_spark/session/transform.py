@@ -32,8 +32,9 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     """The same query with as much of it as possible run by the engine.
 
     frame: any batch DataFrame of a classic Spark session. Returns a lazy DataFrame of exactly its schema and rows.
-    fallback: "spark" leaves to Spark what the engine declines, and runs a read-only action again on Spark when the
-    engine fails (FallbackWarning says why); "error" raises Unsupported with the first reason, and the engine's errors.
+    fallback: "spark" leaves to Spark what the engine declines, and runs a read-only action or a write to files again on
+    Spark when the engine fails (FallbackWarning says why); "error" raises Unsupported with the first reason, and the
+    engine's errors.
     when: "auto" uses the engine where it should win, "always" wherever it can, "never" gives ``frame`` back.
     No job runs here; file footers are read for planning.
     """
@@ -106,7 +107,7 @@ def accelerate(
 ) -> DataFrame:
     """The planned query with the given parts run by the engine and the rest by Spark.
 
-    rescue: run a read-only action again on Spark when the engine fails. metrics: count what operators do.
+    rescue: run an action that may run twice again on Spark when the engine fails. metrics: count what operators do.
     driver_only: for all but read-only actions the frame is Spark's. renew: plans the query again when its tables may have
     changed since.
     """

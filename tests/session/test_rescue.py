@@ -1,4 +1,4 @@
-"""A failure of the engine at run time: read-only actions run again on Spark, writes and query errors never."""
+"""A failure of the engine at run time: read-only actions and writes to files run again on Spark, nothing else does."""
 
 import os
 import warnings
@@ -64,15 +64,107 @@ def test_fallback_error_does_not_run_again(broken):
             fast.collect()
 
 
-def test_writes_are_never_run_again(broken, tmp_path):
+@pytest.mark.parametrize("mode", ["errorifexists", "ignore", "overwrite", "append"])
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda writer, path: writer.parquet(path),
+        lambda writer, path: writer.format("json").save(path),
+        lambda writer, path: writer.option("path", path).save(),
+        lambda writer, path: writer.partitionBy("k").orc(path),
+    ],
+    ids=["parquet", "save", "option", "partitions"],
+)
+def test_a_failed_write_to_files_runs_again_on_spark(spark, broken, tmp_path, mode, save):
+    frame, fast = broken()
+    ours, sparks = str(tmp_path / "ours"), str(tmp_path / "sparks")
+    save(frame.write.mode(mode), sparks)
+    with pytest.warns(
+        FallbackWarning, match="the engine failed in write, so Spark runs the query again: SourceError"
+    ):
+        save(fast.write.mode(mode), ours)
+    kind = "json" if list((tmp_path / "ours").glob("*.json")) else "parquet"
+    kind = "orc" if list((tmp_path / "ours").glob("k=*")) else kind
+    read = spark.read.format(kind)
+    assert sorted(read.load(ours).collect()) == sorted(read.load(sparks).collect())
+    assert read.load(ours).count() == 7
+    assert [p.name for p in (tmp_path / "ours").glob("_*")] == ["_SUCCESS"]
+
+
+def test_what_a_failed_write_adds_to_stays(spark, broken, tmp_path):
+    _, fast = broken()
+    path = str(tmp_path / "out")
+    spark.range(3).selectExpr("id AS k", "id AS s").write.parquet(path)
+    with pytest.raises(Exception, match="already exists"):
+        fast.write.parquet(path)
+    fast.write.mode("ignore").parquet(path)
+    assert spark.read.parquet(path).count() == 3
+    with pytest.warns(FallbackWarning, match="failed in write"):
+        fast.write.mode("append").parquet(path)
+    assert spark.read.parquet(path).count() == 10
+    with pytest.warns(FallbackWarning, match="failed in write"):
+        fast.write.mode("overwrite").parquet(path)
+    assert spark.read.parquet(path).count() == 7
+
+
+@pytest.mark.parametrize("mode", ["errorifexists", "ignore", "overwrite", "append"])
+def test_a_failed_write_to_a_table_of_files_runs_again_on_spark(spark, broken, mode):
+    _, fast = broken()
+    try:
+        with pytest.warns(FallbackWarning, match="failed in write"):
+            fast.write.mode(mode).saveAsTable("written")
+        assert spark.table("written").count() == 7
+        with pytest.warns(FallbackWarning, match="failed in write"):
+            fast.write.insertInto("written")
+        assert spark.table("written").count() == 14
+    finally:
+        spark.sql("DROP TABLE IF EXISTS written")
+
+
+def test_a_write_of_what_the_engine_declines_at_run_time_is_sparks(spark, tmp_path):
+    spark.sql("SELECT '2024-01-05 10:00:00 EST' AS t, id FROM range(10)").write.parquet(str(tmp_path / "in"))
+    frame = spark.read.parquet(str(tmp_path / "in")).selectExpr("id", "CAST(t AS timestamp) AS t")
+    fast = frame.transform(kquery_plan, when="always", fallback="spark")
+    with pytest.warns(FallbackWarning, match="failed in write, so Spark runs the query again: Unsupported"):
+        fast.write.parquet(str(tmp_path / "out"))
+    found = spark.read.parquet(str(tmp_path / "out"))
+    assert sorted(found.collect()) == sorted(frame.collect())
+
+
+def test_an_error_of_a_written_query_is_sparks_own(spark, tables, tmp_path):
+    frame = spark.sql("SELECT sum(1 / (n_nationkey - 3)) AS s FROM nation")
+    fast = frame.transform(kquery_plan, when="always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO") as raised:
+            fast.write.parquet(str(tmp_path / "out"))
+    assert "kquery_spark" not in str(raised.value)
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_other_writes_are_never_run_again(spark, broken, tmp_path):
     _, fast = broken()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(Exception, match="has changed since the query was planned"):
-            fast.write.parquet(str(tmp_path / "out"))
+            fast.write.format("noop").mode("overwrite").save()
         with pytest.raises(Exception, match="has changed"):
             fast.foreach(print)
+        spark.conf.set("mapreduce.fileoutputcommitter.algorithm.version", "2")
+        try:
+            with pytest.raises(Exception, match="has changed since the query was planned"):
+                fast.write.mode("append").parquet(str(tmp_path / "out"))
+        finally:
+            spark.conf.unset("mapreduce.fileoutputcommitter.algorithm.version")
     assert not list((tmp_path / "out").glob("*.parquet"))
+
+
+def test_fallback_error_does_not_write_again(broken, tmp_path):
+    _, fast = broken(fallback="error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Exception, match="has changed since the query was planned"):
+            fast.write.parquet(str(tmp_path / "out"))
 
 
 def test_an_error_of_the_query_is_raised_as_it_is(spark, tables):
