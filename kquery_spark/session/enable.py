@@ -17,7 +17,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from kquery_spark.session.bridge import bridge
 from kquery_spark.session.bypass import bypass, bypassed
-from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.session.transform import Fallback, When, check_options, kquery_plan
 
 
@@ -74,7 +74,7 @@ def _identity(spark: SparkSession) -> str:
 
 
 def _options(frame: DataFrame) -> _Options | None:
-    if bypassed() or isinstance(frame, EngineFrame) or not (_sessions or _everywhere):
+    if bypassed() or execution_of(frame) is not None or not (_sessions or _everywhere):
         return None
     return _sessions.get(_identity(frame.sparkSession), _everywhere)
 

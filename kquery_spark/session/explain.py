@@ -14,7 +14,7 @@ from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
 from kquery_spark.session.bypass import bypass
 from kquery_spark.session.decision import Decision, decide, fits_driver
-from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.session.planning import Part, PlannedQuery, plan_frame
 from kquery_spark.session.quick import nothing_to_win
 from kquery_spark.session.transform import accelerate
@@ -169,8 +169,9 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
     frame: a query, or what ``kquery_plan`` made of one. trace: every optimizer rule's result. analyze: run the query,
     with every part the engine can take unless ``kquery_plan`` chose them, drop the rows, and show what each operator did.
     """
-    if isinstance(frame, EngineFrame):
-        planned, chosen = frame.planned, frame.parts
+    made = execution_of(frame)
+    if made is not None:
+        planned, chosen = made.placement.planned, made.placement.parts
         decisions = tuple(decide(planned, p) for p in planned.parts)
     else:
         planned = plan_frame(frame)
@@ -180,7 +181,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
     metering = None
     if analyze and planned.parts:
         metering = Metering(planned.bridge.spark.sparkContext)
-        parts = chosen if isinstance(frame, EngineFrame) else planned.parts
+        parts = planned.parts if made is None else chosen
         metered = accelerate(planned, parts, metrics=metering)
         with bypass():
             metered.write.format("noop").mode("overwrite").save()
@@ -202,7 +203,8 @@ def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
     """
     explained = explain(frame)
     planned = explained.planned
-    parts = frame.parts if isinstance(frame, EngineFrame) else planned.parts
+    made = execution_of(frame)
+    parts = planned.parts if made is None else made.placement.parts
     if not planned.config.enabled:
         raise AssertionError("the engine is switched off: spark.kquery.enabled is false")
     if parts and explained.coverage >= coverage:

@@ -17,7 +17,8 @@ from kquery_spark.runtime.spark.frames import shipped, to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
 from kquery_spark.session.bridge import bridge, check_frame
 from kquery_spark.session.decision import decide, fits_driver, has_columns
-from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.engine_frame import EngineFrame, execution_of
+from kquery_spark.session.execution import Execution, Placement
 from kquery_spark.session.failures import SPARK_ERRORS, warn_user
 from kquery_spark.session.garbage import collection_paused
 from kquery_spark.session.planning import Part, PlannedQuery, Position, plan_frame, position_below
@@ -42,8 +43,9 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     check_frame(frame, "kquery_plan")
     if when == "never":
         return frame
-    if isinstance(frame, EngineFrame):
-        frame = frame.original
+    made = execution_of(frame)
+    if made is not None:
+        frame = made.original
     try:
         with collection_paused():
             return _planned(frame, fallback, when)
@@ -74,8 +76,10 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
     chosen = [p for p, d in decisions if when == "always" or d.accelerate]
     little = when == "auto" and any(d.driver_only for _, d in decisions)
 
-    def renew() -> DataFrame:
-        return kquery_plan(again(frame, link), fallback=fallback, when=when)
+    def renew() -> Placement | DataFrame:
+        found = kquery_plan(again(frame, link), fallback=fallback, when=when)
+        made = execution_of(found)
+        return found if made is None else made.placement
 
     return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
 
@@ -103,7 +107,7 @@ def accelerate(
     rescue: bool = False,
     metrics: Metering | None = None,
     driver_only: bool = False,
-    renew: Callable[[], DataFrame] | None = None,
+    renew: Callable[[], Placement | DataFrame] | None = None,
 ) -> DataFrame:
     """The planned query with the given parts run by the engine and the rest by Spark.
 
@@ -141,7 +145,7 @@ def accelerate(
         if has_columns(part) and not (driver_only and driver):
             ship = partial(shipped, link.spark, link.jvm, part.graph, config)
             result = ArrowResult(partial(placed, ship, "Spark brings the rows"), part.physical.schema, schema)
-    return EngineFrame(planned, tuple(parts), build, driver, result, rescue, renew)
+    return EngineFrame(Execution(Placement(planned, tuple(parts), build, driver, result), rescue, renew))
 
 
 class _Builder:

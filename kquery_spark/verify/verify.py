@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from kquery_spark.errors import VerifyError
 from kquery_spark.session.bridge import check_frame
 from kquery_spark.session.bypass import bypass
-from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.session.failures import SPARK_ERRORS, error_class
 from kquery_spark.session.planning import PlannedQuery, plan_frame
 from kquery_spark.session.transform import accelerate
@@ -72,8 +72,9 @@ def verify(frame: DataFrame) -> Report:
     a class is raised. For a frame of ``kquery_plan`` the query it came from is verified.
     """
     check_frame(frame, "verify")
-    if isinstance(frame, EngineFrame):
-        frame = frame.original
+    made = execution_of(frame)
+    if made is not None:
+        frame = made.original
     planned = plan_frame(frame)
     with bypass():
         expected = _run(frame)

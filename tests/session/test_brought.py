@@ -91,7 +91,7 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
     ):
         frame = large.sql(query)
         fast: Any = kquery_plan(frame, when="always", fallback="error")
-        assert fast._result is not None
+        assert fast._kquery.placement.result is not None
         found, expected = fast.toArrow(), frame.toArrow()
         assert found.schema == expected.schema
         assert found.sort_by("n").equals(expected.sort_by("n"))

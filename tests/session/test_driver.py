@@ -18,6 +18,7 @@ from benchmarks import tpch
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.runtime.spark import driver
+from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.session.failures import error_class
 from tests.conftest import settings
 
@@ -89,8 +90,10 @@ def jobs(spark: Any, work: Any) -> int:
 
 def fast_of(frame: Any) -> Any:
     fast = frame.transform(kquery_plan, when="always", fallback="error")
-    assert (fast._driver is not None) is (frame.sparkSession.conf.get("spark.kquery.driverBytes") != "0")
-    assert fast._result is not None
+    assert (fast._kquery.placement.driver is not None) is (
+        frame.sparkSession.conf.get("spark.kquery.driverBytes") != "0"
+    )
+    assert fast._kquery.placement.result is not None
     return fast
 
 
@@ -165,7 +168,7 @@ def test_little_work_needs_no_job_and_a_last_stage_no_second_one(spark: Any):
         assert jobs(spark, lambda: (fast.toArrow(), fast.collect(), fast.count(), fast.isEmpty())) == 0
     with settings(spark, {"spark.kquery.driverBytes": "0"}):
         fast = spark.sql(query).transform(kquery_plan, when="always")
-        assert fast._driver is None
+        assert fast._kquery.placement.driver is None
         assert jobs(spark, fast.collect) > 0
 
 
@@ -226,7 +229,8 @@ def test_tiny_queries_are_the_drivers_and_all_else_of_them_is_sparks(spark: Any,
 def test_what_may_be_much_work_is_not_the_drivers(spark: Any, query: str):
     with settings(spark, IN_DRIVER):
         fast = spark.sql(query).transform(kquery_plan, when="always")
-        assert getattr(fast, "_driver", None) is None
+        made = execution_of(fast)
+        assert made is None or made.placement.driver is None
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,7 @@ def test_errors_of_a_query_are_those_of_spark(spark: Any, where: dict[str, str])
     frame = spark.sql("SELECT k, 1 div (sum(k) - 2) AS q FROM typed GROUP BY k")
     with settings(spark, where):
         fast = kquery_plan(frame, when="always")
-        assert (fast._driver is None) is (where is WORKERS)
+        assert (fast._kquery.placement.driver is None) is (where is WORKERS)
         for action in (fast.collect, fast.toArrow):
             with pytest.raises(ArithmeticException) as raised:
                 action()
@@ -299,7 +303,7 @@ def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: 
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     with settings(spark, WORKERS):
         fast = fast_of(frame)
-        monkeypatch.setattr(fast._result, "table", too_large)
+        monkeypatch.setattr(fast._kquery.placement.result, "table", too_large)
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
 
 

@@ -16,7 +16,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import ExchangeExec, PhysicalPlan
-from kquery_spark.session.engine_frame import EngineFrame
+from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.stages.graph import build_stages
 from tests.conftest import settings
 
@@ -81,7 +81,8 @@ def test_two_such_joins_feed_one_stage(shuffled: SparkSession) -> None:
 
 def test_rows_sent_to_another_number_of_tasks_than_read_the_files_are_refused(shuffled: SparkSession) -> None:
     fast = accelerated(shuffled.sql("SELECT * FROM customers JOIN visits ON id = who WHERE paid < 400"))
-    assert isinstance(fast, EngineFrame)
+    made = execution_of(fast)
+    assert made is not None
 
     def fewer(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, ExchangeExec) and node.partitioning.bounds:
@@ -91,6 +92,6 @@ def test_rows_sent_to_another_number_of_tasks_than_read_the_files_are_refused(sh
             )
         return node.with_children([fewer(c) for c in node.children]) if node.children else node
 
-    (part,) = fast.parts
+    (part,) = made.placement.parts
     with pytest.raises(PlanError, match=r"files for \d+ tasks meet rows that were sent to \d+"):
-        build_stages(fewer(part.physical), fast.planned.config)
+        build_stages(fewer(part.physical), made.placement.planned.config)

@@ -225,11 +225,11 @@ def test_writing_keeps_the_plan_free_of_spark_scans(spark, tables, tmp_path):
     fast = spark.sql("SELECT n_regionkey, count(*) AS n FROM nation GROUP BY 1").transform(
         kquery_plan, when="always"
     )
-    text = fast._with_sources()._jdf.queryExecution().executedPlan().toString()
+    text = fast._kquery.frame_to_write()._jdf.queryExecution().executedPlan().toString()
     assert "MapInArrow" in text
     assert "FileScan" not in text
     assert "Union" not in text
-    assert fast._with_sources().schema == fast.schema
+    assert fast._kquery.frame_to_write().schema == fast.schema
     fast.write.parquet(str(tmp_path / "out"))
     assert spark.read.parquet(str(tmp_path / "out")).count() == 5
     assert kq.verify(fast).ok

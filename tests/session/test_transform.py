@@ -239,3 +239,13 @@ def test_names_that_come_twice_keep_their_columns(spark, tables):
 def test_input_files_are_those_of_the_original(spark, tables):
     frame = spark.sql("SELECT n_regionkey, count(*) FROM nation GROUP BY n_regionkey")
     assert always(frame).inputFiles() == frame.inputFiles() != []
+
+
+def test_columns_have_their_names_whatever_the_engine_keeps(spark, tables):
+    names = ["original", "planned", "parts", "placement", "execution", "_driver", "_result", "_rows", "_size"]
+    frame = spark.table("nation").selectExpr(*(f"n_nationkey AS {name}" for name in names))
+    fast = frame.transform(kquery_plan, when="always", fallback="error")
+    for name in names:
+        assert fast.filter(getattr(fast, name) == 3).count() == 1
+    added = set(dir(fast)) - set(dir(frame))
+    assert {name.removeprefix("_abc_impl") for name in added} <= {"", "_kquery", "_some"}

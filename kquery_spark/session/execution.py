@@ -1,0 +1,129 @@
+"""How the actions on an accelerated query get their rows: in the driver, as Arrow from the workers, or from Spark's plan."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from kquery_spark.logical import Scan, walk_plan
+from kquery_spark.runtime.spark.arrow_result import ArrowResult
+from kquery_spark.runtime.spark.driver import DriverStage
+from kquery_spark.session.failures import unless_too_much
+from kquery_spark.session.planning import Part, PlannedQuery
+from kquery_spark.session.rescue import attempt
+from kquery_spark.session.writer import with_sources
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A planned query and where its stages run.
+
+    parts: those that the engine runs. build: makes Spark's plan of the stages, when something asks for it; true: for an
+    action, so tasks may share the last sort. driver: runs the last stage in the driver. result: brings all rows there.
+    """
+
+    planned: PlannedQuery
+    parts: tuple[Part, ...]
+    build: Callable[[bool], DataFrame]
+    driver: DriverStage | None = None
+    result: ArrowResult | None = None
+
+
+class Execution:
+    """The placement of a query as long as its tables are as they were, then that of the query planned again.
+
+    original: the DataFrame that was accelerated, which Spark alone computes. cached: whether Spark keeps the rows, from
+    which actions take them then. rescue: whether Spark may run a failed action again. renew: plans the query again: gives
+    a placement, or what Spark runs.
+    """
+
+    def __init__(
+        self, placement: Placement, rescue: bool, renew: Callable[[], Placement | DataFrame] | None
+    ) -> None:
+        self.original = placement.planned.frame
+        self.placement = placement
+        self.rescue = rescue
+        self.cached = False
+        self._renew = renew
+        self._built: Any = None
+        self._shared: DataFrame | None = None
+
+    @property
+    def built(self) -> Any:
+        """Spark's own object, which PySpark's methods work with: what is made of it finds an ordered result in one task."""
+        if self._built is None:
+            self._built = with_sources(self.placement.build(False), self.original)._jdf
+        return self._built
+
+    def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
+        """What ``engine`` gives, or ``spark`` where that may run again after a failure."""
+
+        def looked() -> R:
+            self.look_again()
+            return engine()
+
+        return attempt(action, looked, spark if self.rescue else None)
+
+    def look_again(self) -> None:
+        """Before an action: plan again where tables of the catalog may have changed since that was done."""
+        moment = self.placement.planned.moment
+        if moment is None or self._renew is None or self.cached or not moment.has_passed():
+            return
+        found = self._renew()
+        self._shared = None
+        if isinstance(found, DataFrame):
+            self.placement = Placement(self.placement.planned, (), lambda _: found)
+        else:
+            self.placement = replace(found, planned=replace(found.planned, frame=self.original))
+
+    def table(self) -> pa.Table | None:
+        """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
+        driver = self.placement.driver
+        if driver is None or self.cached:
+            return None
+        table = unless_too_much(driver.table)
+        if table is None:  # many more rows than estimated: one of Spark's tasks takes them
+            self.placement = replace(self.placement, driver=None)
+        return table
+
+    def brought(self) -> pa.Table | None:
+        """The rows for an action that wants all of them here; None where Spark brings them."""
+        table, result = self.table(), self.placement.result
+        if table is not None or result is None or self.cached:
+            return table
+        return unless_too_much(result.table)
+
+    def frame(self, table: pa.Table | None = None) -> DataFrame:
+        """The DataFrame whose rows an action takes, which keeps the order of the tasks.
+
+        table: the rows, where they are in the driver.
+        """
+        spark = self.original.sparkSession
+        if table is not None:
+            # Arrow does not give Spark a struct that is NULL, of fields that are not
+            with contextlib.suppress(pa.ArrowInvalid):
+                return spark.createDataFrame(table, self.original.schema)
+        if self.cached:
+            return ClassicDataFrame(self.built, spark)
+        if self._shared is None:
+            self._shared = self.placement.build(True)
+        return self._shared
+
+    def frame_to_write(self) -> DataFrame:
+        """The rows for a write, in which Spark sees the tables they come from."""
+        self.look_again()
+        return with_sources(self.frame(), self.original)
+
+    def files(self) -> list[str]:
+        """The files that the engine reads."""
+        plans = [p.optimized for p in self.placement.parts]
+        scans = [n for plan in plans for n in walk_plan(plan) if isinstance(n, Scan)]
+        return [file.path for scan in scans for file in getattr(scan.source, "files", ())]
