@@ -21,7 +21,7 @@ from kquery_spark.functions.elements import (
 )
 from kquery_spark.functions.integer_order import first_rows, lexicographic_order, stable_order
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
-from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.functions.strings import coerce_concat, concat, concat_type, joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
@@ -179,6 +179,31 @@ def _remove(args: Sequence[Vector], context: CallContext) -> Data:
 # --- parts and wholes -----------------------------------------------------------------------------
 
 
+def _concat(args: Sequence[Vector], context: CallContext) -> Data:
+    """The elements of all arrays, one after the other; NULL where one of them is NULL."""
+    if not is_array(context.dtype):
+        return concat(args, context)
+    n, element = context.num_rows, context.dtype.value_type
+    mask = _mask(args, n)
+    parts = [elements(a.array(n)) for a in args]
+    rows = np.concatenate([p.rows for p in parts])
+    order = stable_order(rows)
+    order = order[~mask[rows[order]]]
+    check_size(len(order))
+    values = pa.concat_arrays([p.values.cast(element) for p in parts])
+    return listed(values, order, _counts(rows[order], n), mask, context.dtype)
+
+
+def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
+    """A text, or the elements of an array, from the end."""
+    if not is_array(context.dtype):
+        return pc.utf8_reverse(args[0].data)
+    found = elements(args[0].array(context.num_rows))
+    ends = found.starts + found.sizes - 1
+    places = ends[found.rows] - found.order
+    return listed(found.values, places, found.sizes, found.nulls, context.dtype)
+
+
 def _slice(args: Sequence[Vector], context: CallContext) -> Data:
     """``slice(array, start, length)``: from 1 or, negative, from the end."""
     n = context.num_rows
@@ -303,6 +328,23 @@ def _itself(dtype: pa.DataType) -> pa.DataType:
     return dtype
 
 
+def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not types or not is_array(types[0]):
+        return concat_type(types)
+    if any(not is_array(dtype) or dtype.value_type != types[0].value_type for dtype in types):
+        raise _fail("concat", types)
+    nullable = any(dtype.value_field.nullable for dtype in types)
+    return pa.list_(pa.field("element", types[0].value_type, nullable))
+
+
+def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return types if any(map(is_array, types)) else coerce_concat(types)
+
+
+def _reversible(dtype: pa.DataType) -> bool:
+    return is_array(dtype) or t.is_string(dtype)
+
+
 def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not pa.types.is_map(types[0]):
         raise _fail("map_entries", types)
@@ -381,6 +423,14 @@ register(
         catalyst=("ArrayRemove",),
         arity=(2, 2),
         coerce=element_of,
+    ),
+    Function("concat", _concat, _concat_type, catalyst=("Concat",), arity=(0, None), coerce=_coerce_concat),
+    Function(
+        "reverse",
+        _reverse,
+        _rule("reverse", _same, _reversible),
+        catalyst=("Reverse",),
+        coerce=lambda types: types if is_array(types[0]) else [t.STRING],
     ),
     Function(
         "slice",

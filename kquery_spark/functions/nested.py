@@ -41,6 +41,21 @@ def _get_field(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.struct_field(args[0].array(context.num_rows), [args[1].data.as_py()])
 
 
+def _field_of_each_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
+    dtype, place = types[0], values[1]
+    if not is_array(dtype) or not pa.types.is_struct(dtype.value_type) or not isinstance(place, int):
+        raise PlanError(f"the elements of {t.spark_name(dtype)} have no field {place}")
+    field = dtype.value_type.field(place)
+    return pa.list_(pa.field("element", field.type, dtype.value_field.nullable or field.nullable))
+
+
+def _field_of_each(args: Sequence[Vector], context: CallContext) -> Data:
+    """The array of one field of the structs in an array; NULL for a struct that is NULL."""
+    found = elements(args[0].array(context.num_rows))
+    values = pc.struct_field(found.values, [args[1].data.as_py()])
+    return listed(values, np.arange(len(found.rows)), found.sizes, found.nulls, context.dtype)
+
+
 def _struct_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
     names = values[::2]
     if len(types) % 2 or not all(isinstance(name, str) for name in names):
@@ -219,6 +234,15 @@ register(
         arity=(2, 2),
         nullable="always",
         result_of=_field_type,
+    ),
+    # GetArrayStructFields(child, ..., ordinal, ...): likewise
+    Function(
+        "get_array_struct_fields",
+        _field_of_each,
+        _derived,
+        catalyst=("GetArrayStructFields",),
+        arity=(2, 2),
+        result_of=_field_of_each_type,
     ),
     Function(
         "named_struct",

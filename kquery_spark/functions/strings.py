@@ -124,20 +124,23 @@ def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
 # --- joining and repeating ------------------------------------------------------------------------
 
 
-def _concat(args: Sequence[Vector], context: CallContext) -> Data:
+def concat(args: Sequence[Vector], context: CallContext) -> Data:
+    """The texts, or the bytes, one after the other."""
     if not args:
         return pa.scalar("")
     empty = pa.scalar("" if context.dtype == t.STRING else b"", context.dtype)
     return pc.binary_join_element_wise(*[a.data for a in args], empty)
 
 
-def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
+def concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of ``concat``."""
     if any(not stringy(dtype) or dtype != types[0] for dtype in types):
         raise PlanError(f"cannot concat {', '.join(map(t.spark_name, types))}")
     return types[0] if types else t.STRING
 
 
-def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """What ``concat`` casts its arguments to."""
     return types if types and all(dtype == t.BINARY for dtype in types) else [t.STRING] * len(types)
 
 
@@ -167,10 +170,6 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     ):  # Arrow forgets the buffer of only empty strings
         return build(np.zeros(len(found) + 1, np.int64), np.zeros(0, np.uint8), null_mask(found))
     return found
-
-
-def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
-    return pc.utf8_reverse(args[0].data)
 
 
 def _space(args: Sequence[Vector], context: CallContext) -> Data:
@@ -429,10 +428,8 @@ register(
     _entry("trim", _trim("both"), _S, "StringTrim", (_S, _S), (1, 2), aliases=("btrim",)),
     _entry("ltrim", _trim("left"), _S, "StringTrimLeft", (_S, _S), (1, 2)),
     _entry("rtrim", _trim("right"), _S, "StringTrimRight", (_S, _S), (1, 2)),
-    Function("concat", _concat, _concat_type, catalyst=("Concat",), arity=(0, None), coerce=_coerce_concat),
     _entry("concat_ws", _concat_ws, _S, "ConcatWs", (_S,), (1, None), nullable="first"),
     _entry("repeat", _repeat, _S, "StringRepeat", (_S, _I)),
-    _entry("reverse", _reverse, _S, "Reverse"),
     _entry("space", _space, _S, "StringSpace", (_I,)),
     _entry("lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3)),
     _entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3)),

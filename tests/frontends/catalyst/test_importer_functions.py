@@ -33,7 +33,7 @@ CALLS = (
     "datediff(MONTH, ts, timestamp'2020-01-01 00:00:00')", "from_utc_timestamp(ts, 'Asia/Tokyo')", "to_utc_timestamp(ts, 'Asia/Tokyo')", "dayname(day)", "monthname(day)",
     "split_part(s, ',', 2)", "split_part(s, '/', -1)", "base64(b)", "soundex(s)", "bin(i)", "format_number(x, 2)", "overlay(s, 'Z', 2)", "overlay(s placing 'Z' from 2 for 3)",
     "elt(2, s, 'other')", "nvl2(i, s, 'none')", "ifnull(s, 'none')", "sort_array(a)", "sort_array(a, false)", "array_max(a)", "array_min(a)", "array_distinct(a)",
-    "array_union(a, array(1L, 7L))", "array_except(a, array(3L))", "array_intersect(a, array(3L, 2L))", "arrays_overlap(a, array(3L))", "array_position(a, 3)", "array_remove(a, 3)",
+    "concat(a, a)", "a || array(1L, i)", "reverse(a)", "concat(n, array(a))", "array_union(a, array(1L, 7L))", "array_except(a, array(3L))", "array_intersect(a, array(3L, 2L))", "arrays_overlap(a, array(3L))", "array_position(a, 3)", "array_remove(a, 3)",
     "slice(a, 1, 2)", "flatten(n)", "array_join(w, '-')", "array_join(w, '-', '?')", "array_repeat(i, 2)", "sequence(1, i)", "sequence(day, date_add(day, 3))", "cardinality(a)",
 )  # fmt: skip
 

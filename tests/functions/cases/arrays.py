@@ -64,6 +64,8 @@ CASES: list[Case] = [
     c("array_position", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_position", TEXTS, v.WORDS), c("array_position", TEXTS, text("a")),
     c("array_remove", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_remove", TEXTS, text("a")), c("array_remove", DATES, Arg(t.DATE, (5, 1))),
     c("slice", LONGS, PLACES, LENGTHS), c("slice", TEXTS, integer(2), integer(2)), c("slice", NESTED, integer(-2), integer(1)),
+    c("concat", LONGS, OTHERS), c("concat", TEXTS, TEXTS, TEXTS), c("concat", NESTED, NESTED), c("concat", BOOLS), c("concat", DECIMALS, DECIMALS),
+    *(c("reverse", a) for a in (*WHOLE, DOUBLES, NESTED)),
     c("flatten", NESTED), c("flatten", NESTED_TEXTS),
     c("array_join", TEXTS, text(",")), c("array_join", TEXTS, v.WORDS), c("array_join", TEXTS, text("-"), text("NULL")), c("array_join", TEXTS, text(""), v.WORDS),
     c("array_repeat", v.STRINGS, Arg(t.INT, (0, 1, 3, -2))), c("array_repeat", v.INTS, integer(2)), c("array_repeat", LONGS, integer(2)), c("map_entries", MAPS),

@@ -52,14 +52,19 @@ MAPS = Arg(pa.map_(t.STRING, t.INT), ([], [("a", 1)], [("a", None), ("b", 2)], [
 PLACES = Arg(t.INT, (0, 1, 2, -1, -3, 5, 2**31 - 1))
 
 
-def _field(place: int) -> Any:
-    return lambda args, mode, tz: Call.of(
-        "get_struct_field", args[0], Literal(place, t.INT), mode=mode, tz=tz
-    )
+LISTED = Arg(pa.list_(POINT), ([], [STRUCTS.values[0], None, STRUCTS.values[1]], [None], [STRUCTS.values[2]]))
+
+
+def _field(place: int, function: str = "get_struct_field") -> Any:
+    return lambda args, mode, tz: Call.of(function, args[0], Literal(place, t.INT), mode=mode, tz=tz)
 
 
 CASES += [
     c("get_struct_field", STRUCTS, sql=f"{{0}}.{name}", build=_field(i), check_nullable=True)
+    for i, name in enumerate(("x", "name", "d"))
+]
+CASES += [
+    c("get_array_struct_fields", LISTED, sql=f"{{0}}.{name}", build=_field(i, "get_array_struct_fields"))
     for i, name in enumerate(("x", "name", "d"))
 ]
 CASES += [

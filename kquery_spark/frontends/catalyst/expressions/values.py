@@ -112,3 +112,11 @@ def struct_field(node: CatalystNode, translate: Translator) -> Expr:
             return merged
     translate.check_fields(node, "ordinal", "name")
     return Call.of("get_struct_field", translate(child), Literal(node["ordinal"], t.INT))
+
+
+@EXPRESSIONS.handles("GetArrayStructFields", family="values")
+def field_of_each(node: CatalystNode, translate: Translator) -> Expr:
+    """The array of one field of the structs in an array."""
+    translate.check_fields(node, "ordinal", "field", "numFields", "containsNull")
+    child = translate(node.child("child"))
+    return Call.of("get_array_struct_fields", child, Literal(node["ordinal"], t.INT))

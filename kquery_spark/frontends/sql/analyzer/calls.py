@@ -74,6 +74,7 @@ _INTERNAL = frozenset(
         "known_normalized",
         "normalize_nan_and_zero",
         "get_array_item",
+        "get_array_struct_fields",
         "get_map_value",
         "get_struct_field",
         "make_decimal",

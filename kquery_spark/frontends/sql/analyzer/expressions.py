@@ -33,6 +33,7 @@ from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
+from kquery_spark.functions.elements import is_array
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.types import names as t
@@ -66,6 +67,7 @@ _OPERATORS = {
     ">>": "shiftright",
     ">>>": "shiftrightunsigned",
 }
+_FIELDS = frozenset({"get_struct_field", "get_array_struct_fields"})
 _UNARY = {"-": "negative", "~": "bitnot", "+": "positive"}
 
 
@@ -351,10 +353,13 @@ class ExpressionAnalyzer:
         return made
 
     def field(self, base: Expr, name: str) -> Expr:
-        """``base.name`` of a struct."""
+        """``base.name`` of a struct, or of each struct of an array."""
         dtype = base.dtype
         if pa.types.is_map(dtype):
             return self.call("get_map_value", base, Literal(name, t.STRING))
+        of_each = is_array(dtype) and pa.types.is_struct(dtype.value_type)
+        if of_each:
+            dtype = dtype.value_type
         if not pa.types.is_struct(dtype):
             raise PlanError(f"[INVALID_EXTRACT_BASE_FIELD_TYPE] {t.spark_name(dtype)} has no field {name}")
         fold = self.facts.fold
@@ -364,14 +369,15 @@ class ExpressionAnalyzer:
             raise PlanError(f"[FIELD_NOT_FOUND] there is no field {name}; the fields are {have}")
         if len(hits) > 1:
             raise PlanError(f"[AMBIGUOUS_REFERENCE_TO_FIELDS] there are several fields {name}")
-        return self.call("get_struct_field", base, Literal(hits[0], t.INT))
+        name = "get_array_struct_fields" if of_each else "get_struct_field"
+        return self.call(name, base, Literal(hits[0], t.INT))
 
     def struct(self, items: Sequence[ast.Expression]) -> Expr:
         """A struct of expressions, its fields named as Spark names them."""
         args: list[Expr] = []
         for i, item in enumerate(items):
             made = self.expr(item)
-            is_field = isinstance(made, Call) and made.function == "get_struct_field"
+            is_field = isinstance(made, Call) and made.function in _FIELDS
             match item:
                 case ast.Name() if find_name(self, item.parts, None) is not None:
                     name = item.parts[-1]
