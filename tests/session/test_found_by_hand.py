@@ -127,3 +127,27 @@ def test_short_integers_do_not_leave_their_type_in_a_range_frame(spark, tmp_path
             "SELECT b, count(*) OVER (ORDER BY b RANGE BETWEEN CURRENT ROW AND 5 FOLLOWING) AS n FROM found_b"
         )
         assert check(spark.sql(sql)).coverage < 1
+
+
+def test_a_later_branch_of_case_that_no_row_reaches(spark, tmp_path):
+    with view_of_files(spark, "found_case", "SELECT id + 1 AS x FROM RANGE(9)", tmp_path):
+        check(
+            spark.sql(
+                """SELECT CASE WHEN x > 0 THEN 10 div x WHEN x < 0 THEN 10 div x END AS two,
+                          CASE WHEN x > 0 THEN 10 div x WHEN x < 0 THEN 1 WHEN x = 0 THEN 0 ELSE 5 div x END AS more,
+                          coalesce(x, 10 div x, x div 2) AS c FROM found_case"""
+            ),
+            coverage=1.0,
+        )
+
+
+def test_columns_handed_over_may_share_a_name(spark, tmp_path):
+    spark.udf.register("found_same", lambda x: x, "bigint")
+    with view_of_files(spark, "found_id", "SELECT id, id % 7 AS g FROM RANGE(100)", tmp_path):
+        report = check(
+            spark.sql(
+                """SELECT x.g, count(DISTINCT x.id) AS n, max(y.id) AS m FROM found_id x JOIN found_id y
+                   ON found_same(x.g + y.id) = y.g GROUP BY x.g"""
+            )
+        )
+        assert 0 < report.coverage < 1

@@ -183,6 +183,8 @@ class Program:
             tests = []
             remaining = pa.array(np.ones(batch.num_rows, np.bool_))
             for test, value in zip(conditions, values, strict=True):
+                if not remaining.true_count:
+                    break
                 hit = pc.fill_null(on_rows(test, batch, remaining, memo).physical(batch.num_rows), False)
                 hit = pc.and_(hit, remaining)
                 pieces.append(on_rows(value, batch, hit, memo))

@@ -47,11 +47,15 @@ def to_dataframe(
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, wanted).plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
     # own above a hand-over, whose plan may have the wanted ones
-    own = StructType(
-        [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
-    )
+    own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
     return plans.frame(plans.renamed(plan, wanted))
+
+
+def _with_own_names(schema: StructType) -> StructType:
+    return StructType(
+        [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
+    )
 
 
 def gathered(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
@@ -128,12 +132,19 @@ class _Builder:
                 raise PlanError(
                     f"{stage.stage_id} reads several Spark inputs at once: {', '.join(stage.inputs)}"
                 )
-            return self._plans.of(self._inputs[stage.inputs[0]])
+            return self._handed_over(self._inputs[stage.inputs[0]])
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
         return self._plans.repartitioned(
             self.gathered(stage), len(stage.tasks), _PAYLOAD.names.index("partition")
         )
+
+    def _handed_over(self, frame: DataFrame) -> Any:
+        """The plan of rows that Spark hands over, which a Python worker takes under names that differ."""
+        plan = self._plans.of(frame)
+        if self._plans.names_differ(plan):
+            return plan
+        return self._plans.renamed(plan, self._plans.attributes(_with_own_names(frame.schema)))
 
     def gathered(self, stage: Stage) -> Any:
         """The plan of the payload rows that a stage of stages reads."""

@@ -76,6 +76,11 @@ class SparkPlans:
             f"{_PLANS}RepartitionByExpression", self._sequence([number]), child, jvm.some(count), jvm.none()
         )
 
+    def names_differ(self, plan: Any) -> bool:
+        """Whether no two columns of a plan have the same name."""
+        names = list(plan.schema().fieldNames())
+        return len(set(names)) == len(names)
+
     def renamed(self, plan: Any, output: Any) -> Any:
         """A plan under a projection that gives its columns the names and expression ids of ``output``."""
         jvm, new = self._jvm, plan.output()
