@@ -48,6 +48,14 @@ def _evaluate(expr: Expr) -> Vector:
     match expr:
         case Literal():
             return literal_vector(expr)
+        case Call(function="and" | "or" as word, args=(left, right)):
+            first = _evaluate(left)
+            if first.data.as_py() is (word == "or"):  # the other side does not matter, nor its errors
+                return first
+            return call(expr.entry, [first, _evaluate(right)], CallContext(t.BOOL, num_rows=1))
+        case Call(function="coalesce"):
+            values = (_evaluate(a) for a in expr.args)
+            return next((v for v in values if v.data.is_valid), literal_vector(Literal(None, expr.dtype)))
         case Call():
             context = CallContext(expr.dtype, expr.mode, expr.tz, 1)
             return call(expr.entry, [_evaluate(a) for a in expr.args], context)

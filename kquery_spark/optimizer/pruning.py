@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from itertools import compress
 from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
+from kquery_spark.logical.folders import decided, folder_values
 from kquery_spark.sources.base import ColumnRange, Source, Split
 from kquery_spark.types import names as t
 
@@ -98,6 +101,15 @@ def _possible(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]
             return (
                 [any(each) for each in zip(*each_value, strict=True)] if each_value else [False] * len(splits)
             )
+    return _by_folder(source, splits, expr)
+
+
+def _by_folder(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]:
+    values = folder_values(source, expr)
+    if values is not None:
+        with suppress(ExecutionError, Unsupported):
+            verdicts = decided(expr, values)
+            return [verdicts[values[s.file]] is True for s in splits]
     return [True] * len(splits)
 
 

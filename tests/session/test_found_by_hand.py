@@ -151,3 +151,23 @@ def test_columns_handed_over_may_share_a_name(spark, tmp_path):
             )
         )
         assert 0 < report.coverage < 1
+
+
+@pytest.mark.parametrize("name", ["utf8", "UTF_8", "utf-8"])
+def test_spellings_of_the_encoding_of_csv_that_spark_refuses(spark, tmp_path, name):
+    (tmp_path / "a.csv").write_text("1,a\n2,b\n")
+    for option in ("encoding", "charset"):
+        frame = spark.read.schema("a int, b string").option(option, name).csv(str(tmp_path))
+        if name == "utf-8":
+            assert check(frame).accelerated
+        else:
+            assert frame.transform(kq.kquery_plan, when="always") is frame
+            with pytest.raises(Exception, match="charset"):
+                frame.collect()
+
+
+def test_a_csv_block_of_comments_with_quotes(spark, tmp_path):
+    (tmp_path / "a.csv").write_text('a,b\n# he said "x"\n')
+    read = spark.read.schema("a string, b string").option("comment", "#").option("header", True)
+    frame = read.csv(str(tmp_path))
+    assert frame.transform(kq.kquery_plan, when="always", fallback="error").collect() == frame.collect() == []

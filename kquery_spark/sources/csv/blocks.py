@@ -272,6 +272,8 @@ def _odd_lines(
     pruned: bool,
 ) -> Bools:
     """Lines on which Arrow and Spark might differ; ``pruned``: not all columns of the table are wanted."""
+    if not len(starts):
+        return np.zeros(0, np.bool_)
     delimiter = ord(options.delimiter)
     at = np.flatnonzero(raw == quote)
     separators = np.flatnonzero(raw == delimiter)

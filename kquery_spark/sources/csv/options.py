@@ -80,8 +80,8 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
             raise Unsupported(f"The CSV option {key} is not supported.")
         options.pop(key, None)
     strict_dates = "dateformat" in options
-    encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper().replace("_", "-")
-    if encoding not in ("UTF-8", "UTF8"):
+    encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper()
+    if encoding != "UTF-8":  # Spark refuses other spellings, such as utf8
         raise Unsupported(f"CSV files in the encoding {encoding} are not supported.")
     for key, allowed in _FORMATS.items():
         if key in options and options.pop(key) not in allowed:
