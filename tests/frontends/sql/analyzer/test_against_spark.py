@@ -103,8 +103,8 @@ select named_struct('a', 1), named_struct('a', id, 'b', 'x'), struct(id, 1), nam
 select if(flag, array(1), array(id)), coalesce(array(id), array(1)), case when flag then array(1) end from t;
 select collect_list(id), collect_set(id), collect_list(struct(id)), max(array(1)), first(struct(id)) from t;
 select case when flag then array(1) else array(2L) end, split(name, ','), cast(array(1) as array<bigint>) from t;
-select concat(array(1), array(2, 3)), array(name) || array('x'), reverse(array(id, 1)), concat(array(1), id) from t;
-select array(struct(id, name)).name, array(struct(id, name), null).id, array(struct(id)).nothing from t;
+select concat(array(1), array(2, 3)), array(name) || array('x'), reverse(array(id, 1)) from t;
+select array(struct(id, name)).name as a, array(struct(id, name), null).id as b from t;
 select array_union(array(1), array(id)), array_except(array(1), array(id)), sort_array(array(1)) from t;
 select explode(array(1, 2)) from t;
 select explode(array(id)), 1 from t;
