@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -153,9 +154,11 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     if len(parts) == 1:
         joined = pc.fill_null(parts[0].array(n), "")
         return pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
-    joined = pc.binary_join_element_wise(
-        *[p.array(n) for p in parts], separator.array(n), null_handling="skip"
-    )
+    first, *others = (p.array(n) for p in parts)
+    if all(p.null_count for p in (first, *others)):  # Arrow 26 leaves out rows of nothing but NULLs
+        nothing = reduce(pc.and_, [p.is_null() for p in (first, *others)])
+        first = pc.if_else(nothing, "", first)
+    joined = pc.binary_join_element_wise(first, *others, separator.array(n), null_handling="skip")
     if separator.null_count:
         joined = pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
     return joined

@@ -123,7 +123,7 @@ def cast_case(source: Arg, target: pa.DataType, **options: Any) -> Case:
 
 
 def rows_of(case: Case) -> list[tuple[Any, ...]]:
-    """Argument rows: the whole product where it is small, else a fixed sample that covers every value."""
+    """Argument rows: the whole product where it is small, else a sample that covers every value, and NULL in all columns."""
     lists = [[*a.values, None] if a.nulls else list(a.values) for a in case.columns]
     if not lists:
         return [()]
@@ -132,7 +132,8 @@ def rows_of(case: Case) -> list[tuple[Any, ...]]:
     rng = random.Random(7)
     longest = max(map(len, lists))
     rows = [tuple(values[i % len(values)] for values in lists) for i in range(longest)]
-    rows += [tuple(rng.choice(values) for values in lists) for _ in range(max(0, MAX_ROWS - longest))]
+    rows += [tuple(values[-1] for values in lists)]
+    rows += [tuple(rng.choice(values) for values in lists) for _ in range(max(0, MAX_ROWS - longest - 1))]
     return rows
 
 

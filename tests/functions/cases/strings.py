@@ -27,7 +27,7 @@ CASES = [
     c("ltrim", S, W, sql="trim(leading {1} from {0})"), c("ltrim", S, text("xab"), sql="ltrim({1}, {0})"), c("rtrim", S, W, sql="trim(trailing {1} from {0})"),
     c("rtrim", S, text("éz."), sql="rtrim({1}, {0})"),
     c("concat", S, W), c("concat", S, text("-"), W), c("concat", v.BINARIES, v.BINARIES), c("concat", S), c("concat", sql="concat()"),
-    c("concat_ws", W, S, W), c("concat_ws", text(","), S, W, S), c("concat_ws", W, sql="concat_ws({0})"), c("concat_ws", text("é"), S),
+    c("concat_ws", W, S, W), c("concat_ws", text(","), S, W, S), c("concat_ws", text(","), text("a"), S), c("concat_ws", text(","), W, W), c("concat_ws", W, sql="concat_ws({0})"), c("concat_ws", text("é"), S),
     c("repeat", S, REPEATS), c("repeat", S, integer(3)), c("reverse", S), c("space", REPEATS),
     c("lpad", S, WIDTHS, W), c("rpad", S, WIDTHS, W), c("lpad", S, integer(7), text("x")), c("rpad", S, integer(7), text("é")), c("lpad", S, integer(7)),
     c("rpad", S, integer(4)), c("lpad", S, integer(-1)), c("rpad", S, integer(10), text("ab")), c("lpad", S, integer(10), text("")),
