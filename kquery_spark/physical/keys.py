@@ -168,8 +168,12 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
     """Several code columns as one; compressed first wherever the product would not fit."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
-    packed = columns[0]
-    for column in columns[1:]:
+    packed, *others = sorted(
+        columns, key=lambda c: c.cardinality == 1
+    )  # one value only: it tells no rows apart
+    for column in others:
+        if column.cardinality == 1:
+            break
         if packed.cardinality * column.cardinality >= _RADIX_LIMIT:
             packed = compress(packed)
             if packed.cardinality * column.cardinality >= _RADIX_LIMIT:

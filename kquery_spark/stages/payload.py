@@ -1,4 +1,4 @@
-"""Batches as bytes: Arrow IPC of the physical forms, so that narrow decimals and dictionaries cross as they are."""
+"""Batches as bytes: Arrow IPC of the physical forms, so that narrow decimals and dictionaries stay what they are."""
 
 from __future__ import annotations
 
@@ -11,27 +11,41 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.hashing import partition_ids
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
+from kquery_spark.stages.compact import compact, restored
 from kquery_spark.types.batch import Batch, concat, cut
 from kquery_spark.types.vector import decode
 
 
 def encode(batch: Batch) -> pa.Buffer:
-    """One batch as an IPC stream; the row count goes along for batches without columns."""
-    arrays = [_compact(c) for c in batch.columns]
-    schema = pa.schema(
-        [pa.field(str(i), a.type) for i, a in enumerate(arrays)], {b"rows": str(batch.num_rows).encode()}
-    )
+    """One batch as an IPC stream of its columns in their narrowest forms, and one of the text that is kept apart.
+
+    The row count goes along for batches without columns.
+    """
+    columns = [compact(_small(c)) for c in batch.columns]
+    fields = [pa.field(str(i), c.data.type, metadata=c.form) for i, c in enumerate(columns)]
+    schema = pa.schema(fields, {b"rows": str(batch.num_rows).encode()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(
-            pa.RecordBatch.from_arrays(arrays, schema=schema)
-            if arrays
+            pa.RecordBatch.from_arrays([c.data for c in columns], schema=schema)
+            if columns
             else pa.RecordBatch.from_pylist([], schema=schema)
         )
+    texts = {str(i): one_cell(c.text) for i, c in enumerate(columns) if c.text is not None}
+    if texts:
+        apart = pa.RecordBatch.from_pydict(texts)
+        with pa.ipc.new_stream(sink, apart.schema) as writer:
+            writer.write_batch(apart)
     return sink.getvalue()
 
 
-def _compact(array: pa.Array) -> pa.Array:
+def one_cell(content: pa.Buffer) -> pa.Array:
+    """One binary value over the buffer's own memory."""
+    offsets = pa.array([0, content.size], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
+
+
+def _small(array: pa.Array) -> pa.Array:
     """A dictionary much larger than the rows that use it is not worth shipping."""
     if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
         return decode(array)
@@ -40,10 +54,24 @@ def _compact(array: pa.Array) -> pa.Array:
 
 def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
     """The batch ``encode`` made; ``schema`` says names and Spark types."""
-    with pa.ipc.open_stream(data) as reader:
+    source = pa.BufferReader(data)
+    with pa.ipc.open_stream(source) as reader:
         rows = int((reader.schema.metadata or {})[b"rows"])
-        batch = reader.read_next_batch()
-    return Batch(schema, tuple(batch.columns), rows)
+        batch, forms = reader.read_next_batch(), [f.metadata or {} for f in reader.schema]
+        end = list(reader)  # up to the mark of its end
+    assert not end
+    texts: dict[str, pa.Buffer] = {}
+    if any(form.get(b"form") == b"text" for form in forms):
+        with pa.ipc.open_stream(source) as reader:
+            texts = {
+                name: column[0].as_buffer()
+                for name, column in zip(reader.schema.names, reader.read_next_batch().columns, strict=True)
+            }
+    columns = tuple(
+        restored(field.type, column, form, texts.get(str(i)))
+        for i, (field, column, form) in enumerate(zip(schema, batch.columns, forms, strict=True))
+    )
+    return Batch(schema, columns, rows)
 
 
 def partitioned(

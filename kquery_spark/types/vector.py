@@ -142,7 +142,7 @@ def widen(data: Data, dtype: pa.DataType) -> Data:
     """Narrow int64 unscaled values as decimal128 of ``dtype``; the caller vouches that they fit."""
     if isinstance(data, pa.Scalar):
         return widen(pa.array([data.as_py()], pa.int64()), dtype)[0]
-    bitmap, skipped = _own_bitmap(data)
+    bitmap, skipped = own_bitmap(data)
     values = slots(data)
     words = np.empty((skipped + len(data), 2), np.int64)
     words[skipped:, 0] = values
@@ -150,7 +150,7 @@ def widen(data: Data, dtype: pa.DataType) -> Data:
     return pa.Array.from_buffers(dtype, len(data), [bitmap, pa.py_buffer(words)], data.null_count, skipped)
 
 
-def _own_bitmap(data: pa.Array) -> tuple[pa.Buffer | None, int]:
+def own_bitmap(data: pa.Array) -> tuple[pa.Buffer | None, int]:
     """Which values of a slice are not NULL, and how many bits in it belong to rows before the slice."""
     if not data.null_count:
         return None, 0
@@ -168,7 +168,7 @@ def narrow(data: Data) -> Data | None:
     if len(data) == 0:
         return pa.array([], pa.int64())
     words = decimal_words(data)
-    bitmap, skipped = _own_bitmap(data)
+    bitmap, skipped = own_bitmap(data)
     digits = np.empty(skipped + len(data), np.int64)
     low = digits[skipped:]
     low[:] = words[:, 0]

@@ -27,6 +27,7 @@ from kquery_spark.types.vector import Vector
 _MERGE_ROWS = 1_000_000
 _PROBE_ROWS = 400_000
 _USELESS_RATIO = 0.8
+_GLANCE_ROWS = 4096
 
 
 class Phase(StrEnum):
@@ -309,21 +310,25 @@ class Aggregation:
         return [states.vector(i) for i in range(self._key_count)]
 
     def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
-        """Partial states; grouping stops once a sample shows that it hardly reduces the rows."""
+        """Partial states; grouping stops once a sample shows that it hardly reduces the rows.
+
+        Not that of batches with few groups, as one of several projections of an Expand has them.
+        """
         seen = kept = 0
         useless = False
         waiting: list[Batch] = []
         waiting_rows = 0
         for batch in coalesced(source, 2 * 128 * 1024):
-            if useless:
+            if useless and not self._has_few_groups(batch):
                 yield self.update(batch, each_row=True)
                 continue
             states = self.update(batch)
-            seen += batch.num_rows
-            kept += states.num_rows
+            if 2 * states.num_rows > batch.num_rows:
+                seen += batch.num_rows
+                kept += states.num_rows
             waiting.append(states)
             waiting_rows += states.num_rows
-            if seen >= _PROBE_ROWS and kept > _USELESS_RATIO * seen:
+            if not useless and seen >= _PROBE_ROWS and kept > _USELESS_RATIO * seen:
                 useless = True
                 yield from waiting
                 waiting, waiting_rows = [], 0
@@ -336,6 +341,12 @@ class Aggregation:
                     waiting, waiting_rows = [merged], merged.num_rows
         if waiting:
             yield self.merge(concat(self._schema, waiting))
+
+    def _has_few_groups(self, batch: Batch) -> bool:
+        """Whether the first rows say that grouping this batch is worth it."""
+        if batch.num_rows <= _GLANCE_ROWS:
+            return False
+        return 2 * self.update(batch.slice(0, _GLANCE_ROWS)).num_rows < _GLANCE_ROWS
 
     def nothing(self) -> Batch:
         """The states of no rows at all, for an aggregate without keys."""

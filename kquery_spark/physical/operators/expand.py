@@ -10,7 +10,9 @@ import pyarrow as pa
 from kquery_spark.expr import Expr
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
-from kquery_spark.types.batch import Batch, from_vectors
+from kquery_spark.types.batch import Batch, coalesced, from_vectors
+
+_ROWS = 2 * 128 * 1024  # of a batch at least: a partial aggregation wants so many of one projection
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class ExpandExec(PhysicalPlan):
         """See PhysicalPlan."""
         width = len(self.output)
         program = Program([e for p in self.projections for e in p], self.child.schema)
-        for batch in self.child.run(task):
+        for batch in coalesced(self.child.run(task), _ROWS):
             vectors = program.run(batch)
             for i in range(len(self.projections)):
                 yield from_vectors(self.output, vectors[i * width : (i + 1) * width], batch.num_rows)

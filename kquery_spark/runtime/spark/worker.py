@@ -22,7 +22,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.sources.base import Split
 from kquery_spark.stages.graph import Stage, reads
-from kquery_spark.stages.payload import decode_payload, encode, partitioned, result_pieces
+from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
 from kquery_spark.types.batch import Batch, cut
 
@@ -179,7 +179,7 @@ class StageRun:
 
     def _payload(self, target: int, batch: Batch) -> pa.RecordBatch:
         numbers = [pa.array([self.number], pa.int32()), pa.array([target], pa.int32())]
-        return pa.RecordBatch.from_arrays([*numbers, _cell(encode(batch))], schema=PAYLOAD_SCHEMA)
+        return pa.RecordBatch.from_arrays([*numbers, one_cell(encode(batch))], schema=PAYLOAD_SCHEMA)
 
 
 def _numbered(batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
@@ -196,12 +196,6 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.Recor
 def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
     """The payload cells as buffers that share the batch's memory."""
     return [cell.as_buffer() for cell in batch.column(2)]
-
-
-def _cell(payload: pa.Buffer) -> pa.Array:
-    """One binary value over the payload's own memory."""
-    offsets = pa.array([0, payload.size], pa.int32()).buffers()[1]
-    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, payload])
 
 
 def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, times: int) -> Callable[[], Iterator[Batch]]:
