@@ -180,6 +180,11 @@ def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(one, args, context)
 
 
+def can_truncate(function: str, unit: str) -> bool:
+    """Whether ``trunc`` or ``date_trunc`` knows the unit."""
+    return unit.upper() in _LEVELS or (function == "date_trunc" and unit.upper() in _UNITS)
+
+
 def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     unit = _UNITS.get(name)
     if unit is not None and unit <= _SECOND:

@@ -196,7 +196,13 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
     group = _constant(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
     source = _constant(args[1], "The pattern of REGEXP_EXTRACT")
     plain = translate(source)
+    array = args[0].array(context.num_rows)
     if not 0 <= group <= plain.groups:
+        _refuse_line_ends(plain, array)
+        if not pc.any(
+            pc.match_substring_regex(array, plain.text)
+        ).as_py():  # Spark asks for the group of a match
+            return pc.if_else(pc.is_valid(array), "", pa.scalar(None, t.STRING))
         raise ExecutionError(
             "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
             f"The value of parameter(s) `idx` in `regexp_extract` is invalid: Expects group index between 0 and "
@@ -206,7 +212,6 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
         raise Unsupported(
             "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported."
         )
-    array = args[0].array(context.num_rows)
     _refuse_line_ends(plain, array)
     found = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
     return pc.if_else(pc.is_valid(array), pc.fill_null(found, ""), pa.scalar(None, t.STRING))

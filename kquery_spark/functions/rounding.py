@@ -19,6 +19,8 @@ from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, Ev
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
+_PLACES = 340  # before or after the point, within which all digits of the text of a double are
+
 
 def _decimal_type(dtype: pa.DataType, scale: int) -> pa.DataType:
     """The decimal ``round(decimal, scale)`` has."""
@@ -76,9 +78,11 @@ def _integers(data: Any, scale: int, even: bool, context: CallContext) -> Data:
 
 def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
     values = data.cast(t.DOUBLE).to_numpy(zero_copy_only=False)
+    scale = max(-_PLACES, min(scale, _PLACES))
     with np.errstate(all="ignore"):
         scaled, certain = round_scaled(values, scale)
-        result = (scaled / 10.0**scale if scale >= 0 else scaled * 10.0**-scale) + 0.0
+        power = np.float64(10.0) ** abs(scale)
+        result = (scaled / power if scale >= 0 else scaled * power) + 0.0
     if abs(scale) > 22:
         certain = np.zeros(len(values), np.bool_)
     as_is = ~np.isfinite(values) | ((np.abs(values) >= 2.0**53) & (scale >= 0))

@@ -12,6 +12,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.expr import AggregateCall, Cast, Expr
 from kquery_spark.logical import Aggregate, LogicalPlan
+from kquery_spark.physical.operators import AggregateExec, Phase
 from kquery_spark.types import names as t
 from tests.physical.harness import (
     CONFIGS,
@@ -19,8 +20,10 @@ from tests.physical.harness import (
     assert_same_rows,
     c,
     call,
+    execute,
     lit,
     named,
+    read,
     register,
     rows_of,
     run,
@@ -296,3 +299,20 @@ def test_nan_among_many_rows_is_the_largest_and_never_the_smallest() -> None:
     )
     assert np.isnan(rows[0]["most"]) and rows[0]["least"] == 1.0
     assert rows[1] == {"k": 1, "most": 7.0, "least": -np.inf}
+
+
+def test_what_grouping_hardly_reduces_is_left_while_other_batches_are_grouped() -> None:
+    each = (
+        300_000  # more than are put together; the batches of one projection of an Expand and those of another
+    )
+    many = [pa.table({"k": np.arange(i * each, (i + 1) * each), "g": np.full(each, 1)}) for i in range(5)]
+    few = pa.table({"k": np.arange(each) % 10, "g": np.full(each, 2)})
+    table = pa.concat_tables([many[0], many[1], few, many[2], few, many[3], few, many[4]])
+    keys = (named(c(scan(table), "k"), "k"), named(c(scan(table), "g"), "g"))
+    node = AggregateExec(read(table), keys, (named(AggregateCall.of("count"), "n"),), Phase.PARTIAL)
+    found, _ = execute(node, {"t": table}, rows=each)
+    assert found.num_rows <= 5 * each + 3 * 10
+    small = found.filter(pc.equal(found["g"], 2))
+    assert small.num_rows <= 3 * 10
+    assert pc.sum(small["n.0"]).as_py() == 3 * each
+    assert pc.sum(found["n.0"]).as_py() == table.num_rows

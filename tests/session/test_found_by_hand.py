@@ -171,3 +171,89 @@ def test_a_csv_block_of_comments_with_quotes(spark, tmp_path):
     read = spark.read.schema("a string, b string").option("comment", "#").option("header", True)
     frame = read.csv(str(tmp_path))
     assert frame.transform(kq.kquery_plan, when="always", fallback="error").collect() == frame.collect() == []
+
+
+def test_a_cast_to_an_interval_of_days_cuts_off_the_hours(spark, tmp_path):
+    with view_of_files(spark, "found_hours", "SELECT id FROM RANGE(48)", tmp_path):
+        hours = "INTERVAL '1' HOUR * id"
+        check(spark.sql(f"SELECT id, CAST({hours} AS INTERVAL DAY) AS d FROM found_hours"))
+        check(spark.sql(f"SELECT count(*) AS n FROM found_hours GROUP BY CAST({hours} AS INTERVAL DAY)"))
+        whole = spark.sql(f"SELECT id, CAST({hours} AS INTERVAL DAY TO SECOND) AS d FROM found_hours")
+        check(whole, coverage=1.0)
+
+
+NINES = "99999999999999999999999999999999999999"
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    ("values", "call"),
+    [
+        (f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "try_sum(x)"),
+        (f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "avg(x)"),
+        (f"(1, {NINES}BD), (2, 5BD), (3, -{NINES}BD)", "try_sum(x)"),
+        ("(1, 9223372036854775807), (2, 1), (3, -5)", "try_sum(x)"),
+        ("(1, 9223372036854775807), (2, -1), (3, -5)", "sum(x)"),
+        ("(1, CAST(4e17 AS BIGINT)), (2, CAST(5e17 AS BIGINT)), (3, NULL)", "sum(x)"),
+    ],
+)
+def test_sums_of_a_window_that_leave_their_type_on_the_way(spark, tmp_path, ansi, values, call):
+    query = f"SELECT CAST(i AS INT) AS i, x FROM VALUES {values} AS v(i, x)"
+    with (
+        view_of_files(spark, "found_large", query, tmp_path),
+        settings(spark, {"spark.sql.ansi.enabled": str(ansi)}),
+    ):
+        for over in (
+            "ORDER BY i",
+            "ORDER BY i ROWS 1 PRECEDING",
+            "ORDER BY i ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+        ):
+            frame = spark.sql(f"SELECT i, {call} OVER ({over}) AS s FROM found_large ORDER BY i")
+            with warnings.catch_warnings():  # such sums are Spark's to make
+                warnings.simplefilter("ignore", kq.FallbackWarning)
+                found = outcome(frame.transform(kq.kquery_plan, when="always"))
+            assert found == outcome(frame)
+
+
+def outcome(frame) -> object:
+    try:
+        return frame.toArrow().to_pylist()
+    except Exception as error:
+        return str(error).partition("]")[0]
+
+
+@pytest.mark.parametrize("places", [-400, -309, 309, 320, 400])
+def test_rounding_to_places_no_number_has(spark, tmp_path, places):
+    with view_of_files(
+        spark, "found_thirds", "SELECT id, id / 3D AS x, 1e-320D * id AS y FROM RANGE(9)", tmp_path
+    ):
+        check(
+            spark.sql(
+                f"""SELECT round(x, {places}) AS a, bround(y, {places}) AS b, round(id, {places}) AS c,
+                    round(CAST(id AS INT), {places}) AS d FROM found_thirds"""
+            ),
+            coverage=1.0,
+        )
+
+
+def test_the_group_of_a_pattern_that_nothing_matches(spark, tmp_path):
+    query = "SELECT IF(id = 3, NULL, CAST(id AS STRING)) AS s FROM RANGE(5)"
+    with view_of_files(spark, "found_digits", query, tmp_path):
+        sql = "SELECT regexp_extract(s, 'x', 1) AS a, regexp_extract(s, '(x)', -2) AS b FROM found_digits"
+        check(spark.sql(sql), coverage=1.0)
+        frame = spark.sql("SELECT regexp_extract(s, '2', 1) AS a FROM found_digits")
+        with pytest.raises(Exception, match="REGEX_GROUP_INDEX"):
+            frame.transform(kq.kquery_plan, when="always", fallback="error").collect()
+        with pytest.raises(Exception, match="REGEX_GROUP_INDEX"):
+            frame.collect()
+
+
+def test_arguments_that_a_constant_one_leaves_out_are_not_evaluated(spark, tmp_path):
+    with view_of_files(spark, "found_texts", "SELECT concat('a', id) AS s FROM RANGE(5)", tmp_path):
+        for call in (
+            "trunc(CAST(s AS DATE), 'DAY')",
+            "trunc(CAST(s AS DATE), NULL)",
+            "date_trunc('xx', CAST(s AS TIMESTAMP))",
+            "elt(1, s, CAST(CAST(s AS INT) AS STRING))",
+        ):
+            check(spark.sql(f"SELECT {call} AS a FROM found_texts"), coverage=1.0)

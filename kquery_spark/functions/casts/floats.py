@@ -123,7 +123,8 @@ def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False
     units of its last place, so the result is certain unless it lies that close to a tie.
     """
     with np.errstate(all="ignore"):
-        scaled = values * 10.0**scale if scale >= 0 else values / 10.0**-scale
+        power = np.float64(10.0) ** abs(scale)  # infinite past 308
+        scaled = values * power if scale >= 0 else values / power
         size = np.abs(scaled)
         whole = np.floor(size)
         fraction = size - whole

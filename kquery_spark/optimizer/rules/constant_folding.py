@@ -6,6 +6,7 @@ from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Expr, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
+from kquery_spark.functions.dates import can_truncate
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
@@ -14,6 +15,7 @@ from kquery_spark.types import names as t
 _NULL_OF_NULL = frozenset(
     ("add", "subtract", "multiply", "divide", "div", "mod", "pmod", "eq", "neq", "lt", "lteq", "gt", "gteq")
 )
+_CHOICES = {"elt": 0, "trunc": 1, "date_trunc": 0}  # the argument that says what is evaluated
 
 
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
@@ -30,6 +32,8 @@ def _fold(expr: Expr) -> Expr:
         return _connective(expr)
     if isinstance(expr, Call) and expr.function in _NULL_OF_NULL and any(map(_is_null, expr.args)):
         return Literal(None, expr.dtype)
+    if isinstance(expr, Call) and expr.function in _CHOICES:
+        return _chosen(expr)
     if not isinstance(expr, Call | Cast | Case | InList) or not is_constant(expr):
         return expr
     if t.is_nested(expr.dtype):
@@ -38,6 +42,22 @@ def _fold(expr: Expr) -> Expr:
         return evaluate_constant(expr)
     except KQueryError:
         return expr
+
+
+def _chosen(expr: Call) -> Expr:
+    """What a constant argument leaves of a call; Spark evaluates no more than that."""
+    choice = expr.args[_CHOICES[expr.function]]
+    if not isinstance(choice, Literal):
+        return expr
+    if expr.function == "elt":
+        others = expr.args[1:]
+        inside = choice.value is not None and 0 < choice.value <= len(others)
+        return others[choice.value - 1] if inside and others[choice.value - 1].dtype == expr.dtype else expr
+    return (
+        expr
+        if choice.value is not None and can_truncate(expr.function, choice.value)
+        else Literal(None, expr.dtype)
+    )
 
 
 def _connective(expr: Call) -> Expr:

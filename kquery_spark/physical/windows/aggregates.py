@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError
+from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import WindowCall
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.decimal_kernels import out_of_range
 from kquery_spark.functions.integer_order import runs
-from kquery_spark.functions.registry import CallContext
+from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.physical.windows.segments import Segments
@@ -27,7 +27,7 @@ from kquery_spark.physical.windows.sliding import (
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import concat_arrays
-from kquery_spark.types.vector import Data, Int64s, Vector, validity
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
 
 _INT64 = np.iinfo(np.int64)
 _EXACT_DOUBLES = 2**53
@@ -39,6 +39,7 @@ def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments
         return framed(
             call, args, segments.start, segments.end
         )  # added in order, as floats of many groups are
+    _check_sums(call, args, segments.start, segments.end)
     accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
     done = _finish(accumulate, states, context_of(call, segments.count))
@@ -64,11 +65,39 @@ def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: I
     if name in ("sum", "avg"):
         state = accumulator_of(call).state_types([args[0].dtype], call.dtype)[0]
         states = _sums(Vector(args[0].dtype, args[0].physical(n)), state, low, high)
+        if states is None:
+            _check_sums(call, args, low, high)
     elif name in ("min", "max"):
         values = Vector(args[0].dtype, args[0].physical(n))
         if not reduce.has_negative_zero(values):
             states = [_extremes(values, low, high, name == "max")]
     return _by_merging(call, args, low, high) if states is None else states
+
+
+def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> None:
+    """Raise Unsupported where a sum might leave its type on the way, in the order of the frame, and come back to it.
+
+    Spark's answer is NULL or an error then; here rows are added in other orders.
+    """
+    if call.function not in ("sum", "avg") or not len(low):
+        return
+    vector = Vector(args[0].dtype, args[0].physical(len(low)))
+    if pa.types.is_decimal(vector.dtype):
+        limit = 10.0 ** accumulator_of(call).state_types([vector.dtype], call.dtype)[0].precision
+        if vector.is_narrow:
+            return  # 10 ** 19 rows of them would be needed
+        sizes = np.abs(decimal_words(vector.data)[:, 1].astype(np.float64)) * 2.0**64 + 2.0**64
+    elif call.function == "sum" and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY:
+        limit = float(_INT64.max)
+        sizes = np.abs(slots(vector.data).astype(np.float64))
+    else:
+        return
+    valid = validity(vector.data)
+    running = np.concatenate(([0.0], np.cumsum(sizes if valid is None else np.where(valid, sizes, 0.0))))
+    if (running[high] - running[low]).max() > 0.999 * limit:
+        raise Unsupported(
+            "Sums over windows of values so large that the order of additions decides on overflow."
+        )
 
 
 def finished(call: WindowCall, states: Sequence[Vector], n: int) -> Vector:

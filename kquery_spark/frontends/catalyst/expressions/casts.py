@@ -16,6 +16,9 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
     """A cast; the mode is asked for only where it can change the answer."""
     child = translate(node.child("child"))
     target = translate.type(node["dataType"])
+    interval = str(node["dataType"])
+    if interval.startswith("interval ") and not interval.endswith("second"):
+        raise Unsupported(f"a cast to {interval}, which cuts off what is smaller, stays with Spark")
     if child.dtype == target:
         return child
     check_cast(child.dtype, target)
