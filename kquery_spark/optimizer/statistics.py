@@ -25,7 +25,7 @@ from kquery_spark.logical import (
     origin,
     walk_plan,
 )
-from kquery_spark.optimizer.pruning import comparable, prune
+from kquery_spark.logical.pruning import comparable, prune
 from kquery_spark.sources.base import Source
 from kquery_spark.types import names as t
 

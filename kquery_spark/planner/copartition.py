@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr
 from kquery_spark.logical import Aggregate, Join, LogicalPlan, Scan, origin, walk_plan
-from kquery_spark.optimizer.pruning import comparable, sized_splits
+from kquery_spark.logical.pruning import comparable, sized_splits
 from kquery_spark.sources.base import Split
 from kquery_spark.types import names as t
 

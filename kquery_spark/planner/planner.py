@@ -30,7 +30,7 @@ from kquery_spark.logical import (
     walk_plan,
 )
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.optimizer.pruning import needed_filters, sized_splits
+from kquery_spark.logical.pruning import needed_filters, sized_splits
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import (

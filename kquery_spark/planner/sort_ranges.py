@@ -21,7 +21,7 @@ from kquery_spark.errors import ExecutionError, SourceError
 from kquery_spark.expr import Column, Expr, UserCall, columns_of, walk
 from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Scan, Sort, computed_from
-from kquery_spark.optimizer.pruning import comparable, prune
+from kquery_spark.logical.pruning import comparable, prune
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.key_ranges import has_ranges, range_values
 from kquery_spark.physical.operators import Partitioning

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.vector import Int64s
 
 D = TypeVar("D")
 
@@ -57,6 +58,17 @@ class ColumnRange:
 
 
 @dataclass(frozen=True)
+class RowStretches:
+    """What is known of parts of a split, each a stretch of rows.
+
+    starts: the row each one begins with, and at last the number of rows. ranges: by column, one for each stretch.
+    """
+
+    starts: Int64s
+    ranges: Mapping[str, Sequence[ColumnRange | None]]
+
+
+@dataclass(frozen=True)
 class Source(ABC):
     """Base of all sources; implement ``schema``, ``splits`` and ``read`` and the engine can scan it.
 
@@ -67,11 +79,13 @@ class Source(ABC):
     further columns and must then give batches of the same lengths. Give ``ranges`` only when they are
     certain: splits are skipped by them.
 
-    divisible: the pieces of a split can be read one at a time. columnar: reading few columns costs less.
+    divisible: the pieces of a split can be read one at a time. columnar: reading few columns costs less. addressable: a
+    piece is one batch, and ``read_rows`` reads some of its rows.
     """
 
     divisible: ClassVar[bool] = False
     columnar: ClassVar[bool] = False
+    addressable: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -85,6 +99,15 @@ class Source(ABC):
     @abstractmethod
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
+
+    def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
+        """Some rows of a split of one piece, by their numbers in rising order."""
+        (batch,) = self.read(split, columns)
+        return pick(batch, rows)
+
+    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+        """Statistics of parts of a split of one piece, or None when there are none."""
+        return None
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """Statistics of one column in a split, or None when there are none."""

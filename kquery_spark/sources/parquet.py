@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -21,8 +22,8 @@ from kquery_spark.sources.files import (
 from kquery_spark.sources.parquet_file import OpenFile, Typed, open_file
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch
-from kquery_spark.types.vector import from_arrow, widen
+from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.vector import Int64s, from_arrow, widen
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class ParquetSource(Source):
 
     divisible: ClassVar[bool] = True
     columnar: ClassVar[bool] = True
+    addressable: ClassVar[bool] = True
 
     files: tuple[DataFile, ...]
     table_schema: pa.Schema
@@ -121,26 +123,79 @@ class ParquetSource(Source):
         """One batch per row group."""
         file = self.files[split.file]
         opened = open_file(file)
-        schema = pa.schema([self.table_schema.field(c) for c in columns])
-        wanted = [c for c in columns if c not in self.partition_columns and c in opened.names]
+        wanted = self._stored(opened, columns)
         for group in split.pieces:
-            rows = opened.metadata.row_group(group).num_rows
             table = opened.read(group, wanted) if wanted else None
-            arrays = []
-            for column in columns:
-                dtype = self.table_schema.field(column).type
-                if column in self.partition_columns:
-                    arrays.append(constant(file.partition[self.partition_columns.index(column)], dtype, rows))
-                elif column not in opened.names:
-                    differs_in_case(column, opened.names, file.path)
-                    arrays.append(pa.nulls(rows, dtype))
-                else:
-                    assert table is not None
-                    typed = opened.typed(column, table.column(column), dtype)
-                    if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
-                        raise SourceError(_mismatch(file.path, column, typed.dtype, dtype))
-                    arrays.append(_convert(typed, dtype, f"{column} of {file.path}"))
-            yield Batch(schema, tuple(arrays), rows)
+            found = dict(zip(wanted, table.columns, strict=True)) if table is not None else {}
+            yield self._batch(opened, columns, found, opened.groups[group][0])
+
+    def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
+        """See Source; decodes only the pages that hold the rows where that is less."""
+        opened = open_file(self.files[split.file])
+        (group,) = split.pieces
+        paged = [opened.paged(group, c, rows) for c in self._stored(opened, columns)]
+        pages = {p.name: p for p in paged if p is not None}
+        rest = [c for c in columns if c not in pages]
+        whole = next(self.read(split, rest)) if rest else Batch(pa.schema([]), (), opened.groups[group][0])
+        found = dict(zip(rest, pick(whole, rows).columns, strict=True))
+        if pages:
+            for page, data in zip(
+                pages.values(), opened.read_pages(group, list(pages.values())), strict=True
+            ):
+                array = self._array(opened, page.name, data)
+                found[page.name] = array.take(pa.array(page.at.positions(rows)))
+        return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
+
+    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+        """See Source; from the column indexes."""
+        opened = open_file(self.files[split.file])
+        (group,) = split.pieces
+        pages = {c: opened.page_ranges(group, c) for c in self._stored(opened, columns)}
+        known = {c: found for c, found in pages.items() if found is not None}
+        if not known:
+            return None
+        starts = np.unique(np.concatenate([found[0] for found in known.values()]))
+        return RowStretches(starts, {c: _for_each(starts, *found) for c, found in known.items()})
+
+    def _fields(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([self.table_schema.field(c) for c in columns])
+
+    def _stored(self, opened: OpenFile, columns: Sequence[str]) -> list[str]:
+        """Those of the columns that the file has."""
+        return [c for c in columns if c not in self.partition_columns and c in opened.names]
+
+    def _batch(
+        self, opened: OpenFile, columns: Sequence[str], found: Mapping[str, pa.ChunkedArray], rows: int
+    ) -> Batch:
+        arrays = []
+        for column in columns:
+            dtype = self.table_schema.field(column).type
+            if column in self.partition_columns:
+                value = opened.file.partition[self.partition_columns.index(column)]
+                arrays.append(constant(value, dtype, rows))
+            elif column not in found:
+                differs_in_case(column, opened.names, opened.file.path)
+                arrays.append(pa.nulls(rows, dtype))
+            else:
+                arrays.append(self._array(opened, column, found[column]))
+        return Batch(self._fields(columns), tuple(arrays), rows)
+
+    def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
+        """A column as read in the form that the table's type has in the engine."""
+        dtype, path = self.table_schema.field(column).type, opened.file.path
+        typed = opened.typed(column, data, dtype)
+        if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
+            raise SourceError(_mismatch(path, column, typed.dtype, dtype))
+        return _convert(typed, dtype, f"{column} of {path}")
+
+
+def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
+    """The ranges of stretches that each lie in one page; how many of a page's NULLs a part of it has nobody knows."""
+    found: list[ColumnRange | None] = []
+    for page in np.searchsorted(page_starts, starts[:-1], side="right") - 1:
+        whole = ranges[page]
+        found.append(ColumnRange(whole.low, whole.high, 0 if whole.nulls == 0 else None))
+    return found
 
 
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:

@@ -15,11 +15,18 @@ import pyarrow.parquet as pq
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.files import check_unchanged, filesystem, local_path
-from kquery_spark.sources.parquet_footer import plain_integers
+from kquery_spark.sources.parquet_footer import column_indexes, flat_elements, plain_integers, read_footer
+from kquery_spark.sources.parquet_pages import PagedColumn, Pages, file_of_pages, find_pages, page_ranges
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
 _CACHE_LIMIT = 512
+_MANY_ROWS, _MANY_BYTES = (
+    1 << 18,
+    1 << 20,
+)  # of a column chunk for which looking at its pages takes less than reading it
+_WORTHWHILE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ class OpenFile:
         self.names = set(self.schema.names)
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
+        self._found_pages: dict[tuple[int, str], Pages | None] = {}
+        self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
         self._dictionaries = self._low_cardinality()
 
     @cached_property
@@ -91,9 +100,13 @@ class OpenFile:
         """The footer to read by: short decimals are integers in it, as they are for the engine."""
         if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
             return self.metadata
+        return (self._footer and plain_integers(self._footer)) or self.metadata
+
+    @cached_property
+    def _footer(self) -> bytes | None:
         fs, inner = filesystem(self.file.path)
         with fs.open_input_file(inner) as file:
-            return plain_integers(file) or self.metadata
+            return read_footer(file)
 
     def _open(self, metadata: Any) -> pq.ParquetFile:
         path = local_path(self.file.path)
@@ -181,7 +194,98 @@ class OpenFile:
                 reader = self._local.reader = self._open(self._physical)
             return reader.read_row_group(group, columns=list(columns), use_threads=False)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise SourceError(f"cannot read row group {group} of {self.file.path}: {error}") from None
+            raise self._unreadable(group, error) from None
+
+    def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
+        """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
+        if len(rows) > _WORTHWHILE * self.groups[group][0]:
+            return None
+        pages = self._pages(group, column)
+        if pages is None:
+            return None
+        at = pages.holding(rows)
+        if at.lengths.sum() > _WORTHWHILE * self.groups[group][0]:
+            return None
+        chunk = self.metadata.row_group(group).column(self._flat[column])
+        return PagedColumn(column, self._elements[column], chunk, at)
+
+    def read_pages(self, group: int, columns: Sequence[PagedColumn]) -> list[pa.ChunkedArray]:
+        """All rows of these pages, column by column."""
+        names = [c.name for c in columns]
+        has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
+        schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
+        try:
+            data = file_of_pages(self._bytes_of_file, columns, schema)
+            reader = pq.ParquetFile(
+                pa.BufferReader(data),
+                read_dictionary=[n for n in names if n in self._dictionaries],
+                coerce_int96_timestamp_unit="us",
+            )
+            return [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._unreadable(group, error) from None
+
+    def page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
+        """Where the pages of a column begin (and end) in a row group and what is in them; None where nobody knows."""
+        key = (group, column)
+        if key not in self._page_ranges:
+            self._page_ranges[key] = self._find_page_ranges(group, column)
+        return self._page_ranges[key]
+
+    def _find_page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
+        pages = self._pages(group, column)
+        if pages is None:
+            return None
+        place = self._flat[column]
+        chunk = self.metadata.row_group(group).column(place)
+        if not chunk.has_column_index:
+            return None
+        try:
+            offset, length = self._column_indexes[group][place]
+            index = self._bytes_of_file.read_at(length, offset)
+            ranges = page_ranges(index, chunk.physical_type, self.schema.field(column).type)
+        except (ValueError, IndexError):  # what cannot be read says nothing of the data
+            return None
+        return (pages.starts, ranges) if ranges is not None and len(ranges) == len(pages.offsets) else None
+
+    def _pages(self, group: int, column: str) -> Pages | None:
+        key = (group, column)
+        if key not in self._found_pages:
+            self._found_pages[key] = self._find_pages(group, column)
+        return self._found_pages[key]
+
+    def _find_pages(self, group: int, column: str) -> Pages | None:
+        place = self._flat.get(column)
+        if (
+            place is None or local_path(self.file.path) is None
+        ):  # elsewhere many small reads take longer than a large one
+            return None
+        chunk, rows = self.metadata.row_group(group).column(place), self.groups[group][0]
+        if rows < _MANY_ROWS and chunk.total_uncompressed_size < _MANY_BYTES:
+            return None
+        try:
+            return find_pages(self._bytes_of_file, chunk, rows) if column in self._elements else None
+        except ValueError:
+            return None
+
+    @property
+    def _bytes_of_file(self) -> pa.MemoryMappedFile:
+        """The local file, for one thread."""
+        found = getattr(self._local, "bytes", None)
+        if found is None:
+            found = self._local.bytes = pa.memory_map(local_path(self.file.path))
+        return found
+
+    @cached_property
+    def _elements(self) -> dict[str, bytes]:
+        return flat_elements(self._footer) if self._footer else {}
+
+    @cached_property
+    def _column_indexes(self) -> list[list[tuple[int, int]]]:
+        return column_indexes(self._footer) if self._footer else []
+
+    def _unreadable(self, group: int, error: BaseException) -> SourceError:
+        return SourceError(f"cannot read row group {group} of {self.file.path}: {error}")
 
 
 def _range(chunk: Any) -> ColumnRange | None:

@@ -1,4 +1,4 @@
-"""Parquet footers in which short decimals are the integers they are stored as.
+"""What pyarrow does not tell of a Parquet footer, and footers in which short decimals are the integers they are stored as.
 
 Arrow turns a decimal of INT32 or INT64 storage into 128-bit values, which the engine would make int64 again. A reader given
 a footer without the decimal annotation decodes the integers alone. Only the annotation is dropped, all else is kept byte for
@@ -7,177 +7,159 @@ byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact proto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_MAGIC = b"PAR1"
+from kquery_spark.sources.thrift_compact import Cursor, Field, struct
+
+MAGIC = b"PAR1"
 _TAIL = 8  # footer length and magic
-_SCHEMA = 2  # FileMetaData.schema
-_TYPE, _REPETITION, _CHILDREN, _CONVERTED_TYPE = 1, 3, 5, 6  # of SchemaElement
+_SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
+_CHUNKS = 1  # RowGroup.columns
+_INDEX = 6  # ColumnChunk.column_index_offset
+_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
 _ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
 _INTEGERS = (1, 2)  # Type.INT32, Type.INT64
 _DECIMAL = 5  # ConvertedType.DECIMAL
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 
 
-def plain_integers(file: Any) -> Any | None:
-    """The metadata of a Parquet file with its flat INT32 and INT64 decimals as integers; None when it has none of them.
+def read_footer(file: Any) -> bytes | None:
+    """The serialized FileMetaData of a file; None for an encrypted footer or no Parquet: pyarrow says what is wrong with it.
 
-    file: a seekable ``pyarrow.NativeFile``. Raises ValueError for a footer that is not what the format says.
+    file: a seekable ``pyarrow.NativeFile``.
     """
     size = file.size()
-    file.seek(size - _TAIL)
+    file.seek(max(0, size - _TAIL))
     tail = file.read(_TAIL)
     length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != _MAGIC or length > size - _TAIL:
-        return None  # an encrypted footer, or no Parquet: the ordinary reader says what is wrong
-    file.seek(size - _TAIL - length)
-    footer = file.read(length)
-    rewritten = without_decimals(footer)
-    if rewritten is None:
+    if tail[4:] != MAGIC or length > size - _TAIL:
         return None
-    data = b"".join((_MAGIC, rewritten, len(rewritten).to_bytes(4, "little"), _MAGIC))
-    return pq.read_metadata(pa.BufferReader(data))
+    file.seek(size - _TAIL - length)
+    footer: bytes = file.read(length)
+    return footer
+
+
+def as_file(footer: bytes) -> bytes:
+    """The end of a Parquet file with this footer."""
+    return b"".join((footer, len(footer).to_bytes(4, "little"), MAGIC))
+
+
+def plain_integers(footer: bytes) -> Any | None:
+    """The metadata with flat INT32 and INT64 decimals as integers; None when there are none of them.
+
+    Raises ValueError for a footer that is not what the format says.
+    """
+    rewritten = without_decimals(footer)
+    return None if rewritten is None else pq.read_metadata(pa.BufferReader(MAGIC + as_file(rewritten)))
 
 
 def without_decimals(footer: bytes) -> bytes | None:
     """The serialized FileMetaData without the decimal annotations of integer columns; None when there are none."""
-    cursor = _Cursor(footer)
+    cursor = _at_schema(footer)
+    count = cursor.list_size()
+    start = cursor.at
+    elements = _elements(cursor, count)
+    if not any(e.changed for e in elements):
+        return None
+    return b"".join((footer[:start], *(e.data for e in elements), footer[cursor.at :]))
+
+
+def flat_elements(footer: bytes) -> dict[str, bytes]:
+    """The serialized SchemaElement of each flat column by its name, decimals of integers as integers."""
+    cursor = _at_schema(footer)
+    return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
+
+
+def column_indexes(footer: bytes) -> list[list[tuple[int, int]]]:
+    """Offset and bytes of the column index of each chunk of each row group; (0, 0) where there is none."""
+    cursor = Cursor(footer)
     for field, kind, _ in cursor.fields():
-        if field != _SCHEMA:
+        if field == _ROW_GROUPS:
+            return [_indexes_of_group(cursor) for _ in range(cursor.list_size())]
+        cursor.skip(kind)
+    return []
+
+
+def _indexes_of_group(cursor: Cursor) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for field, kind, _ in cursor.fields():
+        if field == _CHUNKS:
+            found = [_index_of_chunk(cursor) for _ in range(cursor.list_size())]
+        else:
             cursor.skip(kind)
-            continue
-        count = cursor.list_size()
-        start = cursor.at
-        elements, changed = _flat_decimals_dropped(cursor, count)
-        return b"".join((footer[:start], *elements, footer[cursor.at :])) if changed else None
-    return None
+    return found
 
 
-def _flat_decimals_dropped(cursor: _Cursor, count: int) -> tuple[list[bytes], bool]:
-    """The elements of the schema, which are its tree in depth-first order, and whether any was rewritten."""
+def _index_of_chunk(cursor: Cursor) -> tuple[int, int]:
+    offset = length = 0
+    for field, kind, _ in cursor.fields():
+        if field == _INDEX:
+            offset = cursor.zigzag()
+        elif field == _INDEX + 1:
+            length = cursor.zigzag()
+        else:
+            cursor.skip(kind)
+    return offset, length
+
+
+def _at_schema(footer: bytes) -> Cursor:
+    cursor = Cursor(footer)
+    for field, kind, _ in cursor.fields():
+        if field == _SCHEMA:
+            return cursor
+        cursor.skip(kind)
+    raise ValueError("the footer has no schema")
+
+
+@dataclass(frozen=True)
+class _Element:
+    """A node of the schema: its bytes as they are to be, and whether they differ from those of the file."""
+
+    name: str
+    data: bytes
+    is_flat: bool
+    changed: bool
+
+
+def _elements(cursor: Cursor, count: int) -> list[_Element]:
+    """The elements of the schema, which are its tree in depth-first order."""
     elements = []
-    changed = False
     open_groups: list[int] = []  # children still to come of the groups around the element
     for _ in range(count):
         start = cursor.at
-        values, fields = _element(cursor)
-        is_flat = len(open_groups) == 1 and values.get(_REPETITION) != _REPEATED
-        if is_flat and values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS:
-            elements.append(_struct(f for f in fields if f[0] not in _ANNOTATION))
-            changed = True
-        else:
-            elements.append(cursor.data[start : cursor.at])
+        values, name, fields = _element(cursor)
+        children = values.get(_CHILDREN, 0)
+        is_flat = len(open_groups) == 1 and values.get(_REPETITION) != _REPEATED and not children
+        changed = is_flat and values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
+        data = (
+            struct(f for f in fields if f[0] not in _ANNOTATION)
+            if changed
+            else cursor.data[start : cursor.at]
+        )
+        elements.append(_Element(name, data, is_flat, changed))
         if open_groups:
             open_groups[-1] -= 1
-        open_groups.append(values.get(_CHILDREN, 0))
+        open_groups.append(children)
         while open_groups and open_groups[-1] == 0:
             open_groups.pop()
-    return elements, changed
+    return elements
 
 
-def _element(cursor: _Cursor) -> tuple[dict[int, int], list[tuple[int, int, bytes]]]:
-    """One SchemaElement: the integers that matter here by field, and id, type and bytes of every field."""
+def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:
+    """One SchemaElement: the integers that matter here by field, its name, and id, type and bytes of every field."""
     values = {}
+    name = ""
     fields = []
     for field, kind, first in cursor.fields():
         if field in (_TYPE, _REPETITION, _CHILDREN, _CONVERTED_TYPE):
             values[field] = cursor.zigzag()
+        elif field == _NAME:
+            name = cursor.binary().decode()
         else:
             cursor.skip(kind)
         fields.append((field, kind, cursor.data[first : cursor.at]))
-    return values, fields
-
-
-def _struct(fields: Iterable[tuple[int, int, bytes]]) -> bytes:
-    """Fields in rising order as a struct; each id is written as its distance from the one before."""
-    parts = []
-    last = 0
-    for field, kind, value in fields:
-        parts += [bytes([(field - last) << 4 | kind]), value]
-        last = field
-    return b"".join((*parts, b"\0"))
-
-
-class _Cursor:
-    """Reads values of the compact protocol."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def _byte(self) -> int:
-        if self.at >= len(self.data):
-            raise ValueError("the footer ends in the middle of a value")
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def zigzag(self) -> int:
-        """A signed integer."""
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def list_size(self) -> int:
-        """The header of a list whose element type is known."""
-        head = self._byte()
-        return head >> 4 if head >> 4 != 15 else self._varint()
-
-    def fields(self) -> Iterator[tuple[int, int, int]]:
-        """Id, type and place of the value of each field of a struct; whoever iterates reads or skips the value."""
-        last = 0
-        while True:
-            head = self._byte()
-            if head == 0:
-                return
-            last = last + (head >> 4) if head >> 4 else self.zigzag()
-            yield last, head & 15, self.at
-
-    def skip(self, kind: int) -> None:
-        """Pass over a value."""
-        if kind in (_TRUE, _FALSE):
-            return
-        if kind == _BYTE:
-            self.at += 1
-        elif kind in (_I16, _I32, _I64):
-            self._varint()
-        elif kind == _DOUBLE:
-            self.at += 8
-        elif kind == _BINARY:
-            length = self._varint()
-            self.at += length
-        elif kind == _STRUCT:
-            for _, inner, _ in self.fields():
-                self.skip(inner)
-        elif kind in (_LIST, _SET):
-            head = self._byte()
-            size = head >> 4 if head >> 4 != 15 else self._varint()
-            for _ in range(size):
-                self._skip_element(head & 15)
-        elif kind == _MAP:
-            size = self._varint()
-            kinds = self._byte() if size else 0
-            for _ in range(size):
-                self._skip_element(kinds >> 4)
-                self._skip_element(kinds & 15)
-        else:
-            raise ValueError(f"the footer has a value of unknown type {kind}")
-
-    def _skip_element(self, kind: int) -> None:
-        """Booleans in collections take a byte each."""
-        if kind in (_TRUE, _FALSE):
-            self.at += 1
-        else:
-            self.skip(kind)
+    return values, name, fields

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector, decode, fill, from_arrow, widen
+from kquery_spark.types.vector import Data, Int64s, Vector, decode, fill, from_arrow, widen
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,15 @@ def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
         concat_arrays(field.type, [b.columns[i] for b in batches]) for i, field in enumerate(schema)
     )
     return Batch(schema, columns, sum(b.num_rows for b in batches))
+
+
+def pick(batch: Batch, rows: Int64s) -> Batch:
+    """Rows by number; nearly all of them by mask, which copies runs instead of single values."""
+    if len(rows) > 0.5 * batch.num_rows:
+        flags = np.zeros(batch.num_rows, np.bool_)
+        flags[rows] = True
+        return batch.filter(pa.array(flags)) if batch.columns else Batch(batch.schema, (), len(rows))
+    return batch.take(pa.array(rows))
 
 
 def cut(batch: Batch, rows: int) -> Iterator[Batch]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
-from kquery_spark.optimizer.pruning import prune, sized_splits
+from kquery_spark.logical.pruning import prune, sized_splits
 from kquery_spark.sources.parquet import ParquetSource, parquet_source
 from kquery_spark.types import names as t
 

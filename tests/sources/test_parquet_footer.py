@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.sources.parquet import open_file, parquet_source
-from kquery_spark.sources.parquet_footer import plain_integers, without_decimals
+from kquery_spark.sources.parquet_footer import plain_integers, read_footer, without_decimals
 from tests.sources.compare import assert_same, read_all
 
 
@@ -38,7 +38,7 @@ def path(tmp_path_factory):
 
 
 def test_only_flat_short_decimals_become_integers(path):
-    rewritten = plain_integers(pa.memory_map(path)).schema.to_arrow_schema()
+    rewritten = plain_integers(read_footer(pa.memory_map(path))).schema.to_arrow_schema()
     before = pq.read_schema(path)
     changed = [f.name for f in before if rewritten.field(f.name).type != f.type]
     assert changed == ["d4", "d9", "d10", "d18"]
@@ -75,7 +75,7 @@ def test_a_wider_decimal_of_the_table_keeps_the_value(spark, tmp_path):
 def test_files_without_short_decimals_keep_their_footer(tmp_path):
     path = str(tmp_path / "f.parquet")
     pq.write_table(table().select(["d19", "d38", "nested", "id"]), path)
-    assert plain_integers(pa.memory_map(path)) is None
+    assert plain_integers(read_footer(pa.memory_map(path))) is None
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40, 200])

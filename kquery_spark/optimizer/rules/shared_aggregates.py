@@ -10,7 +10,7 @@ from kquery_spark.expr.traverse import substitute
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import over
-from kquery_spark.optimizer.pruning import needed_filters
+from kquery_spark.logical.pruning import needed_filters
 
 
 def shared_aggregates(plan: LogicalPlan) -> LogicalPlan:

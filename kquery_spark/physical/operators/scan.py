@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 
 from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
 from kquery_spark.expr.properties import conjunction
+from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
 
@@ -48,7 +49,7 @@ class ScanExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         splits = task.splits[self.scan_id] if self.splits is None else self.splits
-        reader = _FilteringReader(self, task.runtime_filters.get(self.scan_id, []))
+        reader = _FilteringReader(self, task.runtime_filters.get(self.scan_id, []), task.metrics_of(self))
         for split in splits:
             if not self.source.divisible or len(split.pieces) == 1:
                 yield from reader.read(split)
@@ -67,8 +68,9 @@ class ScanExec(PhysicalPlan):
 class _FilteringReader:
     """Reads splits in steps: columns of the filters, the filters, the columns that are left for the rows that are left."""
 
-    def __init__(self, scan: ScanExec, runtime: list[RuntimeFilter]) -> None:
+    def __init__(self, scan: ScanExec, runtime: list[RuntimeFilter], metrics: Metrics) -> None:
         self._scan = scan
+        self._metrics = metrics
         self._schema = scan.schema
         # the cheap ones first: what they drop the others need not look up
         self._runtime = sorted(runtime, key=lambda f: (not f.table.is_direct, len(f.columns)))
@@ -90,22 +92,44 @@ class _FilteringReader:
         if not source.columnar:
             yield from self._whole(split, conditions, runtime, [*static, *keys, *rest])
             return
-        firsts = list(source.read(split, static)) if static else []
-        states = [_Kept(b).where(self._static(b, conditions)) for b in firsts]
+        states = self._first(split, static, conditions) if static else []
         if static and not any(s.rows for s in states):
             return
         if keys or runtime:
-            more = list(source.read(split, keys)) if keys else []
-            states = states or [_Kept(Batch(pa.schema([]), (), b.num_rows)) for b in more]
-            states = [s.with_columns(b) for s, b in zip(states, more, strict=True)] if keys else states
+            states = self._with_columns(split, states, keys)
             for found in runtime:
                 states = [s.where(_runtime_mask(found, s.batch)) for s in states]
             if not any(s.rows for s in states):
                 return
-        others = list(source.read(split, rest)) if rest else []
-        for place, state in enumerate(states):
-            done = state.with_columns(others[place]) if rest else state
-            yield self._ordered(done.batch)
+        for state in self._with_columns(split, states, rest):
+            yield self._ordered(state.batch)
+
+    def _first(self, split: Split, columns: list[str], conditions: list[Expr]) -> list[_Kept]:
+        """The rows that pass the conditions, with their columns; rows that cannot pass are not read where that is known."""
+        source = self._scan.source
+        rows = possible_rows(source, split, conditions) if source.addressable else None
+        if rows is not None:
+            self._metrics.add("rows_ruled_out", split.rows - len(rows))
+        if rows is None:
+            states = [_Kept(b) for b in source.read(split, columns)]
+        elif len(rows) == 0:
+            return []
+        else:
+            states = [_Kept(source.read_rows(split, columns, rows), rows)]
+        return [s.where(self._static(s.batch, conditions)) for s in states]
+
+    def _with_columns(self, split: Split, states: list[_Kept], columns: list[str]) -> list[_Kept]:
+        """With further columns of the rows that are left; all rows where nothing was read before."""
+        source = self._scan.source
+        if not columns:
+            return states
+        if not states:
+            return [_Kept(b) for b in source.read(split, columns)]
+        selected = states[0].selected
+        if source.addressable and selected is not None:
+            (state,) = states
+            return [state.beside(source.read_rows(split, columns, selected))]
+        return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _whole(
         self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter], columns: list[str]
@@ -175,18 +199,12 @@ class _Kept:
 
     def with_columns(self, more: Batch) -> _Kept:
         """With further columns of the split, cut down to the rows still wanted."""
-        kept = more if self.selected is None else pick(more, self.selected)
-        fields = [*self.batch.schema, *kept.schema]
-        return _Kept(Batch(pa.schema(fields), (*self.batch.columns, *kept.columns), self.rows), self.selected)
+        return self.beside(more if self.selected is None else pick(more, self.selected))
 
-
-def pick(batch: Batch, rows: Int64s) -> Batch:
-    """Rows by number; nearly all of them by mask, which copies runs instead of single values."""
-    if len(rows) > 0.5 * batch.num_rows:
-        flags = np.zeros(batch.num_rows, np.bool_)
-        flags[rows] = True
-        return batch.filter(pa.array(flags)) if batch.columns else Batch(batch.schema, (), len(rows))
-    return batch.take(pa.array(rows))
+    def beside(self, more: Batch) -> _Kept:
+        """With further columns of just the rows still wanted."""
+        fields = [*self.batch.schema, *more.schema]
+        return _Kept(Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected)
 
 
 def _runtime_mask(found: RuntimeFilter, batch: Batch) -> pa.Array:

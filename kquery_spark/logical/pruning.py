@@ -1,22 +1,29 @@
-"""Which splits can hold a row that passes the pushed filters, judged by their statistics."""
+"""Which splits, and which rows of a split, can pass the pushed filters, judged by statistics."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.logical.folders import decided, folder_values
-from kquery_spark.sources.base import ColumnRange, Source, Split
+from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
 
+_MOST_ROWS = 0.7  # share of a split's rows up to which it pays to leave the others out
+_FEW_SPLITS = (
+    4  # for so many it is looked up how many of their rows can pass, as that decides where a query runs
+)
 _EPOCH = dt.date(1970, 1, 1)
 _FLIPPED = {
     "lt": "gt",
@@ -41,8 +48,23 @@ def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
 def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
     kept = source.splits()
     for condition in filters:
-        kept = list(compress(kept, _possible(source, kept, condition)))
+        kept = list(compress(kept, _possible(_Splits(source, kept), condition)))
     return kept
+
+
+def possible_rows(source: Source, split: Split, filters: Sequence[Expr]) -> Int64s | None:
+    """Numbers of the rows of a split of one piece that can pass; None for all, also where it is hardly fewer."""
+    known = source.stretches(split, sorted(columns_of(*filters)))
+    if known is None:
+        return None
+    lengths = np.diff(known.starts)
+    stretches = _Stretches(known, lengths.tolist())
+    possible = np.ones(len(lengths), np.bool_)
+    for condition in filters:
+        possible &= np.array(_possible(stretches, condition), np.bool_)
+    if lengths[possible].sum() > _MOST_ROWS * known.starts[-1]:
+        return None
+    return np.flatnonzero(np.repeat(possible, lengths))
 
 
 def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
@@ -56,7 +78,19 @@ def _sized(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> l
     whole = sum(s.nbytes for s in source.splits())
     wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
     share = min(1.0, wanted / whole) if whole else 1.0
-    return [Split(s.file, s.pieces, s.rows, int(s.nbytes * share), s.bounds) for s in prune(source, filters)]
+    splits = prune(source, filters)
+    shares = [
+        share * _possible_share(source, s, filters) if len(splits) <= _FEW_SPLITS else share for s in splits
+    ]
+    return [replace(s, nbytes=int(s.nbytes * part)) for s, part in zip(splits, shares, strict=True)]
+
+
+def _possible_share(source: Source, split: Split, filters: Sequence[Expr]) -> float:
+    """The share of a split's rows that can pass."""
+    if not filters or not source.addressable or not split.rows or len(split.pieces) != 1:
+        return 1.0
+    rows = possible_rows(source, split, filters)
+    return 1.0 if rows is None else len(rows) / split.rows
 
 
 def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -74,62 +108,101 @@ def _always(source: Source, splits: Sequence[Split], expr: Expr) -> bool:
     return False
 
 
-def _possible(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]:
-    """Whether a row of each split can pass."""
+class _Parts(Protocol):
+    """Parts of a source whose statistics are looked at."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of each part."""
+
+    def ranges(self, column: str) -> Sequence[ColumnRange | None]:
+        """Statistics of a column in each part."""
+
+    def by_folder(self, expr: Expr) -> list[bool]:
+        """Whether the partition columns let a row of each part pass."""
+
+
+@dataclass(frozen=True)
+class _Splits:
+    source: Source
+    splits: Sequence[Split]
+
+    @property
+    def rows(self) -> list[int]:
+        return [s.rows for s in self.splits]
+
+    def ranges(self, column: str) -> Sequence[ColumnRange | None]:
+        return [self.source.ranges(s, column) for s in self.splits]
+
+    def by_folder(self, expr: Expr) -> list[bool]:
+        values = folder_values(self.source, expr)
+        if values is not None:
+            with suppress(ExecutionError, Unsupported):
+                verdicts = decided(expr, values)
+                return [verdicts[values[s.file]] is True for s in self.splits]
+        return [True] * len(self.splits)
+
+
+@dataclass(frozen=True)
+class _Stretches:
+    """Those of one split, of which the folder was looked at."""
+
+    known: RowStretches
+    rows: list[int]
+
+    def ranges(self, column: str) -> Sequence[ColumnRange | None]:
+        return self.known.ranges.get(column) or [None] * len(self.rows)
+
+    def by_folder(self, expr: Expr) -> list[bool]:
+        return [True] * len(self.rows)
+
+
+def _possible(parts: _Parts, expr: Expr) -> list[bool]:
+    """Whether a row of each part can pass."""
     match expr:
         case Call(function="and"):
-            return [
-                all(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)
-            ]
+            return [all(each) for each in zip(*(_possible(parts, a) for a in expr.args), strict=True)]
         case Call(function="or"):
-            return [
-                any(each) for each in zip(*(_possible(source, splits, a) for a in expr.args), strict=True)
-            ]
+            return [any(each) for each in zip(*(_possible(parts, a) for a in expr.args), strict=True)]
         case Call(function="isnotnull", args=(Column() as column,)):
-            found = [source.ranges(s, column.name) for s in splits]
+            found = parts.ranges(column.name)
             return [
-                r is None or r.nulls is None or r.nulls < s.rows for s, r in zip(splits, found, strict=True)
+                r is None or r.nulls is None or r.nulls < rows
+                for rows, r in zip(parts.rows, found, strict=True)
             ]
         case Call(function="isnull", args=(Column() as column,)):
-            return [_may_have_null(source.ranges(s, column.name)) for s in splits]
+            return [_may_have_null(r) for r in parts.ranges(column.name)]
         case Call(function=name, args=(Column() as column, Literal() as value)) if name in _FLIPPED:
-            return _compare(source, splits, name, column, value)
+            return _compare(parts, name, column, value)
         case Call(function=name, args=(Literal() as value, Column() as column)) if name in _FLIPPED:
-            return _compare(source, splits, _FLIPPED[name], column, value)
+            return _compare(parts, _FLIPPED[name], column, value)
         case InList(child=Column() as column):
-            each_value = [_compare(source, splits, "eq", column, v) for v in expr.values]
-            return (
-                [any(each) for each in zip(*each_value, strict=True)] if each_value else [False] * len(splits)
-            )
-    return _by_folder(source, splits, expr)
+            each_value = [_compare(parts, "eq", column, v) for v in expr.values]
+            return [any(each) for each in zip(*each_value, strict=True)] if each_value else _none(parts)
+    return parts.by_folder(expr)
 
 
-def _by_folder(source: Source, splits: Sequence[Split], expr: Expr) -> list[bool]:
-    values = folder_values(source, expr)
-    if values is not None:
-        with suppress(ExecutionError, Unsupported):
-            verdicts = decided(expr, values)
-            return [verdicts[values[s.file]] is True for s in splits]
-    return [True] * len(splits)
+def _none(parts: _Parts) -> list[bool]:
+    return [False] * len(parts.rows)
 
 
 def _may_have_null(found: ColumnRange | None) -> bool:
     return found is None or found.nulls is None or found.nulls > 0
 
 
-def _compare(source: Source, splits: Sequence[Split], op: str, column: Column, value: Literal) -> list[bool]:
-    found = [source.ranges(s, column.name) for s in splits]
+def _compare(parts: _Parts, op: str, column: Column, value: Literal) -> list[bool]:
+    found = parts.ranges(column.name)
     if op == "eq_null_safe":
         if value.value is None:
             return [_may_have_null(r) for r in found]
         op = "eq"
     if value.value is None:
-        return [False] * len(splits)
+        return _none(parts)
     literal = value.value.encode() if isinstance(value.value, str) else value.value
     if column.dtype != value.dtype or isinstance(literal, bool):
-        return [True] * len(splits)
+        return [True] * len(found)
     if t.is_fractional(column.dtype) and (literal != literal or op not in ("lt", "lteq")):
-        return [True] * len(splits)  # NaN is above every statistic
+        return [True] * len(found)  # NaN is above every statistic
     return [_overlaps(r, op, literal, column.dtype) for r in found]
 
 

@@ -1,0 +1,138 @@
+"""Thrift's compact protocol, as far as Parquet's own structures need it: a cursor over bytes, and structs made of bytes.
+
+Source: thrift-compact-protocol.md of apache/thrift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+
+Field = tuple[int, int, bytes]
+"""Id, type and encoded value of a struct's field."""
+
+
+class Cursor:
+    """Reads values one after the other; ValueError where the bytes end too early or are no Thrift."""
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+
+    def byte(self) -> int:
+        """One byte."""
+        if self.at >= len(self.data):
+            raise ValueError("the footer ends in the middle of a value")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self) -> int:
+        """An unsigned integer."""
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def zigzag(self) -> int:
+        """A signed integer."""
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def binary(self) -> bytes:
+        """Bytes, or the UTF-8 of a text."""
+        length = self.varint()
+        if self.at + length > len(self.data):
+            raise ValueError("the footer ends in the middle of a text")
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def list_size(self) -> int:
+        """The header of a list whose element type is known."""
+        head = self.byte()
+        return head >> 4 if head >> 4 != 15 else self.varint()
+
+    def fields(self) -> Iterator[tuple[int, int, int]]:
+        """Id, type and place of the value of each field of a struct; whoever iterates reads or skips the value."""
+        last = 0
+        while True:
+            head = self.byte()
+            if head == 0:
+                return
+            last = last + (head >> 4) if head >> 4 else self.zigzag()
+            yield last, head & 15, self.at
+
+    def skip(self, kind: int) -> None:
+        """Pass over a value."""
+        if kind in (TRUE, FALSE):
+            return
+        if kind == BYTE:
+            self.at += 1
+        elif kind in (I16, I32, I64):
+            self.varint()
+        elif kind == DOUBLE:
+            self.at += 8
+        elif kind == BINARY:
+            self.binary()
+        elif kind == STRUCT:
+            for _, inner, _ in self.fields():
+                self.skip(inner)
+        elif kind in (LIST, SET):
+            head = self.byte()
+            size = head >> 4 if head >> 4 != 15 else self.varint()
+            for _ in range(size):
+                self._skip_element(head & 15)
+        elif kind == MAP:
+            size = self.varint()
+            kinds = self.byte() if size else 0
+            for _ in range(size):
+                self._skip_element(kinds >> 4)
+                self._skip_element(kinds & 15)
+        else:
+            raise ValueError(f"the footer has a value of unknown type {kind}")
+
+    def _skip_element(self, kind: int) -> None:
+        """Booleans in collections take a byte each."""
+        if kind in (TRUE, FALSE):
+            self.at += 1
+        else:
+            self.skip(kind)
+
+
+def struct(fields: Iterable[Field]) -> bytes:
+    """Fields in rising order as a struct; each id is written as its distance from the one before."""
+    parts = []
+    last = 0
+    for field, kind, value in fields:
+        parts += [bytes([(field - last) << 4 | kind]), value]
+        last = field
+    return b"".join((*parts, b"\0"))
+
+
+def integer(value: int) -> bytes:
+    """A signed integer of 16, 32 or 64 bits."""
+    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def binary(value: bytes) -> bytes:
+    """Bytes or a text."""
+    return _varint(len(value)) + value
+
+
+def listed(kind: int, values: Sequence[bytes]) -> bytes:
+    """A list of values of one type."""
+    size = len(values)
+    head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + _varint(size)
+    return head + b"".join(values)
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

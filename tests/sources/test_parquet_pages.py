@@ -1,0 +1,297 @@
+"""Some rows of row groups: the same as of those read whole, from the pages that hold them and those only."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+from kquery_spark.expr import Call, Column, Expr, InList, Literal
+from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
+from kquery_spark.sources import parquet_file
+from kquery_spark.sources.base import Split
+from kquery_spark.sources.parquet import ParquetSource, open_file, parquet_source
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import pick
+from kquery_spark.types.vector import Int64s
+from kquery_spark.verify import verify
+
+ROWS = 6000
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_file, "_MANY_ROWS", 0)
+
+
+def table() -> pa.Table:
+    rng = np.random.default_rng(7)
+    null = rng.random(ROWS) < 0.1
+    cents = rng.integers(-(10**8), 10**8, ROWS)
+
+    def some(values: Any, dtype: pa.DataType | None = None) -> pa.Array:
+        return pa.array(values, dtype, mask=null)
+
+    return pa.table(
+        {
+            "id": pa.array(np.arange(ROWS)),
+            "i": some(rng.integers(-100, 100, ROWS).astype(np.int32)),
+            "h": some(rng.integers(-9, 9, ROWS).astype(np.int16)),
+            "u": pa.array(rng.integers(0, 2**32, ROWS).astype(np.uint32)),
+            "d": some(np.where(rng.random(ROWS) < 0.01, np.nan, rng.random(ROWS))),
+            "f": some(rng.random(ROWS).astype(np.float32)),
+            "s": pa.array(
+                [None if n else f"text {x}" for n, x in zip(null, rng.integers(0, 900, ROWS), strict=True)]
+            ),
+            "few": pa.array([f"é{x}" for x in rng.integers(0, 4, ROWS)]),
+            "b": some(rng.random(ROWS) < 0.5),
+            "day": some(rng.integers(-5000, 20000, ROWS).astype("datetime64[D]")),
+            "ts": pa.array(rng.integers(-(10**15), 10**15, ROWS)).cast(pa.timestamp("us", "UTC")),
+            "ntz": pa.array(rng.integers(0, 10**12, ROWS)).cast(pa.timestamp("ms")),
+            "m9": pa.array([Decimal(int(x)).scaleb(-2) for x in cents], pa.decimal128(9, 2)),
+            "m18": pa.array([Decimal(int(x)).scaleb(-3) for x in cents], pa.decimal128(18, 3)),
+            "m30": pa.array([Decimal(int(x)) for x in cents], pa.decimal128(30, 0)),
+            "bytes": pa.array([bytes([x % 256]) for x in range(ROWS)]),
+            "view": pa.array([f"view {x % 70}" for x in range(ROWS)], pa.string_view()),
+            "large": pa.array([f"large {x % 70}" for x in range(ROWS)], pa.large_string()),
+            "listed": pa.array([[x, x + 1] for x in range(ROWS)]),
+            "nested": pa.array([{"a": x, "id": None if x % 3 else x} for x in range(ROWS)]),
+            "nothing": pa.array([None] * ROWS, pa.int32()),
+            "a.b": pa.array(np.arange(ROWS)),
+        }
+    )
+
+
+def write(path: Path, rows: pa.Table, **options: Any) -> ParquetSource:
+    given = {
+        "data_page_size": 1000,
+        "write_batch_size": 100,
+        "write_page_index": True,
+        "row_group_size": 4000,
+    }
+    pq.write_table(rows, str(path), **{**given, **options})
+    return parquet_source([str(path)])
+
+
+def paged(source: ParquetSource, split: Split, rows: Int64s) -> set[str]:
+    """The columns of which pages are read."""
+    opened = open_file(source.files[0])
+    return {c for c in source.schema.names if opened.paged(split.pieces[0], c, rows) is not None}
+
+
+SOME_ROWS = [
+    [5],
+    [0, 1, 2],
+    [-1],
+    [*range(100, 300)],
+    [*range(0, 1900, 600)],
+    [*range(0, 1900, 3)],
+    [*range(1900)],
+]
+WRITERS = list(product(["none", "snappy", "zstd", "gzip", "lz4"], ["1.0", "2.0"], [True, False]))
+
+
+@pytest.mark.parametrize(("codec", "version", "dictionaries"), WRITERS)
+@pytest.mark.parametrize("store", [True, False])
+def test_some_rows_are_those_of_the_whole(tmp_path, codec, version, dictionaries, store):
+    source = write(
+        tmp_path / "f.parquet",
+        table(),
+        compression=codec,
+        data_page_version=version,
+        use_dictionary=dictionaries,
+        store_schema=store,
+        store_decimal_as_integer=store,
+    )
+    columns = source.schema.names
+    for split in source.splits():
+        (whole,) = source.read(split, columns)
+        for numbers in SOME_ROWS:
+            rows = np.array(numbers) if numbers != [-1] else np.array([split.rows - 1])
+            found, wanted = source.read_rows(split, columns, rows), pick(whole, rows)
+            assert found.schema == wanted.schema
+            assert found.to_arrow().equals(wanted.to_arrow()), numbers
+    flat = set(columns) - {"listed", "nested"}
+    if not dictionaries and codec != "lz4":  # a chunk of a dictionary alone is one page
+        assert paged(source, source.splits()[0], np.array([5])) >= flat - {"b", "nothing"}
+    if codec == "lz4":
+        assert not paged(source, source.splits()[0], np.array([5]))
+
+
+def test_files_of_spark(spark, tmp_path):
+    path = str(tmp_path / "spark")
+    write(tmp_path / "f.parquet", table().drop_columns(["u", "ntz", "a.b"]))
+    frame = spark.read.parquet(str(tmp_path / "f.parquet")).coalesce(1).sortWithinPartitions("id")
+    # pages of a hundred rows, in which columns of different widths have different ends
+    frame.write.option("parquet.page.size.row.count.limit", 700).option("parquet.page.size", 2000).parquet(
+        path
+    )
+    source = parquet_source([path])
+    (split,) = source.splits()
+    (whole,) = source.read(split, source.schema.names)
+    for rows in (np.array([17]), np.arange(2500, 2600), np.array([0, ROWS - 1])):
+        found = source.read_rows(split, source.schema.names, rows)
+        assert found.to_arrow().equals(pick(whole, rows).to_arrow())
+    assert paged(source, split, np.array([17])) >= {"id", "d", "m18", "s", "day", "ts"}
+    condition = Call.of("eq", Column("id", t.LONG), Literal(3456, t.LONG))
+    rows = possible_rows(source, split, [condition])
+    assert rows is not None and 3456 in rows and len(rows) <= 700
+    ours = spark.read.parquet(path)
+    for text in (
+        "id = 3456",
+        "id BETWEEN 600 AND 720",
+        "id IN (5, 5999) AND s IS NOT NULL",
+        "id < 40 OR id > 5980",
+    ):
+        assert verify(ours.where(text)).ok
+
+
+@pytest.mark.parametrize("dictionaries", [True, False])
+def test_what_pages_are_said_to_hold_is_in_them(tmp_path, dictionaries):
+    source = write(
+        tmp_path / "f.parquet", table(), use_dictionary=dictionaries, store_decimal_as_integer=True
+    )
+    for split in source.splits():
+        known = source.stretches(split, source.schema.names)
+        assert known is not None
+        expected = {
+            "id",
+            "i",
+            "h",
+            "d",
+            "f",
+            "s",
+            "few",
+            "day",
+            "ts",
+            "ntz",
+            "m9",
+            "m18",
+            "view",
+            "large",
+            "nothing",
+        }
+        assert set(known.ranges) == expected | {"a.b"}
+        (whole,) = source.read(split, list(known.ranges))
+        rows = whole.to_arrow()
+        for column, ranges in known.ranges.items():
+            dtype = source.schema.field(column).type
+            assert len(ranges) == len(known.starts) - 1
+            for start, end, found in zip(known.starts, known.starts[1:], ranges, strict=True):
+                part = rows.column(column).slice(start, end - start)
+                values = [comparable(v, dtype) for v in part.to_pylist() if v is not None and v == v]
+                assert found is not None and (found.nulls is None or found.nulls == part.null_count == 0)
+                assert found.low is None or not values or comparable(found.low, dtype) <= min(values)
+                assert found.high is None or not values or max(values) <= comparable(found.high, dtype)
+
+
+TYPES = {"id": t.LONG, "day": t.DATE, "s": t.STRING, "m9": pa.decimal128(9, 2), "ts": t.timestamp("UTC")}
+
+
+def condition(name: str, op: str, value: object) -> Expr:
+    return Call.of(op, Column(name, TYPES[name]), Literal(value, TYPES[name]))
+
+
+def clustered() -> pa.Table:
+    """Sorted by every column, NULLs and all."""
+    numbers = np.arange(ROWS)
+    return pa.table(
+        {
+            "id": pa.array(numbers),
+            "day": pa.array(numbers.astype(np.int32)).cast(pa.date32()),
+            "s": pa.array([f"{n:05d}é" if n % 1000 else None for n in numbers]),
+            "m9": pa.array([Decimal(int(n)).scaleb(-2) for n in numbers], pa.decimal128(9, 2)),
+            "ts": pa.array(numbers * 1_000_000).cast(pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("conditions", "wanted"),
+    [
+        ([condition("id", "eq", 777)], range(777, 778)),
+        ([condition("id", "lt", 200)], range(200)),
+        ([condition("day", "gteq", 3800)], range(3800, 4000)),
+        ([condition("s", "eq", "02501é")], range(2501, 2502)),
+        ([condition("m9", "gt", Decimal("39.50"))], range(3951, 4000)),
+        ([condition("ts", "lteq", 99_000_000)], range(100)),
+        ([condition("id", "gteq", 900), condition("day", "lt", 950)], range(900, 950)),
+        (
+            [Call.of("or", condition("id", "lt", 9), condition("s", "gteq", "03990é"))],
+            [*range(9), *range(3990, 4000)],
+        ),
+        ([InList(Column("id", t.LONG), (Literal(3, t.LONG), Literal(3003, t.LONG)))], [3, 3003]),
+        ([condition("id", "gt", 10**6)], []),
+    ],
+)
+def test_rows_that_can_pass(tmp_path, conditions, wanted):
+    source = write(tmp_path / "f.parquet", clustered(), use_dictionary=False)
+    split = source.splits()[0]
+    rows = possible_rows(source, split, conditions)
+    assert rows is not None and set(wanted) <= set(rows.tolist())
+    assert len(rows) <= len(wanted) + 1200  # pages are of a hundred rows to six hundred
+    for sized in sized_splits(source, conditions, source.schema.names):
+        assert sized.nbytes < 0.4 * source.splits()[sized.pieces[0]].nbytes
+
+
+def test_conditions_that_rule_out_nothing(tmp_path):
+    source = write(tmp_path / "f.parquet", clustered(), use_dictionary=False)
+    split = source.splits()[0]
+    assert possible_rows(source, split, [condition("id", "gt", 100)]) is None
+    assert possible_rows(source, split, [Call.of("isnotnull", Column("s", t.STRING))]) is None
+    without = write(tmp_path / "g.parquet", clustered(), write_page_index=False)
+    assert possible_rows(without, without.splits()[0], [condition("id", "eq", 7)]) is None
+
+
+def test_nulls_of_a_page_are_not_those_of_a_part_of_it(tmp_path):
+    rows = pa.table(
+        {
+            "a": pa.array(np.arange(2000)),
+            "n": pa.array([None] * 90 + [1] * 10, pa.int64()).take(np.arange(2000) % 100),
+        }
+    )
+    source = write(tmp_path / "f.parquet", rows, use_dictionary=False)
+    present = Call.of("isnotnull", Column("n", t.LONG))
+    first = Call.of("lt", Column("a", t.LONG), Literal(100, t.LONG))
+    found = possible_rows(source, source.splits()[0], [first, present])
+    assert found is not None and set(range(100)) <= set(found.tolist())
+
+
+def test_dates_and_times_of_literals_are_those_of_statistics(tmp_path):
+    source = write(tmp_path / "f.parquet", clustered(), use_dictionary=False)
+    known = source.stretches(source.splits()[0], ["day", "ts"])
+    assert known is not None
+    assert known.ranges["day"][0].low == comparable(date(1970, 1, 1), t.DATE)
+    assert known.ranges["ts"][0].low == comparable(datetime(1970, 1, 1, tzinfo=UTC), t.timestamp("UTC"))
+
+
+def test_a_damaged_page_is_an_error_that_names_the_row_group(tmp_path):
+    path = tmp_path / "f.parquet"
+    source = write(path, clustered(), use_dictionary=False, compression="zstd")
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    data = bytearray(path.read_bytes())
+    middle = chunk.data_page_offset + 60
+    data[middle : middle + 30] = b"\xff" * 30
+    path.write_bytes(data)
+    source = parquet_source([str(path)])
+    split = source.splits()[0]
+    with pytest.raises(SourceError, match=r"row group 0 of .*f\.parquet"):
+        source.read_rows(split, ["id"], np.array([3]))
+    # other pages are not looked at
+    assert source.read_rows(split, ["id"], np.array([3900])).columns[0].to_pylist() == [3900]
+
+
+def test_explain_says_how_many_rows_were_ruled_out(spark, tmp_path):
+    path = str(tmp_path / "spark")
+    spark.range(400_000).selectExpr("id", "id % 7 AS x").coalesce(1).write.parquet(path)
+    text = str(kq.explain(spark.read.parquet(path).where("id BETWEEN 777 AND 900"), analyze=True))
+    assert "rows ruled out 3" in text
