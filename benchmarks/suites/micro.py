@@ -1,4 +1,4 @@
-"""One operator at a time: scan, filter, group by, join, sort, top-k, shuffle."""
+"""One operator at a time: scan, filter, look-up, group by, join, sort, top-k, shuffle."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ QUERIES = {
     "scan_compute": "SELECT sum(v * (1 - y / 100.0D) + x) AS a, sum(d * 2 + 1) AS b FROM events",
     "filter_few": "SELECT id, v, s FROM events WHERE x = 4711",
     "filter_half": "SELECT count(*) AS n, sum(v) AS v FROM events WHERE x < 5000 AND s <> 'name 0007'",
+    "lookup": "SELECT * FROM events WHERE id = 4711",
+    "lookup_sorted": "SELECT * FROM history WHERE id = 47110",
+    "range_sorted": "SELECT count(*) AS n, sum(c1) AS a, max(note) AS b FROM history WHERE id BETWEEN 20000 AND 40000",
     "filter_text": "SELECT count(*) AS n FROM events WHERE s LIKE '%99%'",
     "group_few": "SELECT few, count(*) AS n, sum(v) AS v, avg(d) AS d, max(x) AS x FROM events GROUP BY few",
     "group_text": "SELECT s, count(*) AS n, sum(d) AS d FROM events GROUP BY s",
@@ -78,10 +81,31 @@ def _large(rows: int) -> Iterator[pa.Table]:
         yield pa.table({"k": keys, "w": pa.array(rng.random(n)), "note": pc.cast(keys, pa.string())})
 
 
+def _history(rows: int) -> Iterator[pa.Table]:
+    """Sorted, in large row groups and with many columns, as of a table written in the order of its key."""
+    for chunk, start in enumerate(range(0, rows, 4 * _CHUNK)):
+        n = min(4 * _CHUNK, rows - start)
+        rng = np.random.default_rng([17, chunk])
+        columns = {f"c{i}": pa.array(rng.random(n)) for i in range(12)}
+        keys = pa.array(np.arange(start, start + n))
+        yield pa.table(
+            {
+                "id": keys,
+                **columns,
+                "note": pc.binary_join_element_wise("note", pc.cast(keys, pa.string()), " "),
+            }
+        )
+
+
 def _make(root: Path, scale: float) -> tuple[Table, ...]:
     rows = max(1000, round(ROWS_AT_SCALE_1 * scale))
-    made = {"events": lambda: _events(rows), "small": _small, "large": lambda: _large(rows // 4)}
-    return write_once(root / f"micro-{scale:g}", {"rows": rows, "version": 1}, made)
+    made = {
+        "events": lambda: _events(rows),
+        "small": _small,
+        "large": lambda: _large(rows // 4),
+        "history": lambda: _history(rows),
+    }
+    return write_once(root / f"micro-{scale:g}", {"rows": rows, "version": 2}, made)
 
 
 def _queries() -> tuple[Query, ...]:

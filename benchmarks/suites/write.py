@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,8 +30,8 @@ def write_once(folder: Path, wanted: Mapping[str, object], makers: Mapping[str, 
 
 
 def _write(path: Path, batches: Iterator[pa.Table]) -> None:
+    """A row group each, with page indexes, as Spark writes them."""
     first = next(batches)
-    with pq.ParquetWriter(path, first.schema) as writer:
-        writer.write_table(first)
-        for batch in batches:
-            writer.write_table(batch)
+    with pq.ParquetWriter(path, first.schema, write_page_index=True) as writer:
+        for batch in chain([first], batches):
+            writer.write_table(batch, row_group_size=max(1, batch.num_rows))

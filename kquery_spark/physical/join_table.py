@@ -15,7 +15,7 @@ from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.bytes_index import BytesIndex, places_of
 from kquery_spark.physical.hash_index import DirectIndex, HashIndex
-from kquery_spark.physical.keys import as_integers, normalized_bits
+from kquery_spark.physical.keys import as_integers, native_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
 
@@ -43,10 +43,13 @@ class JoinTable:
 
     Each column has codes of its own: 0 is NULL's, the last one (size - 1) is that of all values no build row has. Numbers
     of rows are looked up by one number for all columns, and no build row is under a number with such a last code in it.
+
+    ranges: the lowest and the highest value of each key column of integers or dates that build rows have; None of others.
     """
 
     def __init__(self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool]) -> None:
         self.num_rows = num_rows
+        self.ranges = [None if safe else _range(key) for key, safe in zip(keys, null_safe, strict=True)]
         self._columns: list[tuple[Encode, int]] = []
         self._squeezes: dict[int, tuple[HashIndex, int]] = {}
         self._index: HashIndex | DirectIndex | None = None
@@ -149,6 +152,14 @@ class JoinTable:
         ends = np.cumsum(counts)
         within = np.arange(total, dtype=np.int64) - np.repeat(ends - counts, counts)
         return Matches(probe, self._order[np.repeat(self._starts[codes], counts) + within])
+
+
+def _range(key: Vector) -> tuple[int, int] | None:
+    data = native_integers(key) if t.is_integral(key.dtype) or key.dtype == t.DATE else None
+    if data is None or data.null_count == len(data):
+        return None
+    ends = pc.min_max(data)
+    return ends["min"].as_py(), ends["max"].as_py()
 
 
 def _encoder(key: Vector, null_safe: bool, ranges: bool = True) -> tuple[Encode, int]:

@@ -147,11 +147,14 @@ class ParquetSource(Source):
         return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
 
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        """See Source; from the column indexes."""
+        """See Source; pages where a column index tells of them, else the row group as a whole."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        pages = {c: opened.page_ranges(group, c) for c in self._stored(opened, columns)}
-        known = {c: found for c, found in pages.items() if found is not None}
+        known = {}
+        for column in self._stored(opened, columns):
+            found = opened.page_ranges(group, column) or opened.group_range(group, column)
+            if found is not None:
+                known[column] = found
         if not known:
             return None
         starts = np.unique(np.concatenate([found[0] for found in known.values()]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -231,6 +232,12 @@ class OpenFile:
         if key not in self._page_ranges:
             self._page_ranges[key] = self._find_page_ranges(group, column)
         return self._page_ranges[key]
+
+    def group_range(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
+        """As ``page_ranges``, for the row group as a whole."""
+        ranges = self.column_ranges(column)
+        found = None if ranges is None else ranges[group]
+        return None if found is None else (np.array([0, self.groups[group][0]]), [found])
 
     def _find_page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
         pages = self._pages(group, column)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import partial
 from struct import calcsize, unpack
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -264,9 +264,10 @@ def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnR
 
 def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
     """What makes a value of the bytes of a statistic."""
+    if pa.types.is_decimal(dtype):
+        order: Literal["little", "big"] = "little" if physical in ("INT32", "INT64") else "big"
+        return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
     if physical in ("INT32", "INT64"):
-        if pa.types.is_decimal(dtype):
-            return lambda data: Decimal(_signed(data)).scaleb(-dtype.scale, _WIDE)
         if pa.types.is_timestamp(dtype):
             factor = {"ms": 1000, "us": 1}.get(dtype.unit)
             return None if factor is None else lambda data: _signed(data) * factor

@@ -92,9 +92,15 @@ class _FilteringReader:
         if not source.columnar:
             yield from self._whole(split, conditions, runtime, [*static, *keys, *rest])
             return
-        states = self._first(split, static, conditions) if static else []
-        if static and not any(s.rows for s in states):
+        rows = self._possible_rows(split, conditions, runtime)
+        states = [] if rows is None else [_Kept(Batch(pa.schema([]), (), len(rows)), rows)]
+        if rows is not None and len(rows) == 0:
             return
+        if static:
+            states = self._with_columns(split, states, static)
+            states = [s.where(self._static(s.batch, conditions)) for s in states]
+            if not any(s.rows for s in states):
+                return
         if keys or runtime:
             states = self._with_columns(split, states, keys)
             for found in runtime:
@@ -104,19 +110,18 @@ class _FilteringReader:
         for state in self._with_columns(split, states, rest):
             yield self._ordered(state.batch)
 
-    def _first(self, split: Split, columns: list[str], conditions: list[Expr]) -> list[_Kept]:
-        """The rows that pass the conditions, with their columns; rows that cannot pass are not read where that is known."""
+    def _possible_rows(
+        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
+    ) -> Int64s | None:
+        """The rows that statistics do not rule out; None for all of them."""
         source = self._scan.source
-        rows = possible_rows(source, split, conditions) if source.addressable else None
+        if not source.addressable:
+            return None
+        ranges = [bound for f in runtime for bound in _key_bounds(f, source)]
+        rows = possible_rows(source, split, [*conditions, *ranges])
         if rows is not None:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
-        if rows is None:
-            states = [_Kept(b) for b in source.read(split, columns)]
-        elif len(rows) == 0:
-            return []
-        else:
-            states = [_Kept(source.read_rows(split, columns, rows), rows)]
-        return [s.where(self._static(s.batch, conditions)) for s in states]
+        return rows
 
     def _with_columns(self, split: Split, states: list[_Kept], columns: list[str]) -> list[_Kept]:
         """With further columns of the rows that are left; all rows where nothing was read before."""
@@ -159,18 +164,33 @@ class _FilteringReader:
         )
 
 
+def _column(source: Source, name: str) -> Column:
+    field = source.schema.field(name)
+    return Column(name, field.type, field.nullable)
+
+
+def _key_bounds(found: RuntimeFilter, source: Source) -> list[Expr]:
+    """What is true of the key columns of every row that has a match."""
+    terms: list[Expr] = []
+    for name, ends in zip(found.columns, found.table.ranges, strict=True):
+        if ends is not None:
+            column = _column(source, name)
+            low, high = (Literal(end, column.dtype) for end in ends)
+            terms += [Call.of("gteq", column, low), Call.of("lteq", column, high)]
+    return terms
+
+
 def _bounds(split: Split, source: Source) -> list[Expr]:
     """The condition that keeps only the split's rows inside its bounds."""
     if split.bounds is None:
         return []
     name, low, high = split.bounds
-    field = source.schema.field(name)
-    column = Column(name, field.type, field.nullable)
+    column = _column(source, name)
     terms: list[Expr] = []
     if low is not None:
-        terms.append(Call.of("gteq", column, Literal(low, field.type)))
+        terms.append(Call.of("gteq", column, Literal(low, column.dtype)))
     if high is not None:
-        terms.append(Call.of("lt", column, Literal(high, field.type)))
+        terms.append(Call.of("lt", column, Literal(high, column.dtype)))
     return terms
 
 
