@@ -5,6 +5,9 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the console script; its commands are imported only now, so that jobs need not pay for them."""
+    from kquery_spark.config.processor import sort_quickly
+
+    sort_quickly()
     from kquery_spark.cli.commands import main as run_commands
 
     run_commands()

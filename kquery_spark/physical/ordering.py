@@ -71,10 +71,14 @@ def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
     if not columns:
         raise ValueError("sorting needs a key")
     one = columns[0] if len(columns) == 1 else packed(columns)
-    if one is not None:
-        if limit is not None and limit < len(one) // 8:
-            bound = np.partition(one, limit)[limit] if limit else one.min()
-            near = np.flatnonzero(one <= bound)
-            return near.take(stable_order(one.take(near)))[:limit]
-        return stable_order(one)[:limit]
-    return lexicographic_order(columns)[:limit]
+    keys = columns if one is None else [one]
+    if limit is not None and limit < len(keys[0]) // 8:
+        near = _near(keys[0], limit)
+        return near.take(sort_rows([k.take(near) for k in keys]))[:limit]
+    return (lexicographic_order(keys) if one is None else stable_order(one))[:limit]
+
+
+def _near(values: Int64s, limit: int) -> Int64s:
+    """The rows among which the first ones are: by this key no further than so many of them."""
+    bound = np.partition(values, limit)[limit] if limit else values.min()
+    return np.flatnonzero(values <= bound)

@@ -165,7 +165,25 @@ def test_files_of_spark(spark, tmp_path):
         assert verify(ours.where(text)).ok
 
 
-HAVE_RANGES = set("id i h d f s few day ts ntz m9 m18 m30 view large nothing a.b".split())
+HAVE_RANGES = {
+    "id",
+    "i",
+    "h",
+    "d",
+    "f",
+    "s",
+    "few",
+    "day",
+    "ts",
+    "ntz",
+    "m9",
+    "m18",
+    "m30",
+    "view",
+    "large",
+    "nothing",
+    "a.b",
+}
 
 
 @pytest.mark.parametrize("dictionaries", [True, False])

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import contextlib
 
+from kquery_spark.config.processor import sort_quickly
+
 
 def main() -> None:
     """Import, then serve as ``pyspark.daemon`` does."""
+    sort_quickly()
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
 
