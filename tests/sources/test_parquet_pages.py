@@ -311,3 +311,38 @@ def test_explain_says_how_many_rows_were_ruled_out(spark, tmp_path):
     spark.range(400_000).selectExpr("id", "id % 7 AS x").coalesce(1).write.parquet(path)
     text = str(kq.explain(spark.read.parquet(path).where("id BETWEEN 777 AND 900"), analyze=True))
     assert "rows ruled out 3" in text
+
+
+KEYS = "SELECT id, n FROM facts JOIN dims ON k = dims.key WHERE dims.n = 'x'"
+
+
+@pytest.fixture
+def star(spark, tmp_path):
+    """Facts clustered by their key, one of which would divide by zero, and dimensions of which few are asked for."""
+    facts, dims = str(tmp_path / "facts"), str(tmp_path / "dims")
+    columns = ("id", "id DIV 10 AS k", "IF(id = 3, 0, 1) AS zero", "CAST(id AS STRING) AS s")
+    written = spark.range(8000).selectExpr(*columns).coalesce(1).write
+    written.option("parquet.page.size.row.count.limit", 500).parquet(facts)
+    spark.range(800).selectExpr("id AS key", "IF(id BETWEEN 300 AND 310, 'x', 'y') AS n").write.parquet(dims)
+    spark.read.parquet(facts).createOrReplaceTempView("facts")
+    spark.read.parquet(dims).createOrReplaceTempView("dims")
+    yield
+    spark.catalog.dropTempView("facts")
+    spark.catalog.dropTempView("dims")
+
+
+def test_keys_of_a_build_side_rule_out_pages(spark, star):
+    frame = spark.sql(KEYS)
+    assert verify(frame).ok
+    text = str(kq.explain(frame, analyze=True))
+    if (
+        "1 task, 1 split" in text or "driver" in text
+    ):  # who reads the facts in this process sees small chunks' pages
+        assert "rows ruled out 7,500" in text or "rows ruled out 7,000" in text
+
+
+def test_rows_without_a_match_still_raise(spark, star):
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        spark.sql(f"{KEYS} AND 1 DIV zero > 0").collect()
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        kq.kquery_plan(spark.sql(f"{KEYS} AND 1 DIV zero > 0"), when="always", fallback="error").collect()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
-from kquery_spark.expr.properties import conjunction
+from kquery_spark.expr.properties import can_raise, conjunction
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
@@ -75,6 +75,7 @@ class _FilteringReader:
         # the cheap ones first: what they drop the others need not look up
         self._runtime = sorted(runtime, key=lambda f: (not f.table.is_direct, len(f.columns)))
         self._conditions = scan.filters
+        self._raises = any(map(can_raise, scan.filters))
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
 
     def read(self, split: Split) -> Iterator[Batch]:
@@ -117,7 +118,8 @@ class _FilteringReader:
         source = self._scan.source
         if not source.addressable:
             return None
-        ranges = [bound for f in runtime for bound in _key_bounds(f, source)]
+        # a condition that can raise has to see the rows that will have no match
+        ranges = [] if self._raises else [bound for f in runtime for bound in _key_bounds(f, source)]
         rows = possible_rows(source, split, [*conditions, *ranges])
         if rows is not None:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
