@@ -199,9 +199,8 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     if not 0 <= group <= plain.groups:
         _refuse_line_ends(plain, array)
-        if not pc.any(
-            pc.match_substring_regex(array, plain.text)
-        ).as_py():  # Spark asks for the group of a match
+        matches = pc.match_substring_regex(array, plain.text)
+        if not pc.any(matches).as_py():  # Spark asks for the group of a match
             return pc.if_else(pc.is_valid(array), "", pa.scalar(None, t.STRING))
         raise ExecutionError(
             "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",

@@ -21,9 +21,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 _MOST_ROWS = 0.7  # share of a split's rows up to which it pays to leave the others out
-_FEW_SPLITS = (
-    4  # for so many it is looked up how many of their rows can pass, as that decides where a query runs
-)
+# for so many it is looked up how many of their rows can pass, as that decides where a query runs
+_FEW_SPLITS = 4
 _EPOCH = dt.date(1970, 1, 1)
 _FLIPPED = {
     "lt": "gt",
@@ -52,8 +51,16 @@ def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
     return kept
 
 
-def possible_rows(source: Source, split: Split, filters: Sequence[Expr]) -> Int64s | None:
-    """Numbers of the rows of a split of one piece that can pass; None for all, also where it is hardly fewer."""
+def possible_rows(
+    source: Source, split: Split, filters: Sequence[Expr], late: Sequence[Expr] = ()
+) -> Int64s | None:
+    """Numbers of the rows of a split of one piece that can pass; None for all, also where it is hardly fewer.
+
+    late: filters that were not known when the splits were pruned.
+    """
+    if not all(_possible(_Splits(source, [split]), condition)[0] for condition in late):
+        return np.zeros(0, np.int64)
+    filters = [*filters, *late]
     known = source.stretches(split, sorted(columns_of(*filters)))
     if known is None:
         return None

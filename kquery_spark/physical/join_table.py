@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.bytes_index import BytesIndex, places_of
 from kquery_spark.physical.hash_index import DirectIndex, HashIndex
-from kquery_spark.physical.keys import as_integers, native_integers, normalized_bits
+from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
 
@@ -26,6 +26,19 @@ _DIRECT_LIMIT = 4 * 1024 * 1024  # codes that get a slot each, however few of th
 _FLAGS_PER_ROW = 256  # bytes that looking up a build row quickly is worth
 
 Encode = Callable[[Vector, int], Int64s]
+
+
+@dataclass(frozen=True)
+class KeySpace:
+    """How values of a key column become codes.
+
+    size: how many codes there are, 0 for NULL and the last one for all values no build row has. ends: the lowest and the
+    highest integer of the build rows, where values are integers underneath and there are any.
+    """
+
+    encode: Encode
+    size: int
+    ends: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,8 +62,8 @@ class JoinTable:
 
     def __init__(self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool]) -> None:
         self.num_rows = num_rows
-        self.ranges = [None if safe else _range(key) for key, safe in zip(keys, null_safe, strict=True)]
-        self._columns: list[tuple[Encode, int]] = []
+        self.ranges: list[tuple[int, int] | None] = []
+        self._spaces: list[KeySpace] = []
         self._squeezes: dict[int, tuple[HashIndex, int]] = {}
         self._index: HashIndex | DirectIndex | None = None
         self._flags: npt.NDArray[np.bool_] | None = None
@@ -58,20 +71,21 @@ class JoinTable:
         known = np.ones(num_rows, np.bool_)
         cardinality = 1
         for place, (key, safe) in enumerate(zip(keys, null_safe, strict=True)):
-            encode, size = _encoder(key, safe)
-            self._columns.append((encode, size))
-            column = encode(key, num_rows)
-            known &= column < size - 1
-            if place and cardinality * size >= _RADIX_LIMIT:
+            space = _key_space(key, safe)
+            plain = t.is_integral(key.dtype) or key.dtype == t.DATE
+            self.ranges.append(space.ends if plain and not safe else None)
+            column = space.encode(key, num_rows)
+            known &= column < space.size - 1
+            if place and cardinality * space.size >= _RADIX_LIMIT:
                 values = integer_order.distinct(np.compress(known, codes))
                 self._squeezes[place] = HashIndex(values), len(values)
                 codes, cardinality = self._squeezed(place, codes), len(values) + 1
-                if cardinality * size >= _RADIX_LIMIT:
-                    encode, size = _encoder(key, safe, ranges=False)
-                    self._columns[place] = encode, size
-                    column = encode(key, num_rows)
-            codes = codes * size + column
-            cardinality *= size
+                if cardinality * space.size >= _RADIX_LIMIT:
+                    space = _key_space(key, safe, by_range=False)
+                    column = space.encode(key, num_rows)
+            self._spaces.append(space)
+            codes = codes * space.size + column
+            cardinality *= space.size
         self._cardinality = cardinality
         self._link(codes, np.flatnonzero(known))
 
@@ -113,14 +127,14 @@ class JoinTable:
     def _combined(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
         """One number for the codes of all keys of each probe row."""
         codes = np.zeros(num_rows, np.int64)
-        for place, (key, (encode, size)) in enumerate(zip(keys, self._columns, strict=True)):
-            column = encode(key, num_rows)
+        for place, (key, space) in enumerate(zip(keys, self._spaces, strict=True)):
+            column = space.encode(key, num_rows)
             if place == 0:
                 codes = column
                 continue
             if place in self._squeezes:
                 codes = self._squeezed(place, codes)
-            codes = codes * size + column
+            codes = codes * space.size + column
         return codes
 
     def counts(self, keys: Sequence[Vector], num_rows: int) -> tuple[Int64s, Int64s]:
@@ -154,24 +168,13 @@ class JoinTable:
         return Matches(probe, self._order[np.repeat(self._starts[codes], counts) + within])
 
 
-def _range(key: Vector) -> tuple[int, int] | None:
-    data = native_integers(key) if t.is_integral(key.dtype) or key.dtype == t.DATE else None
-    if data is None or data.null_count == len(data):
-        return None
-    ends = pc.min_max(data)
-    return ends["min"].as_py(), ends["max"].as_py()
-
-
-def _encoder(key: Vector, null_safe: bool, ranges: bool = True) -> tuple[Encode, int]:
-    """A function from a column to codes in the build column's space, and the size of that space.
-
-    Without ``ranges`` the space is no larger than the build column has values, and two.
-    """
+def _key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:
+    """The space of a build column; unless ``by_range``, it is no larger than the column has values, and two."""
     if t.is_decimal(key.dtype) and not key.is_narrow:
         return _by_value(key.plain(), lambda v: v.plain(), null_safe)
     integers = as_integers(key)
     if integers is not None:
-        return _by_range(integers, null_safe, _RADIX_LIMIT if ranges else 0)
+        return _by_range(integers, null_safe, _RADIX_LIMIT if by_range else 0)
     if key.dtype == t.STRING:
         return _by_string(key, null_safe)
     if t.is_fractional(key.dtype):
@@ -187,16 +190,16 @@ def _with_nulls(codes: Int64s, data: pa.Array, null_code: int) -> Int64s:
     return codes if valid is None else np.where(valid, codes, null_code)
 
 
-def _by_range(build: pa.Array, null_safe: bool, limit: int) -> tuple[Encode, int]:
+def _by_range(build: pa.Array, null_safe: bool, limit: int) -> KeySpace:
     """Integers: offset from the smallest build value; by value from a range of the size ``limit``."""
+    ends = pc.min_max(build)
     empty = len(build) == build.null_count
-    ends = None if empty else pc.min_max(build)
-    low = 1 if ends is None else ends["min"].as_py()
-    high = 0 if ends is None else ends["max"].as_py()
+    low, high = (1, 0) if empty else (ends["min"].as_py(), ends["max"].as_py())
+    found = None if empty else (low, high)
     size = high - low + 3
     absent = _absent(build, low, high)
     if size >= limit:
-        return _by_value(build, lambda v: _integers_of(v, absent), null_safe)
+        return replace(_by_value(build, lambda v: _integers_of(v, absent), null_safe), ends=found)
     null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
@@ -207,7 +210,7 @@ def _by_range(build: pa.Array, null_safe: bool, limit: int) -> tuple[Encode, int
         offsets += np.uint64(1)
         return _with_nulls(offsets.view(np.int64), data, null_code)
 
-    return encode, size
+    return KeySpace(encode, size, found)
 
 
 def _absent(build: pa.Array, low: int, high: int) -> int:
@@ -234,7 +237,7 @@ def _integers_of(vector: Vector, absent: int) -> pa.Array:
     return pa.array(values, mask=None if valid is None else ~valid)
 
 
-def _by_string(key: Vector, null_safe: bool) -> tuple[Encode, int]:
+def _by_string(key: Vector, null_safe: bool) -> KeySpace:
     values = (key.data.dictionary if key.is_dictionary else key.data).unique().drop_null()
     lookup = BytesIndex(values).lookup
     size = len(values) + 2
@@ -249,10 +252,10 @@ def _by_string(key: Vector, null_safe: bool) -> tuple[Encode, int]:
             codes = _codes(lookup(data), size)
         return _with_nulls(codes, data, null_code)
 
-    return encode, size
+    return KeySpace(encode, size)
 
 
-def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bool) -> tuple[Encode, int]:
+def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bool) -> KeySpace:
     values = build.unique().drop_null()
     lookup = _lookup(values)
     size = len(values) + 2
@@ -264,7 +267,7 @@ def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bo
             data = data.cast(values.type)
         return _with_nulls(_codes(lookup(data), size), data, null_code)
 
-    return encode, size
+    return KeySpace(encode, size)
 
 
 def _lookup(values: pa.Array) -> Callable[[pa.Array], Int64s]:

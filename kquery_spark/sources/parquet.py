@@ -147,18 +147,15 @@ class ParquetSource(Source):
         return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
 
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        """See Source; pages where a column index tells of them, else the row group as a whole."""
+        """See Source; pages, where a column index tells of them."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        known = {}
-        for column in self._stored(opened, columns):
-            found = opened.page_ranges(group, column) or opened.group_range(group, column)
-            if found is not None:
-                known[column] = found
+        found = {c: opened.page_ranges(group, c) for c in self._stored(opened, columns)}
+        known = {column: pages for column, pages in found.items() if pages is not None}
         if not known:
             return None
-        starts = np.unique(np.concatenate([found[0] for found in known.values()]))
-        return RowStretches(starts, {c: _for_each(starts, *found) for c, found in known.items()})
+        starts = np.unique(np.concatenate([ends for ends, _ in known.values()]))
+        return RowStretches(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
 
     def _fields(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self.table_schema.field(c) for c in columns])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -23,10 +22,8 @@ from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
 _CACHE_LIMIT = 512
-_MANY_ROWS, _MANY_BYTES = (
-    1 << 18,
-    1 << 20,
-)  # of a column chunk for which looking at its pages takes less than reading it
+# of a column chunk for which looking at its pages takes less than reading it
+_MANY_ROWS, _MANY_BYTES = 1 << 18, 1 << 20
 _WORTHWHILE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
@@ -233,12 +230,6 @@ class OpenFile:
             self._page_ranges[key] = self._find_page_ranges(group, column)
         return self._page_ranges[key]
 
-    def group_range(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """As ``page_ranges``, for the row group as a whole."""
-        ranges = self.column_ranges(column)
-        found = None if ranges is None else ranges[group]
-        return None if found is None else (np.array([0, self.groups[group][0]]), [found])
-
     def _find_page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
         pages = self._pages(group, column)
         if pages is None:
@@ -263,9 +254,8 @@ class OpenFile:
 
     def _find_pages(self, group: int, column: str) -> Pages | None:
         place = self._flat.get(column)
-        if (
-            place is None or local_path(self.file.path) is None
-        ):  # elsewhere many small reads take longer than a large one
+        remote = local_path(self.file.path) is None  # there many small reads take longer than a large one
+        if place is None or remote:
             return None
         chunk, rows = self.metadata.row_group(group).column(place), self.groups[group][0]
         if rows < _MANY_ROWS and chunk.total_uncompressed_size < _MANY_BYTES:

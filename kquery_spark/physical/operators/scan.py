@@ -75,7 +75,9 @@ class _FilteringReader:
         # the cheap ones first: what they drop the others need not look up
         self._runtime = sorted(runtime, key=lambda f: (not f.table.is_direct, len(f.columns)))
         self._conditions = scan.filters
-        self._raises = any(map(can_raise, scan.filters))
+        # a condition that can raise has to see the rows that will have no match
+        raises = any(map(can_raise, scan.filters))
+        self._key_bounds = [] if raises else [b for f in runtime for b in _key_bounds(f, scan.source)]
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
 
     def read(self, split: Split) -> Iterator[Batch]:
@@ -93,7 +95,7 @@ class _FilteringReader:
         if not source.columnar:
             yield from self._whole(split, conditions, runtime, [*static, *keys, *rest])
             return
-        rows = self._possible_rows(split, conditions, runtime)
+        rows = self._possible_rows(split, conditions)
         states = [] if rows is None else [_Kept(Batch(pa.schema([]), (), len(rows)), rows)]
         if rows is not None and len(rows) == 0:
             return
@@ -111,16 +113,11 @@ class _FilteringReader:
         for state in self._with_columns(split, states, rest):
             yield self._ordered(state.batch)
 
-    def _possible_rows(
-        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
-    ) -> Int64s | None:
+    def _possible_rows(self, split: Split, conditions: list[Expr]) -> Int64s | None:
         """The rows that statistics do not rule out; None for all of them."""
-        source = self._scan.source
-        if not source.addressable:
+        if not self._scan.source.addressable:
             return None
-        # a condition that can raise has to see the rows that will have no match
-        ranges = [] if self._raises else [bound for f in runtime for bound in _key_bounds(f, source)]
-        rows = possible_rows(source, split, [*conditions, *ranges])
+        rows = possible_rows(self._scan.source, split, conditions, self._key_bounds)
         if rows is not None:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
         return rows
