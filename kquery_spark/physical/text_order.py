@@ -28,7 +28,7 @@ def text_ranks(data: pa.Array) -> Int64s:
     for place in range(0, _ROUNDS * _WIDTH, _WIDTH):
         if not len(rows):
             return ranks
-        keys = [(words.at(place, rows).byteswap() ^ _SIGN).view(np.int64)]
+        keys = [_ordered(words, place, rows)]
         if words.has_zeros:  # else the bytes that are not there tell as much
             keys.append(np.minimum(words.lengths.take(rows) - place, _WIDTH + 1))
         rows = _refined(ranks, rows, keys)
@@ -37,6 +37,16 @@ def text_ranks(data: pa.Array) -> Int64s:
     rest = data.take(pa.array(rows)).cast(t.BINARY)
     _refined(ranks, rows, [dictionary_ranks(Vector(t.BINARY, rest))[0]])
     return ranks
+
+
+def text_prefixes(data: pa.Array) -> Int64s:
+    """Integers that are smaller only where the bytes are; strings of equal ones are in any order. Of a NULL anything."""
+    return _ordered(Words(data), 0, np.arange(len(data)))
+
+
+def _ordered(words: Words, place: int, rows: Int64s) -> Int64s:
+    """The eight bytes of some rows from a place on, in the order of integers."""
+    return (words.at(place, rows).byteswap() ^ _SIGN).view(np.int64)
 
 
 def _refined(ranks: Int64s, rows: Int64s, keys: list[Int64s]) -> Int64s:

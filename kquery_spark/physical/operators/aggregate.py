@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.expr import AggregateCall, Expr, Named
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.functions.integer_order import first_rows
 from kquery_spark.functions.ordered_bytes import has_floats, normalized
 from kquery_spark.functions.registry import CallContext
@@ -92,10 +93,10 @@ class AggregateExec(PhysicalPlan):
         groups = {k.name: k.expr for k in self.keys}
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL) or any(c.raises for c in self.calls):
             return
-        if set(found.columns) <= set(groups):
+        if set(found.columns) <= set(groups) and all(map(is_harmless, groups.values())):
             names = key_names([groups[c] for c in found.columns])
             if names is not None:
-                self.child.accept_filter(task, replace(found, columns=names))
+                self.child.accept_filter(task, replace(found.of_fewer(), columns=names, every_row=True))
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

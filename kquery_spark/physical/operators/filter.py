@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
@@ -41,8 +42,9 @@ class FilterExec(PhysicalPlan):
         return FilterExec(children[0], self.condition)
 
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """See PhysicalPlan."""
-        self.child.accept_filter(task, found)
+        """See PhysicalPlan; a condition that can raise has to see the rows that will have no match."""
+        if is_harmless(self.condition):
+            self.child.accept_filter(task, found.of_fewer())
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.join_table import JoinTable, Matches
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
-from kquery_spark.physical.runtime_filter import RuntimeFilter, drops_unmatched, key_names
+from kquery_spark.physical.runtime_filter import MatchFilter, RuntimeFilter, drops_unmatched, key_names
 from kquery_spark.physical.spill import SpillDirectory, SpillFile, scatter
 from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.vector import Int64s, Vector
@@ -83,19 +84,23 @@ class JoinExec(PhysicalPlan):
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
             if names is not None:
-                probe_plan.accept_filter(task, RuntimeFilter(names, side[1]))
+                probe_plan.accept_filter(task, MatchFilter(names, side[1]))
         yield from _Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
 
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """To the probe side, unless build rows are owed that the missing probe rows would have matched."""
+        """To the probe side, unless build rows are owed that the missing probe rows would have matched.
+
+        A condition that can raise has to see the pairs of rows that will have no match later.
+        """
         probe = self.right if self.build is BuildSide.LEFT else self.left
         owes = self.kind is JoinKind.FULL or not (
             self.kind is JoinKind.INNER
             or self.kind is (JoinKind.RIGHT if self.build is BuildSide.LEFT else JoinKind.LEFT)
             or (self.build is BuildSide.RIGHT and self.kind in _ONE_SIDED)
         )
-        if not owes and set(found.columns) <= set(probe.schema.names):
-            probe.accept_filter(task, found)
+        harmless = self.condition is None or is_harmless(self.condition)
+        if not owes and harmless and set(found.columns) <= set(probe.schema.names):
+            probe.accept_filter(task, found.of_fewer())
 
     def _held(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory

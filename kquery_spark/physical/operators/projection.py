@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from kquery_spark.expr import Named
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
@@ -39,7 +40,7 @@ class ProjectionExec(PhysicalPlan):
         """See PhysicalPlan."""
         sources = {e.name: e.expr for e in self.exprs}
         names = key_names([sources[c] for c in found.columns])
-        if names is not None:
+        if names is not None and (not found.every_row or all(map(is_harmless, sources.values()))):
             self.child.accept_filter(task, replace(found, columns=names))
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:

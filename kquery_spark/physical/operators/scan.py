@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
 from kquery_spark.expr.properties import can_raise, conjunction
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
@@ -49,13 +50,12 @@ class ScanExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         splits = task.splits[self.scan_id] if self.splits is None else self.splits
-        reader = _FilteringReader(self, task.runtime_filters.get(self.scan_id, []), task.metrics_of(self))
-        for split in splits:
-            if not self.source.divisible or len(split.pieces) == 1:
-                yield from reader.read(split)
-            else:
-                for piece in split.pieces:
-                    yield from reader.read(replace(split, pieces=(piece,)))
+        if self.source.divisible:
+            splits = [replace(split, pieces=(piece,)) for split in splits for piece in split.pieces]
+        runtime = task.runtime_filters.get(self.scan_id, [])
+        reader = _FilteringReader(self, runtime, task.metrics_of(self))
+        for split in _promising_first(self.source, splits, runtime):
+            yield from reader.read(split)
 
     def label(self) -> str:
         """See PhysicalPlan."""
@@ -73,16 +73,14 @@ class _FilteringReader:
         self._metrics = metrics
         self._schema = scan.schema
         # the cheap ones first: what they drop the others need not look up
-        self._runtime = sorted(runtime, key=lambda f: (not f.table.is_direct, len(f.columns)))
+        self._runtime = sorted(runtime, key=lambda f: (not f.is_quick, len(f.columns)))
         self._conditions = scan.filters
-        # a condition that can raise has to see the rows that will have no match
-        raises = any(map(can_raise, scan.filters))
-        self._key_bounds = [] if raises else [b for f in runtime for b in _key_bounds(f, scan.source)]
+        self._raises = any(map(can_raise, scan.filters))
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
 
     def read(self, split: Split) -> Iterator[Batch]:
         """Batches of a split with the scan's columns."""
-        runtime = [f for f in self._runtime if not f.off]
+        runtime = [f for f in self._runtime if f.is_on]
         source = self._scan.source
         conditions = [*_bounds(split, source), *self._conditions]
         if not conditions and not runtime:
@@ -95,7 +93,7 @@ class _FilteringReader:
         if not source.columnar:
             yield from self._whole(split, conditions, runtime, [*static, *keys, *rest])
             return
-        rows = self._possible_rows(split, conditions)
+        rows = self._possible_rows(split, conditions, runtime)
         states = [] if rows is None else [_Kept(Batch(pa.schema([]), (), len(rows)), rows)]
         if rows is not None and len(rows) == 0:
             return
@@ -113,11 +111,16 @@ class _FilteringReader:
         for state in self._with_columns(split, states, rest):
             yield self._ordered(state.batch)
 
-    def _possible_rows(self, split: Split, conditions: list[Expr]) -> Int64s | None:
+    def _possible_rows(
+        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
+    ) -> Int64s | None:
         """The rows that statistics do not rule out; None for all of them."""
-        if not self._scan.source.addressable:
+        source = self._scan.source
+        if not source.addressable:
             return None
-        rows = possible_rows(self._scan.source, split, conditions, self._key_bounds)
+        # a condition that can raise has to see the rows that nobody asks for
+        late = [] if self._raises else [c for f in runtime for c in f.conditions(_columns(source, f.columns))]
+        rows = possible_rows(source, split, conditions, late)
         if rows is not None:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
         return rows
@@ -163,20 +166,21 @@ class _FilteringReader:
         )
 
 
-def _column(source: Source, name: str) -> Column:
-    field = source.schema.field(name)
-    return Column(name, field.type, field.nullable)
+def _promising_first(
+    source: Source, splits: Sequence[Split], runtime: Sequence[RuntimeFilter]
+) -> Sequence[Split]:
+    """The splits, those before the others that may have the first rows of an order asked for."""
+    for found in runtime:
+        if isinstance(found, FirstRowsFilter):
+            (column,) = _columns(source, found.columns)
+            order = found.reading_order(column, [source.ranges(split, column.name) for split in splits])
+            return splits if order is None else [splits[i] for i in order]
+    return splits
 
 
-def _key_bounds(found: RuntimeFilter, source: Source) -> list[Expr]:
-    """What is true of the key columns of every row that has a match."""
-    terms: list[Expr] = []
-    for name, ends in zip(found.columns, found.table.ranges, strict=True):
-        if ends is not None:
-            column = _column(source, name)
-            low, high = (Literal(end, column.dtype) for end in ends)
-            terms += [Call.of("gteq", column, low), Call.of("lteq", column, high)]
-    return terms
+def _columns(source: Source, names: Sequence[str]) -> list[Column]:
+    fields = [source.schema.field(name) for name in names]
+    return [Column(field.name, field.type, field.nullable) for field in fields]
 
 
 def _bounds(split: Split, source: Source) -> list[Expr]:
@@ -184,7 +188,7 @@ def _bounds(split: Split, source: Source) -> list[Expr]:
     if split.bounds is None:
         return []
     name, low, high = split.bounds
-    column = _column(source, name)
+    (column,) = _columns(source, [name])
     terms: list[Expr] = []
     if low is not None:
         terms.append(Call.of("gteq", column, Literal(low, column.dtype)))

@@ -9,8 +9,11 @@ import pyarrow as pa
 
 from kquery_spark.expr import SortKey
 from kquery_spark.physical.external_sort import in_order, sorted_batches
+from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.runtime_filter import key_names
 from kquery_spark.physical.spill import SpillDirectory
+from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat
 
 
@@ -42,19 +45,37 @@ class SortExec(PhysicalPlan):
             with SpillDirectory(task.metrics_of(self)) as spill:
                 yield from sorted_batches(self.child.run(task), self.schema, self.keys, task.config, spill)
             return
+        found = self._first_rows()
+        if found is not None:
+            self.child.accept_filter(task, found)
         best: list[Batch] = []
         size = 0
         for batch in self.child.run(task):
-            best.append(self._top(batch) if batch.num_rows > 4 * self.limit else batch)
+            best.append(self._top(batch, found) if batch.num_rows > 4 * self.limit else batch)
             size += best[-1].num_rows
-            if size > max(4 * self.limit, 65536):
-                best = [self._top(concat(self.schema, best))]
+            unknown = found is not None and found.last.place is None
+            if size > max(4 * self.limit, 65536) or (unknown and size >= self.limit):
+                best = [self._top(concat(self.schema, best), found)]
                 size = best[0].num_rows
         if best:
             yield self._top(concat(self.schema, best))
 
-    def _top(self, batch: Batch) -> Batch:
-        return in_order(batch, self.keys, self.limit)
+    def _first_rows(self) -> FirstRowsFilter | None:
+        """A filter that leaves out what is behind the first rows so far, where the first key is a column."""
+        key = self.keys[0]
+        names = key_names([key.expr])
+        if names is None or not self.limit:
+            return None
+        ties = len(self.keys) > 1 or key.expr.dtype == t.STRING
+        return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit, every_row=True)
+
+    def _top(self, batch: Batch, found: FirstRowsFilter | None = None) -> Batch:
+        """The first rows of a batch; ``found`` learns from the last one."""
+        top = in_order(batch, self.keys, self.limit)
+        if found is not None and top.num_rows == self.limit:
+            last = top.slice(self.limit - 1, 1)
+            found.learn(last.vector(last.schema.get_field_index(found.columns[0])))
+        return top
 
     def label(self) -> str:
         """See PhysicalPlan."""
