@@ -149,7 +149,7 @@ def test_pandas_frames_and_times_are_sparks(
         assert repr(fast.toArrow().to_pylist()) == repr(frame.toArrow().to_pylist())
 
 
-@pytest.mark.parametrize("number", range(1, 23))
+@pytest.mark.parametrize("number", [1, 4, 11, 13, 15, 16, 18, 22])
 def test_tpch_is_the_same_with_its_last_stage_in_the_driver(spark: Any, tables: Any, number: int):
     with settings(spark, {**IN_DRIVER, "spark.kquery.smallBytes": "0", "spark.kquery.broadcastBytes": "1m"}):
         report = kq.verify(spark.sql(tpch.query(number)))

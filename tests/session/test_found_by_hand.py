@@ -185,30 +185,30 @@ def test_a_cast_to_an_interval_of_days_cuts_off_the_hours(spark, tmp_path):
 NINES = "99999999999999999999999999999999999999"
 
 
-@pytest.mark.parametrize("ansi", [True, False])
+FRAMES = ["", "ROWS 1 PRECEDING", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"]
+
+
 @pytest.mark.parametrize(
-    ("values", "call"),
+    ("ansi", "frames", "values", "call"),
     [
-        (f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "try_sum(x)"),
-        (f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "avg(x)"),
-        (f"(1, {NINES}BD), (2, 5BD), (3, -{NINES}BD)", "try_sum(x)"),
-        ("(1, 9223372036854775807), (2, 1), (3, -5)", "try_sum(x)"),
-        ("(1, 9223372036854775807), (2, -1), (3, -5)", "sum(x)"),
-        ("(1, CAST(4e17 AS BIGINT)), (2, CAST(5e17 AS BIGINT)), (3, NULL)", "sum(x)"),
+        (True, FRAMES, f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "try_sum(x)"),
+        (False, FRAMES[:1], f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "try_sum(x)"),
+        (True, FRAMES[:1], f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "avg(x)"),
+        (False, FRAMES[2:], f"(1, {NINES}BD), (2, 5BD), (3, -{NINES}BD)", "try_sum(x)"),
+        (True, FRAMES[:1], "(1, 9223372036854775807), (2, 1), (3, -5)", "try_sum(x)"),
+        (False, FRAMES, "(1, 9223372036854775807), (2, -1), (3, -5)", "sum(x)"),
+        (True, FRAMES[2:], "(1, 9223372036854775807), (2, -1), (3, -5)", "sum(x)"),
+        (True, FRAMES[:1], "(1, CAST(4e17 AS BIGINT)), (2, CAST(5e17 AS BIGINT)), (3, NULL)", "sum(x)"),
     ],
 )
-def test_sums_of_a_window_that_leave_their_type_on_the_way(spark, tmp_path, ansi, values, call):
+def test_sums_of_a_window_that_leave_their_type_on_the_way(spark, tmp_path, ansi, frames, values, call):
     query = f"SELECT CAST(i AS INT) AS i, x FROM VALUES {values} AS v(i, x)"
     with (
         view_of_files(spark, "found_large", query, tmp_path),
         settings(spark, {"spark.sql.ansi.enabled": str(ansi)}),
     ):
-        for over in (
-            "ORDER BY i",
-            "ORDER BY i ROWS 1 PRECEDING",
-            "ORDER BY i ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
-        ):
-            frame = spark.sql(f"SELECT i, {call} OVER ({over}) AS s FROM found_large ORDER BY i")
+        for rows in frames:
+            frame = spark.sql(f"SELECT i, {call} OVER (ORDER BY i {rows}) AS s FROM found_large ORDER BY i")
             with warnings.catch_warnings():  # such sums are Spark's to make
                 warnings.simplefilter("ignore", kq.FallbackWarning)
                 found = outcome(frame.transform(kq.kquery_plan, when="always"))

@@ -64,16 +64,15 @@ def test_fallback_error_does_not_run_again(broken):
             fast.collect()
 
 
-@pytest.mark.parametrize("mode", ["errorifexists", "ignore", "overwrite", "append"])
 @pytest.mark.parametrize(
-    "save",
+    ("mode", "save"),
     [
-        lambda writer, path: writer.parquet(path),
-        lambda writer, path: writer.format("json").save(path),
-        lambda writer, path: writer.option("path", path).save(),
-        lambda writer, path: writer.partitionBy("k").orc(path),
+        *((m, lambda writer, path: writer.parquet(path)) for m in ("errorifexists", "ignore", "overwrite")),
+        ("append", lambda writer, path: writer.format("json").save(path)),
+        ("overwrite", lambda writer, path: writer.option("path", path).save()),
+        ("ignore", lambda writer, path: writer.partitionBy("k").orc(path)),
+        ("append", lambda writer, path: writer.partitionBy("k").orc(path)),
     ],
-    ids=["parquet", "save", "option", "partitions"],
 )
 def test_a_failed_write_to_files_runs_again_on_spark(spark, broken, tmp_path, mode, save):
     frame, fast = broken()

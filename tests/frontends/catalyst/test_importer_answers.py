@@ -1,8 +1,7 @@
-"""Imported plans give Spark's rows: the 22 queries derived from TPC-H, and a zoo of everything the importer knows."""
+"""Imported plans give Spark's rows: a zoo of everything the importer knows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +11,6 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from tests.conftest import SPARK_BEFORE_4_3
 from tests.frontends.catalyst.engine import assert_same_rows, take
-
-QUERIES = sorted((Path(__file__).parents[3] / "benchmarks/queries/tpch").glob("q*.sql"))
-
-
-@pytest.fixture(scope="module")
-def tpch(spark: Any, tpch_dir: Path) -> Iterator[None]:
-    names = [path.stem for path in tpch_dir.glob("*.parquet")]
-    for name in names:
-        spark.read.parquet(str(tpch_dir / f"{name}.parquet")).createOrReplaceTempView(name)
-    yield
-    for name in names:
-        spark.catalog.dropTempView(name)
-
-
-@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
-def test_tpch(spark: Any, jvm: Jvm, tpch: None, path: Path) -> None:
-    taken = take(spark, jvm, path.read_text())
-    imported = taken.whole()
-    assert_same_rows(taken.run(imported), taken.frame.toArrow())
-
 
 ZOO = """
 select i, count(*), sum(m), avg(m), min(s), max(day) from t group by i;
