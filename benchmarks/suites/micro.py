@@ -39,6 +39,8 @@ QUERIES = {
     "sort_clustered": "SELECT id, d, s FROM events WHERE x < 2000 ORDER BY id",
     "many_rows": "SELECT id, v * y AS p, d + 1 AS d, s FROM events WHERE x < 2000",
     "top_k": "SELECT id, v, s FROM events ORDER BY v DESC, id LIMIT 100",
+    "top_k_wide": "SELECT * FROM history ORDER BY c3 DESC, id LIMIT 10",
+    "top_k_sorted": "SELECT * FROM history ORDER BY id DESC LIMIT 10",
     "shuffle": (
         "SELECT count(*) AS n, sum(c) AS c, max(t) AS t "
         "FROM (SELECT id, count(*) AS c, max(s) AS t FROM events GROUP BY id) AS g"

@@ -242,3 +242,8 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
     if isinstance(value, int) and t.is_decimal(dtype):
         return Decimal(value)
     return value if isinstance(value, int | float | Decimal | bytes) else None
+
+
+def has_integer_order(dtype: pa.DataType) -> bool:
+    """Whether literals of the type are integers, ordered as its values are."""
+    return bool(t.is_integral(dtype) or dtype == t.DATE or pa.types.is_timestamp(dtype))

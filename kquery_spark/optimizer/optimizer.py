@@ -23,6 +23,7 @@ from kquery_spark.optimizer.rules.projection_pushdown import projection_pushdown
 from kquery_spark.optimizer.rules.remove_sorts import remove_sorts
 from kquery_spark.optimizer.rules.shared_aggregates import shared_aggregates
 from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
+from kquery_spark.optimizer.rules.top_k_bounds import top_k_bounds
 from kquery_spark.optimizer.rules.unwrap_casts import unwrap_casts
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
@@ -42,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     late_semi_joins,
     limit_pushdown,
     projection_pushdown,
+    top_k_bounds,
     inner_to_semi,
     common_subexpressions,
     shared_aggregates,

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from kquery_spark.expr import Call, Column, Expr, Literal
-from kquery_spark.logical.pruning import comparable
+from kquery_spark.logical.pruning import comparable, has_integer_order
 from kquery_spark.physical.aggregates.reduce import ordered_integers
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.text_order import text_prefixes
 from kquery_spark.sources.base import ColumnRange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
+
+_MANY = 64  # times as many rows as asked for
 
 
 @dataclass
@@ -115,7 +116,11 @@ class FirstRowsFilter(RuntimeFilter):
         hits = self._before(places, valid)
         if self.rows is None or np.count_nonzero(hits) <= self.rows:
             return hits
-        return self._first(places, valid, np.flatnonzero(hits), self.rows)
+        rows = np.flatnonzero(hits)
+        if valid is None and len(rows) > _MANY * self.rows:  # some of them tell of most that they come later
+            some = places[rows[:: len(rows) // (_MANY * self.rows)]]
+            rows = rows[places[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
+        return self._first(places, valid, rows, self.rows)
 
     def _before(self, places: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Whether each row can be among the first ones, as far as is known."""
@@ -162,8 +167,3 @@ def _text_places(key: Vector) -> Int64s:
     places = text_prefixes(key.data.dictionary)
     codes = key.data.indices.fill_null(0).to_numpy(zero_copy_only=False)
     return places.take(codes) if len(places) else np.zeros(len(codes), np.int64)
-
-
-def has_integer_order(dtype: pa.DataType) -> bool:
-    """Whether literals of the type are integers, ordered as its values are."""
-    return bool(t.is_integral(dtype) or dtype == t.DATE or pa.types.is_timestamp(dtype))

@@ -7,9 +7,11 @@ A fixture is a query (``#``), the plan that reaches the rule, and the plan it ma
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.expr import walk
@@ -19,6 +21,15 @@ from kquery_spark.optimizer import RULES
 from tests.frontends.sql.analyzer.engine import Tables, analyzed, execute, rows
 
 FIXTURES = Path(__file__).parent / "fixtures"
+FOLDER = tempfile.TemporaryDirectory()
+EVENTS = pa.table(
+    {
+        "id": pa.array(range(1000)),
+        "day": pa.array([n // 10 if n % 7 else None for n in range(1000)], pa.int32()).cast(pa.date32()),
+        "mixed": pa.array([n * 37 % 1000 for n in range(1000)]),
+    }
+)
+pq.write_table(EVENTS, f"{FOLDER.name}/events.parquet", row_group_size=100)
 TABLES = Tables(
     {
         "sales": pa.table(
@@ -38,7 +49,8 @@ TABLES = Tables(
             }
         ),
         "notes": pa.table({"item": pa.array([1, 3], pa.int32()), "text": pa.array(["x", "y"])}),
-    }
+    },
+    folder=Path(FOLDER.name),
 )
 
 

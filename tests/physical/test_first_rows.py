@@ -226,14 +226,21 @@ def test_queries_answer_as_in_spark(spark, times):
 
 
 def test_the_latest_rows_rule_out_the_row_groups_before(spark, times):
-    text = str(kq.explain(spark.sql("SELECT * FROM times ORDER BY id DESC LIMIT 5"), analyze=True))
-    assert "rows ruled out 1" in text
+    query = "SELECT * FROM times WHERE s <> '7' ORDER BY id DESC LIMIT 5"
+    assert "rows ruled out 1" in str(kq.explain(spark.sql(query), analyze=True))
+
+
+def test_the_latest_rows_are_bounded_before_the_query_runs(spark, times):
+    frame = spark.sql("SELECT * FROM times ORDER BY id DESC LIMIT 5 OFFSET 2")
+    assert "filters=[#id >= 19" in str(kq.explain(frame))
+    assert kq.verify(frame).ok
 
 
 @pytest.mark.parametrize(
     "query",
     [
         "SELECT id, 1 DIV zero AS q FROM times ORDER BY ts DESC LIMIT 5",
+        "SELECT id, 1 DIV zero AS q FROM times ORDER BY id DESC LIMIT 5",
         "SELECT id FROM times WHERE 1 DIV zero > 0 ORDER BY ts DESC LIMIT 5",
         "SELECT t.id FROM times t JOIN names ON t.id % 10 = key AND key DIV t.zero >= 0 ORDER BY ts DESC LIMIT 5",
     ],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from kquery_spark.expr import SortKey
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.external_sort import in_order, sorted_batches
 from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
@@ -64,7 +65,7 @@ class SortExec(PhysicalPlan):
         """A filter that leaves out what is behind the first rows so far, where the first key is a column."""
         key = self.keys[0]
         names = key_names([key.expr])
-        if names is None or not self.limit:
+        if names is None or not self.limit or not all(is_harmless(k.expr) for k in self.keys):
             return None
         ties = len(self.keys) > 1 or key.expr.dtype == t.STRING
         return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit, every_row=True)
