@@ -322,8 +322,20 @@ def test_keys_of_a_build_side_rule_out_pages(spark, star):
     assert "rows ruled out 2" in str(kq.explain(frame, analyze=True))
 
 
-def test_rows_without_a_match_still_raise(spark, star):
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"{KEYS} AND 1 DIV zero > 0",
+        "SELECT * FROM (SELECT k, sum(1) AS c FROM facts GROUP BY k HAVING 1 DIV min(zero) > 0) JOIN few ON k = key",
+        "SELECT * FROM (SELECT k, 1 DIV zero AS q, count(*) FROM facts GROUP BY k, 1 DIV zero) JOIN few ON k = key",
+        "SELECT * FROM (SELECT k FROM facts WHERE (SELECT max(key) FROM dims) DIV zero > 0) JOIN few ON k = key",
+        "SELECT * FROM (SELECT f.k FROM facts f LEFT JOIN facts g ON f.id = g.id AND g.id DIV f.zero > -1) "
+        "JOIN few ON k = key",
+    ],
+)
+def test_rows_without_a_match_still_raise(spark, star, query):
+    query = f"WITH few AS (SELECT * FROM dims WHERE n = 'x') {query}"
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
-        spark.sql(f"{KEYS} AND 1 DIV zero > 0").collect()
+        spark.sql(query).collect()
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
-        kq.kquery_plan(spark.sql(f"{KEYS} AND 1 DIV zero > 0"), when="always", fallback="error").collect()
+        kq.kquery_plan(spark.sql(query), when="always", fallback="error").collect()
