@@ -202,6 +202,8 @@ class Call(Expr):
         if rule in ("first", "rest"):
             decisive = self.args[:1] if rule == "first" else self.args[1:]
             return any(a.nullable for a in decisive)
+        if rule == "field":
+            return self.args[0].nullable or self.args[0].dtype.field(self.literals[1]).nullable
         if rule == "always" or any(a.nullable for a in self.args):
             return True
         return self.mode is not EvalMode.ANSI and bool(self.entry.raises)

@@ -232,7 +232,7 @@ register(
         _derived,
         catalyst=("GetStructField",),
         arity=(2, 2),
-        nullable="always",
+        nullable="field",
         result_of=_field_type,
     ),
     # GetArrayStructFields(child, ..., ordinal, ...): likewise

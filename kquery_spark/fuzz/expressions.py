@@ -47,8 +47,13 @@ LITERALS: dict[str, tuple[str, ...]] = {
     "string": ("'a'", "''", "'AB'", "'10'", "CAST(NULL AS STRING)"),
     "date": ("DATE'2000-02-29'", "DATE'1970-01-01'", "CAST(NULL AS DATE)"),
     "timestamp": ("TIMESTAMP'2024-02-29 12:30:15.25'", "CAST(NULL AS TIMESTAMP)"),
+    "timestamp_ntz": ("TIMESTAMP_NTZ'2024-03-31 02:30:00.5'", "CAST(NULL AS TIMESTAMP_NTZ)"),
+    "binary": ("X'00FF'", "X''", "CAST(NULL AS BINARY)"),
+    "array<int>": ("array(1, NULL)", "CAST(array() AS ARRAY<INT>)", "CAST(NULL AS ARRAY<INT>)"),
+    "struct<x:int,s:string>": ("named_struct('x', 1, 's', 'a')", "CAST(NULL AS STRUCT<x: INT, s: STRING>)"),
 }
 KINDS = tuple(LITERALS)
+ORDERS = ("", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 # result kind, text, argument kinds; "same" repeats the kind that was drawn for the first "any"
@@ -65,6 +70,8 @@ _FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("boolean", "({0} LIKE '_b%')", ("string",)),
     ("boolean", "startswith({0}, {1})", ("string", "string")),
     ("boolean", "isnan({0})", ("double",)),
+    ("boolean", "array_contains({0}, {1})", ("array<int>", "int")),
+    ("boolean", "exists({0}, e -> e > {1})", ("array<int>", "int")),
     ("boolean", "({0} = {1})", ("int", "decimal")),
     ("boolean", "({0} < {1})", ("bigint", "double")),
     ("boolean", "({0} > {1})", ("decimal", "decimal")),
@@ -84,6 +91,26 @@ _FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("int", "({0} + {1})", ("int", "int")),
     ("bigint", "({0} * {1})", ("bigint", "int")),
     ("int", "length({0})", ("string",)),
+    ("int", "length({0})", ("binary",)),
+    ("int", "size({0})", ("array<int>",)),
+    ("int", "array_max({0})", ("array<int>",)),
+    ("int", "try_element_at({0}, -1)", ("array<int>",)),
+    ("int", "({0}).x", ("struct<x:int,s:string>",)),
+    ("string", "({0}).s", ("struct<x:int,s:string>",)),
+    ("string", "hex({0})", ("binary",)),
+    ("binary", "CAST({0} AS BINARY)", ("string",)),
+    ("binary", "concat({0}, {1})", ("binary", "binary")),
+    ("array<int>", "array({0}, {1})", ("int", "int")),
+    ("array<int>", "array_distinct({0})", ("array<int>",)),
+    ("array<int>", "sort_array({0})", ("array<int>",)),
+    ("array<int>", "concat({0}, {1})", ("array<int>", "array<int>")),
+    ("struct<x:int,s:string>", "named_struct('x', {0}, 's', {1})", ("int", "string")),
+    ("timestamp_ntz", "CAST({0} AS TIMESTAMP_NTZ)", ("timestamp",)),
+    ("timestamp_ntz", "CAST({0} AS TIMESTAMP_NTZ)", ("date",)),
+    ("timestamp", "CAST({0} AS TIMESTAMP)", ("timestamp_ntz",)),
+    ("date", "CAST({0} AS DATE)", ("timestamp_ntz",)),
+    ("int", "minute({0})", ("timestamp_ntz",)),
+    ("string", "CAST({0} AS STRING)", ("timestamp_ntz",)),
     ("int", "year({0})", ("date",)),
     ("int", "month({0})", ("date",)),
     ("int", "dayofweek({0})", ("date",)),
@@ -128,8 +155,8 @@ _FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("decimal", "abs({0})", ("decimal",)),
     ("bigint", "floor({0})", ("float",)),
     ("double", "sqrt({0})", ("double",)),
-    ("decimal", "(-{0})", ("decimal",)),
-    ("double", "(-{0})", ("double",)),
+    ("decimal", "(- {0})", ("decimal",)),
+    ("double", "(- {0})", ("double",)),
     *((kind, "CASE WHEN {0} THEN {1} ELSE {2} END", ("boolean", kind, kind)) for kind in KINDS),
     *((kind, "CASE WHEN {0} THEN {1} END", ("boolean", kind)) for kind in KINDS),
     *((kind, "coalesce({0}, {1})", (kind, kind)) for kind in KINDS),
@@ -160,7 +187,7 @@ def random_expr(rng: Random, columns: Columns, kind: str, depth: int) -> Expr:
     )
 
 
-def random_aggregate(rng: Random, columns: Columns, depth: int) -> Expr:
+def random_aggregate(rng: Random, columns: Columns, depth: int, distinct: bool = True) -> Expr:
     """An aggregate call. Sums of doubles take bare columns, whose values add up exactly in any order."""
     kind = rng.choice([its for _, its in columns])
     arg = random_expr(rng, columns, kind, depth)
@@ -169,7 +196,7 @@ def random_aggregate(rng: Random, columns: Columns, depth: int) -> Expr:
         return Expr("count(*)", "bigint")
     if roll < 0.3:
         return Expr("count({0})", "bigint", (arg,))
-    if roll < 0.4:
+    if roll < 0.4 and distinct:
         return Expr("count(DISTINCT {0})", "bigint", (arg,))
     if roll < 0.6 and kind in NUMBERS:
         if kind in ("float", "double"):
@@ -183,6 +210,41 @@ def random_aggregate(rng: Random, columns: Columns, depth: int) -> Expr:
     if roll < 0.65:
         return Expr("count_if({0})", "bigint", (random_expr(rng, columns, "boolean", depth),))
     return Expr(rng.choice(("min({0})", "max({0})")), kind, (arg,))
+
+
+_RANKS = ("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)")
+_SHIFTS = (
+    "lag({0})",
+    "lag({0}, 2)",
+    "lead({0}, 1)",
+    "first({0})",
+    "last({0})",
+    "nth_value({0}, 2)",
+    "first({0}) IGNORE NULLS",
+)
+_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
+
+
+def random_window(rng: Random, columns: Columns, depth: int) -> Expr:
+    """A window function. Its order is by all columns, so that only equal rows can change places."""
+    keys = rng.sample([name for name, _ in columns], min(len(columns), rng.choice((0, 1, 1, 2))))
+    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    directions = [f"{name}{rng.choice(ORDERS)}" for name in rng.sample([n for n, _ in columns], len(columns))]
+    order = f"ORDER BY {', '.join(directions)}"
+    roll = rng.random()
+    if roll < 0.3:
+        function = rng.choice(_RANKS)
+        kind = "double" if function in ("percent_rank()", "cume_dist()") else "int"
+        return Expr(f"{function} OVER ({partition}{order})", kind)
+    name, kind = rng.choice(columns)
+    if roll < 0.55:
+        return Expr(f"{rng.choice(_SHIFTS)} OVER ({partition}{order})", kind, (Expr(name, kind),))
+    call = random_aggregate(rng, columns, min(depth, 1), distinct=False)
+    if rng.random() < 0.3:
+        return replace(call, text=f"{call.text} OVER ({partition.strip()})")
+    first, last = sorted(rng.sample(range(len(_BOUNDS)), 2))
+    rows = f" ROWS BETWEEN {_BOUNDS[first]} AND {_BOUNDS[last]}"
+    return replace(call, text=f"{call.text} OVER ({partition}{order}{rng.choice(('', rows))})")
 
 
 def small_int(arg: Expr) -> Expr:

@@ -5,13 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from kquery_spark.fuzz.expressions import KINDS, Expr, random_aggregate, random_expr
+from kquery_spark.fuzz.expressions import (
+    KINDS,
+    NUMBERS,
+    ORDERS,
+    Expr,
+    random_aggregate,
+    random_expr,
+    random_window,
+)
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Query, Scan, Select, SetOperation, Source
 from kquery_spark.fuzz.tables import FuzzTable, random_table
+from kquery_spark.session.transform import When
 
 DEPTH = 3
-_ORDERS = ("", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST")
 _JOINS = ("INNER", "INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "CROSS")
+
+_COMPARABLE = {*NUMBERS}
+_SUBQUERIES = (
+    "({{0}} IN (SELECT {column} FROM {table} WHERE {{1}}))",
+    "({{0}} NOT IN (SELECT {column} FROM {table} WHERE {{1}}))",
+    "EXISTS (SELECT 1 FROM {table} WHERE {column} = {mine} AND {{1}})",
+    "(NOT EXISTS (SELECT 1 FROM {table} WHERE {column} <=> {mine} AND {{1}}))",
+    "({{0}} >= (SELECT max({column}) FROM {table} WHERE {{1}}))",
+    "({{0}} = (SELECT min({column}) FROM {table} WHERE {column} = {mine} AND {{1}}))",
+    "((SELECT count(*) FROM {table} WHERE {column} = {mine} AND {{1}}) < 2)",
+)
+_WITH = ("({0} AND {1})", "({0} AND {1})", "({0} OR {1})")
 
 SETTINGS: tuple[dict[str, str], ...] = (
     {},
@@ -20,6 +40,7 @@ SETTINGS: tuple[dict[str, str], ...] = (
     {"spark.kquery.smallBytes": "0", "spark.kquery.broadcastBytes": "0", "spark.kquery.batchRows": "7"},
 )
 """One task; several stages; joins by shuffle; tiny batches."""
+LENIENT = {"spark.sql.ansi.enabled": "false"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +50,7 @@ class Case:
     tables: tuple[FuzzTable, ...]
     query: Query
     settings: dict[str, str] = field(default_factory=dict)
+    when: When = "always"
 
 
 class Generator:
@@ -47,9 +69,9 @@ class Generator:
             self._left = self._per
             self._tables = tuple(random_table(self._rng, name, name[0]) for name in ("a_t", "b_t", "c_t"))
         self._left -= 1
-        settings = self._rng.choice(SETTINGS)
+        settings = self._rng.choice(SETTINGS) | (LENIENT if self._rng.random() < 0.3 else {})
         query = self._set_operation() if self._rng.random() < 0.12 else self._select(DEPTH, top=True)
-        return Case(self._tables, query, settings)
+        return Case(self._tables, query, settings, "auto" if self._rng.random() < 0.15 else "always")
 
     def _fresh(self, prefix: str) -> str:
         self._names += 1
@@ -78,10 +100,15 @@ class Generator:
         return joined, [*columns, *others]
 
     def _condition(self, left: list[tuple[str, str]], right: list[tuple[str, str]], depth: int) -> Expr:
-        pairs = [(a, b, kind) for a, kind in left for b, other in right if kind == other]
-        a, b, kind = self._rng.choice(pairs)
+        mixed = self._rng.random() < 0.15
+        pairs = [
+            (Expr(a, kind), Expr(b, other))
+            for a, kind in left
+            for b, other in right
+            if kind == other or (mixed and {kind, other} <= _COMPARABLE)
+        ]
         operator = "<=>" if self._rng.random() < 0.15 else "="
-        equal = Expr(f"({{0}} {operator} {{1}})", "boolean", (Expr(a, kind), Expr(b, kind)))
+        equal = Expr(f"({{0}} {operator} {{1}})", "boolean", self._rng.choice(pairs))
         roll = self._rng.random()
         if roll < 0.65:
             return equal
@@ -92,24 +119,31 @@ class Generator:
         rng = self._rng
         source, columns = self._source(depth)
         where = random_expr(rng, columns, "boolean", depth) if rng.random() < 0.5 else None
+        if depth > 0 and rng.random() < 0.25:
+            where = self._subquery(columns, where)
+        grouping = ""
         having = None
         if rng.random() < 0.45:
             items = self._grouped(columns, depth)
+            if rng.random() < 0.2 and any(item.key for item in items):
+                grouping = rng.choice(("ROLLUP", "CUBE"))
             if rng.random() < 0.15:
                 having = Expr("({0} > 1)", "boolean", (Expr("count(*)", "bigint"),))
             distinct = False
         else:
             items = [self._item(columns, depth) for _ in range(rng.randint(1, 5))]
             distinct = rng.random() < 0.15
-        select = Select(tuple(items), source, where, having, distinct)
+        select = Select(tuple(items), source, where, having, distinct, grouping=grouping)
         if rng.random() < (0.3 if top else 0.15):
-            order = tuple(rng.choice(_ORDERS) for _ in items)
+            order = tuple(rng.choice(ORDERS) for _ in items)
             select = replace(select, order=order, limit=rng.choice((None, 0, 1, 5, 17)) if top else 5)
         return select
 
     def _item(self, columns: list[tuple[str, str]], depth: int) -> Item:
         rng = self._rng
         name, kind = rng.choice(columns)
+        if rng.random() < 0.1:
+            return Item(random_window(rng, columns, depth), self._fresh("x"))
         if rng.random() < 0.35:
             return Item(Expr(name, kind), self._fresh("x"))
         kind = rng.choice(KINDS) if rng.random() < 0.4 else kind
@@ -129,6 +163,26 @@ class Generator:
             for _ in range(rng.randint(1, 3))
         ]
         return [*keys, *calls]
+
+    def _subquery(self, columns: list[tuple[str, str]], where: Expr | None) -> Expr | None:
+        """``where`` and a condition with a subquery over a table that the query itself does not read."""
+        rng, names = self._rng, {name for name, _ in columns}
+        others = [table for table in self._tables if table.data.column_names[0] not in names]
+        pairs = [
+            (table, (name, kind), (mine, kind))
+            for table in others
+            for name, kind in table.columns()
+            for mine, its in columns
+            if kind == its
+        ]
+        if not pairs:
+            return where
+        table, (name, kind), (mine, _) = rng.choice(pairs)
+        inner = random_expr(rng, table.columns(), "boolean", 1)
+        at_hand = random_expr(rng, columns, kind, 1)
+        form = rng.choice(_SUBQUERIES).format(table=table.name, column=name, mine=mine)
+        found = Expr(form, "boolean", (at_hand, inner))
+        return found if where is None else Expr(rng.choice(_WITH), "boolean", (where, found))
 
     def _set_operation(self) -> SetOperation:
         rng = self._rng

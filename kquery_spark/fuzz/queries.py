@@ -77,7 +77,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Select:
-    """One SELECT. ``order``: by all columns, in these directions, so that a LIMIT has one right answer."""
+    """One SELECT. ``order``: by all columns, in these directions, so that a LIMIT has one right answer.
+
+    ``grouping``: ROLLUP or CUBE of the keys, or nothing.
+    """
 
     items: tuple[Item, ...]
     source: Source
@@ -86,6 +89,7 @@ class Select:
     distinct: bool = False
     order: tuple[str, ...] = ()
     limit: int | None = None
+    grouping: str = ""
 
     def sql(self) -> str:
         """The SQL on one line."""
@@ -96,7 +100,11 @@ class Select:
             parts.append(f" WHERE {self.where.sql()}")
         keys = [item.expr.sql() for item in self.items if item.key]
         if keys:
-            parts.append(f" GROUP BY {', '.join(keys)}")
+            parts.append(
+                f" GROUP BY {self.grouping}({', '.join(keys)})"
+                if self.grouping
+                else f" GROUP BY {', '.join(keys)}"
+            )
         if self.having is not None:
             parts.append(f" HAVING {self.having.sql()}")
         if self.order:
@@ -116,6 +124,8 @@ class Select:
             yield replace(self, order=())
         if self.distinct:
             yield replace(self, distinct=False)
+        if self.grouping:
+            yield replace(self, grouping="")
         if self.having is not None:
             yield replace(self, having=None)
         if self.where is not None:

@@ -77,7 +77,7 @@ def as_pytest(case: Case, name: str, local: bool = False) -> str:
     ordered = ", ordered=True" if getattr(case.query, "order", ()) else ""
     run = [
         "expected = spark.sql(sql).toArrow()",
-        'actual = spark.sql(sql).transform(kquery_plan, when="always").toArrow()',
+        f'actual = spark.sql(sql).transform(kquery_plan, when="{case.when}").toArrow()',
         f"assert compare_tables(expected, actual{ordered}) == []",
     ]
     if local:
@@ -102,7 +102,11 @@ def _type(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"pa.decimal128({kind.precision}, {kind.scale})"
     if pa.types.is_timestamp(kind):
-        return 'pa.timestamp("us", "UTC")'
+        return f'pa.timestamp("us"{f", {kind.tz!r}" if kind.tz else ""})'
+    if pa.types.is_list(kind):
+        return f"pa.list_({_type(kind.value_type)})"
+    if pa.types.is_struct(kind):
+        return f"pa.struct([{', '.join(f'({field.name!r}, {_type(field.type)})' for field in kind)}])"
     names = {"bool": "bool_", "float": "float32", "double": "float64", "date32[day]": "date32"}
     return f"pa.{names.get(str(kind), str(kind))}()"
 
@@ -113,7 +117,7 @@ def _literal(value: Any) -> str:
     if isinstance(value, Decimal):
         return f'Decimal("{value}")'
     if isinstance(value, datetime):
-        zone = ", tzinfo=datetime.timezone.utc"
+        zone = ", tzinfo=datetime.timezone.utc" if value.tzinfo else ""
         fields = f"{value.year}, {value.month}, {value.day}, {value.hour}, {value.minute}, {value.second}"
         return f"datetime.datetime({fields}, {value.microsecond}{zone})"
     if isinstance(value, date):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -53,6 +53,19 @@ _POOLS: dict[pa.DataType, Sequence[Any]] = {
         datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=UTC),
         datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC),
     ),
+    pa.timestamp("us"): (
+        datetime(1970, 1, 1),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999),
+        datetime(2024, 3, 31, 2, 30),
+    ),
+    pa.binary(): (b"", b"a", b"\x00", b"\xff\xfe", b"ab"),
+    pa.list_(pa.int32()): ([], [1], [1, None], [None], [2, 1, 1], [2**31 - 1]),
+    pa.struct([("x", pa.int32()), ("s", pa.string())]): (
+        {"x": 1, "s": "a"},
+        {"x": None, "s": "a"},
+        {"x": 1, "s": None},
+        {"x": -1, "s": ""},
+    ),
 }
 TYPES = tuple(_POOLS)
 
@@ -100,6 +113,14 @@ def _random_value(rng: Random, kind: pa.DataType) -> Any:
         return str(Decimal(rng.randint(-10000, 10000)).scaleb(-kind.scale))
     if kind == pa.string():
         return "".join(rng.choice("abcAB 12é") for _ in range(rng.randint(0, 6)))
+    if kind == pa.binary():
+        return bytes(rng.choice((0, 97, 255)) for _ in range(rng.randint(0, 3)))
+    if pa.types.is_list(kind):
+        return [rng.choice((None, 0, 1, rng.randint(-9, 9))) for _ in range(rng.randint(0, 3))]
+    if pa.types.is_struct(kind):
+        return {field.name: _random_value(rng, field.type) for field in kind}
     if kind == pa.date32():
         return date.fromordinal(rng.randint(date(1990, 1, 1).toordinal(), date(2030, 1, 1).toordinal()))
-    return datetime.fromtimestamp(rng.randint(0, 2_000_000_000), UTC)
+    return datetime(1970, 1, 1, tzinfo=UTC if kind.tz else None) + timedelta(
+        seconds=rng.randint(0, 2_000_000_000)
+    )

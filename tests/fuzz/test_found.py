@@ -30,7 +30,12 @@ def test_decimals_too_wide_for_64_bits_find_no_narrow_partner(spark, tmp_path, k
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT nullif('', 'AB') AS x FROM t", "SELECT (('a' LIKE '_b%') AND b) AS x FROM t"]
+    "sql",
+    [
+        "SELECT nullif('', 'AB') AS x FROM t",
+        "SELECT (('a' LIKE '_b%') AND b) AS x FROM t",
+        "SELECT named_struct('x', 1, 's', b).x AS x, named_struct('x', 1, 's', b).s AS s FROM t",
+    ],
 )
 def test_folding_a_constant_does_not_change_what_may_be_null(spark, sql):
     table = pa.table({"b": [True, None]})

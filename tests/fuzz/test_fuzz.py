@@ -37,14 +37,16 @@ def test_cases_have_every_kind_of_clause_type_and_table():
     cases = [generator.next() for _ in range(600)]
     text = "\n".join(case.query.sql() for case in cases)
     words = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "DISTINCT", "UNION ALL", "INTERSECT", "EXCEPT",
-             "LEFT SEMI JOIN", "LEFT ANTI JOIN", "FULL JOIN", "CROSS JOIN", "<=>", "sum(", "avg(", "count(DISTINCT")  # fmt: skip
+             "LEFT SEMI JOIN", "LEFT ANTI JOIN", "FULL JOIN", "CROSS JOIN", "<=>", "sum(", "avg(", "count(DISTINCT", "ROLLUP(",
+             "CUBE(", "rank() OVER (", ") OVER (", " ROWS BETWEEN ", " IN (SELECT", "NOT IN (SELECT", " EXISTS (SELECT", ">= (SELECT max")  # fmt: skip
     assert [word for word in words if word not in text] == []
     tables = [table.data for case in cases for table in case.tables]
     kinds = {str(field.type) for data in tables for field in data.schema}
-    assert len(kinds) == 12
+    assert len(kinds) == 16
     assert any(data.num_rows == 0 for data in tables)
     assert any("nan" in str(data.to_pydict()) for data in tables)
-    assert len({tuple(sorted(case.settings)) for case in cases}) == 4
+    assert len({tuple(sorted(case.settings)) for case in cases}) == 8
+    assert {case.when for case in cases} == {"always", "auto"}
 
 
 def test_nearly_every_query_is_valid_and_every_literal_is_of_its_kind(spark):

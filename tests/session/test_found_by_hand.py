@@ -257,3 +257,17 @@ def test_arguments_that_a_constant_one_leaves_out_are_not_evaluated(spark, tmp_p
             "elt(1, s, CAST(CAST(s AS INT) AS STRING))",
         ):
             check(spark.sql(f"SELECT {call} AS a FROM found_texts"), coverage=1.0)
+
+
+def test_void_columns_meet_in_joins_as_in_sparks(spark, tmp_path):
+    folder = tmp_path / "rows"
+    spark.sql("SELECT id AS n FROM RANGE(3)").write.json(str(folder))
+    rows = spark.read.schema("n BIGINT, v VOID, w VOID").json(str(folder))
+    rows.createOrReplaceTempView("found_void")
+    for sql in (
+        "SELECT a.n, b.n AS m FROM found_void a LEFT JOIN found_void b ON a.v <=> b.w AND a.n < b.n",
+        "SELECT v FROM found_void INTERSECT SELECT w FROM found_void",
+    ):
+        report = kq.verify(spark.sql(sql))
+        assert report.ok, report
+        assert "void columns" in str(kq.explain(spark.sql(sql)))

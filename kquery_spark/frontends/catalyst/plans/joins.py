@@ -14,6 +14,7 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Join, JoinKind
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.types import names as t
 
 _KINDS = {
     "Inner": JoinKind.INNER,
@@ -87,6 +88,10 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     if not reads_a or not reads_b:
         return None
     null_safe = _EQUALITIES[term.function]
+    if (
+        null_safe and a.dtype == t.NULL
+    ):  # true by itself, but no key of Spark's hash and merge joins meets another
+        raise Unsupported("a join by <=> of void columns stays with Spark")
     if reads_a <= sides[0] and reads_b <= sides[1]:
         return JoinKey(a, b, null_safe)
     if reads_b <= sides[0] and reads_a <= sides[1]:
