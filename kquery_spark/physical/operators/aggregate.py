@@ -25,7 +25,7 @@ from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_p
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
 from kquery_spark.types.vector import Vector
 
-_MERGE_ROWS = 1_000_000
+_MERGE_ROWS = 2_000_000
 _PROBE_ROWS = 400_000
 _USELESS_RATIO = 0.8
 _GLANCE_ROWS = 4096
