@@ -40,7 +40,7 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _ordered(types: Sequence[pa.DataType]) -> pa.DataType:
     if t.is_nested(types[0]) and not can_order(types[0]):
-        raise PlanError(f"values of type {t.spark_name(types[0])} are not ordered by the engine")
+        raise PlanError(f"values of type {t.spark_name(types[0])} have no order")
     return same(types)
 
 

@@ -15,6 +15,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.functions import casts
 from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.elements import is_array
+from kquery_spark.functions.ordered_bytes import can_order
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -115,9 +116,10 @@ def _least(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _orderable(types: Sequence[pa.DataType]) -> pa.DataType:
-    if any(t.is_nested(dtype) for dtype in types):
-        raise PlanError(f"values of type {t.spark_name(types[0])} are not ordered by the engine")
-    return one_type(types)
+    dtype = one_type(types)
+    if not can_order(dtype):
+        raise PlanError(f"values of type {t.spark_name(dtype)} have no order")
+    return dtype
 
 
 def _coerce_nvl2(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:

@@ -8,8 +8,16 @@ installed wherever workers run; without it the daemon is PySpark's own.
 from __future__ import annotations
 
 import contextlib
+import socket
+from typing import Protocol
 
 from kquery_spark.config.processor import sort_quickly
+
+
+class _Worker(Protocol):
+    """PySpark's ``worker``: runs one task, then gives 0, or what the process ends with."""
+
+    def __call__(self, sock: socket.socket, authenticated: bool) -> int: ...
 
 
 def main() -> None:
@@ -21,9 +29,23 @@ def main() -> None:
         from kquery_spark.runtime.spark.worker import settle
 
         settle()
-    from pyspark.daemon import manager
+    from pyspark import daemon
 
-    manager()
+    daemon.worker = unless_closed(daemon.worker)
+    daemon.manager()
+
+
+def unless_closed(worker: _Worker) -> _Worker:
+    """The same for a connection that is open; one that Spark has closed is the process's end.
+
+    Spark closes those of workers that were idle for a minute. PySpark's worker would want to tell it that the stream has
+    ended, fail as the connection is a Unix domain socket, and print a traceback.
+    """
+
+    def run(sock: socket.socket, authenticated: bool) -> int:
+        return worker(sock, authenticated) if sock.recv(1, socket.MSG_PEEK) else 1
+
+    return run
 
 
 if __name__ == "__main__":
