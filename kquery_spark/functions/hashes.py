@@ -1,6 +1,6 @@
-"""Spark's hashes: Murmur3 (``hash``) and XXH64 (``xxhash64``) over any flat columns in numpy, and digests of bytes.
+"""Spark's hashes: Murmur3 (``hash``) and XXH64 (``xxhash64``) over any columns but maps in numpy, and digests of bytes.
 
-The hash of a column is the seed of the next; NULL leaves the seed as it is.
+The hash of a column is the seed of the next, as that of a field or an element is; NULL leaves the seed as it is.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.ordered_bytes import can_order
 from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.text import layout
 from kquery_spark.types import names as t
@@ -168,7 +170,11 @@ def _column(vector: Vector, length: int, seed: Any, method: Any) -> Any:
     array = vector.physical(length) if vector.is_narrow else vector.array(length)
     if array.null_count == length:
         return seed
-    if t.is_decimal(dtype):
+    if pa.types.is_struct(dtype):
+        hashed = _structs(array, seed, method)
+    elif pa.types.is_list(dtype):
+        hashed = _lists(array, seed, method)
+    elif t.is_decimal(dtype):
         hashed = _decimals(Vector(dtype, array), length, seed, method)
     elif dtype in (t.STRING, t.BINARY):
         offsets, raw = layout(array)
@@ -178,6 +184,25 @@ def _column(vector: Vector, length: int, seed: Any, method: Any) -> Any:
     if not array.null_count:
         return hashed
     return np.where(np.asarray(array.is_null().to_numpy(zero_copy_only=False)), seed, hashed)
+
+
+def _structs(array: pa.Array, seed: Any, method: Any) -> Any:
+    for i, field in enumerate(array.type):
+        seed = _column(Vector(field.type, pc.struct_field(array, [i])), len(array), seed, method)
+    return seed
+
+
+def _lists(array: pa.Array, seed: Any, method: Any) -> Any:
+    """The first elements of all rows, then the second ones of those that have them, and so on."""
+    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
+    sizes = np.where(np.asarray(array.is_valid().to_numpy(zero_copy_only=False)), np.diff(offsets), 0)
+    hashed = seed.copy()
+    rows = np.arange(len(array))
+    for place in range(int(sizes.max(initial=0))):
+        rows = rows[sizes[rows] > place]
+        elements = Vector(array.type.value_type, array.values.take(pa.array(offsets[rows] + place)))
+        hashed[rows] = _column(elements, len(rows), hashed[rows], method)
+    return hashed
 
 
 def _numbers(array: pa.Array, seed: Any, method: Any) -> Any:
@@ -230,10 +255,13 @@ def _hash(method: Any) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
-def _flat(result: pa.DataType) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
+def _hashed(result: pa.DataType) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
-        if any(t.is_nested(dtype) for dtype in types):
-            raise PlanError("the engine does not hash arrays, maps and structs")
+        found = next((dtype for dtype in types if not can_order(dtype)), None)
+        if found is not None:
+            raise PlanError(
+                f"values of type {t.spark_name(found)} have no hash, as equal maps may differ in order"
+            )
         return result
 
     return rule
@@ -265,7 +293,7 @@ register(
     Function(
         "hash",
         _hash(_Murmur3),
-        _flat(t.INT),
+        _hashed(t.INT),
         catalyst=("Murmur3Hash",),
         arity=(1, None),
         nullable="never",
@@ -274,7 +302,7 @@ register(
     Function(
         "xxhash64",
         _hash(_XxHash64),
-        _flat(t.LONG),
+        _hashed(t.LONG),
         catalyst=("XxHash64",),
         arity=(1, None),
         nullable="never",

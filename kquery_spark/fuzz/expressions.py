@@ -93,6 +93,8 @@ _FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("int", "length({0})", ("string",)),
     ("int", "length({0})", ("binary",)),
     ("int", "size({0})", ("array<int>",)),
+    ("int", "hash({0}, {1})", ("array<int>", "struct<x:int,s:string>")),
+    ("bigint", "xxhash64({0}, {1})", ("struct<x:int,s:string>", "array<int>")),
     ("int", "array_max({0})", ("array<int>",)),
     ("int", "try_element_at({0}, -1)", ("array<int>",)),
     ("int", "({0}).x", ("struct<x:int,s:string>",)),

@@ -75,6 +75,7 @@ CASES += [
     c("element_at", MAPS, v.WORDS), c("element_at", MAPS, text("a")), c("size", ARRAYS), c("size", MAPS), c("size", TEXT_ARRAYS, sql="cardinality({0})"),
     c("array_contains", ARRAYS, v.LONGS), c("array_contains", TEXT_ARRAYS, v.WORDS), c("array_contains", DOUBLE_ARRAYS, v.SHORT_DOUBLES), c("array_contains", TEXT_ARRAYS, text("é")),
     c("map_keys", MAPS), c("map_values", MAPS),
+    *(c(name, a, a) for name in ("hash", "xxhash64") for a in (STRUCTS, ARRAYS, TEXT_ARRAYS, DOUBLE_ARRAYS, LISTED)),
     *(c(name, *[a] * n) for name, n in (("greatest", 2), ("least", 3)) for a in (STRUCTS, ARRAYS, TEXT_ARRAYS, DOUBLE_ARRAYS)),
 ]  # fmt: skip
 
