@@ -81,7 +81,7 @@ def fill(scalar: pa.Scalar, length: int) -> pa.Array:
     if pa.types.is_dictionary(scalar.type):
         scalar = scalar.as_py() if scalar.is_valid else None
         return pa.array([scalar], t.STRING).dictionary_encode().take(pa.array(np.zeros(length, np.int32)))
-    if not scalar.is_valid:
+    if not scalar.is_valid or not length:  # pa.repeat takes no list or map zero times
         return pa.nulls(length, scalar.type)
     return pa.repeat(scalar, length)
 

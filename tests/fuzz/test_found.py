@@ -99,3 +99,40 @@ def test_both_zeros_are_equal_whatever_the_row_groups_hold(spark, tmp_path, cond
     frame = spark.sql(f"SELECT * FROM zeros WHERE {condition}")
     fast = frame.transform(kquery_plan, when="always", fallback="error")
     assert compare_tables(frame.toArrow(), fast.toArrow()) == []
+
+
+@pytest.mark.parametrize("operation", ["EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL", "UNION"])
+@pytest.mark.parametrize(("value", "column"), [("named_struct('x', 1, 's', 'a')", "s"), ("array(1)", "a")])
+def test_set_operations_hold_null_inside_where_sparks_do(spark, tmp_path, operation, value, column):
+    fields = pa.struct([("x", pa.int32()), ("s", pa.string())])
+    rows = {
+        "s": pa.array([{"x": 1, "s": "a"}, None, {"x": None, "s": "a"}], fields),
+        "a": [[1, None], None, [1]],
+    }
+    file = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table(rows).cast(pa.schema([("s", fields), ("a", pa.list_(pa.int32()))])), file)
+    spark.read.parquet(file).createOrReplaceTempView("t")
+    context = ExecutionContext()
+    context.register_parquet("t", file)
+    for left, right in ((value, column), (column, value), (column, column)):
+        sql = f"SELECT {left} AS u FROM t {operation} SELECT {right} FROM t"
+        expected, actual = spark.sql(sql).toArrow(), context.sql(sql).to_arrow()
+        assert (compare_tables(expected, actual), actual.schema.types) == ([], expected.schema.types), sql
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "array_contains(array(1, NULL), i)",
+        "array_contains(array_repeat(i, 2), 1) OR size(array(1)) > i",
+        "named_struct('x', 1).x = i",
+    ],
+)
+def test_nested_constants_beside_no_rows(spark, tmp_path, condition):
+    """Arrow repeats no list zero times."""
+    file = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"i": pa.array([], pa.int32()), "s": pa.array([], pa.string())}), file)
+    frame = spark.read.parquet(file).where(condition)
+    fast = kquery_plan(frame, when="always", fallback="error")
+    assert fast is not frame
+    assert compare_tables(frame.toArrow(), fast.toArrow()) == []

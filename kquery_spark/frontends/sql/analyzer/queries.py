@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+import pyarrow as pa
+
 from kquery_spark.errors import PlanError, SqlError
-from kquery_spark.expr import Column, Expr, Named, SortKey
+from kquery_spark.expr import Cast, Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, constant_of
@@ -133,10 +135,24 @@ class QueryAnalyzer:
             plan = SetOperation(first, second, kind, keep_all)
         if op == "UNION" and not keep_all:
             plan = Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
+        if op != "UNION":
+            plan = self._as_nullable_as(plan, [c.value.dtype for c in a])
         columns = tuple(
             ScopeColumn(c.name, plan.column(n)) for c, n in zip(a, plan.schema.names, strict=True)
         )
         return Relation(plan, Scope(columns, self.facts))
+
+    def _as_nullable_as(self, plan: LogicalPlan, wanted: Sequence[pa.DataType]) -> LogicalPlan:
+        """The rows of the left side alone: what holds no NULL inside on it holds none in the result."""
+        exprs = []
+        for name, dtype in zip(plan.schema.names, wanted, strict=True):
+            column = plan.column(name)
+            if column.dtype == dtype or column.dtype != t.nullable_within(dtype):
+                exprs.append(Named(column, name))
+            else:
+                exprs.append(Named(Cast(column, dtype), self.names.fresh(name)))
+        changed = any(isinstance(e.expr, Cast) for e in exprs)
+        return Projection(plan, tuple(exprs)) if changed else plan
 
     def _reshaped(self, relation: Relation, values: Sequence[Expr]) -> LogicalPlan:
         plan = relation.plan
