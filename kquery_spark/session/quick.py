@@ -17,7 +17,10 @@ _PASS_ROWS_ON = PASS_ROWS_ON | {
     *("Generate", "LocalLimit", "GlobalLimit"),
 }
 # Of these, and of a sort, what may be work of the driver where files are small: it takes it less time than a job of Spark.
-_IN_DRIVER = frozenset({"LogicalRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"})
+# Not LocalRelation, of which Spark itself has the rows in the driver.
+_IN_DRIVER = frozenset(
+    {"LogicalRelation", "OneRowRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"}
+)
 # Of these what may come to the driver faster as Arrow, where files are large.
 _BROUGHT = frozenset({"LogicalRelation", "Project", "Filter"})
 _MUCH = 16_000_000  # bytes of files

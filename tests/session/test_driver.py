@@ -179,9 +179,10 @@ def test_little_work_needs_no_job_and_a_last_stage_no_second_one(spark: Any):
         ("SELECT k + 1 AS k, text FROM typed WHERE k > 1", True),
         ("SELECT k FROM typed UNION ALL SELECT tiny FROM typed", True),
         ("SELECT k, text FROM typed ORDER BY k, text LIMIT 2", True),
-        ("SELECT 1 AS one", False),
+        ("SELECT 1 AS one, current_date() AS today", True),
         ("SELECT * FROM range(5)", False),
-        ("SELECT k FROM typed UNION ALL SELECT 7", False),
+        ("SELECT k FROM typed UNION ALL SELECT 7", True),
+        ("SELECT a + 1 AS a FROM VALUES (1), (2) AS t(a)", False),
         ("SELECT k, explode(items) AS item FROM typed", False),
     ],
 )
