@@ -68,6 +68,11 @@ class HigherOrder(Expr):
         """See Expr; the body is not one of them."""
         return (self.array, *self.captured)
 
+    def with_body(self, body: Expr) -> HigherOrder:
+        """The same call with another body; this one where what it gives would be of another type."""
+        changed = replace(self, body=body)
+        return changed if (changed.dtype, changed.nullable) == (self.dtype, self.nullable) else self
+
     def with_children(self, children: Sequence[Expr]) -> Expr:
         """See Expr."""
         return replace(self, array=children[0], captured=tuple(children[1:]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kquery_spark.errors import ConfigError
 from kquery_spark.logical import LogicalPlan
+from kquery_spark.optimizer.rules.associative_operators import associative_operators
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
 from kquery_spark.optimizer.rules.inner_to_semi import inner_to_semi
@@ -31,6 +32,7 @@ Rule = Callable[[LogicalPlan], LogicalPlan]
 RULES: tuple[Rule, ...] = (
     subquery_to_join,
     constant_folding,
+    associative_operators,
     predicate_simplification,
     unwrap_casts,
     merge_projections,

@@ -5,8 +5,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import ArithmeticException as SparkArithmeticException
 
 from kquery_spark import ExecutionContext, kquery_plan
+from kquery_spark.errors import ExecutionError
 from kquery_spark.verify import compare_tables
 
 
@@ -136,3 +138,42 @@ def test_nested_constants_beside_no_rows(spark, tmp_path, condition):
     fast = kquery_plan(frame, when="always", fallback="error")
     assert fast is not frame
     assert compare_tables(frame.toArrow(), fast.toArrow()) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "try_add(1, i + i)",
+        "try_multiply(i, 2 * i)",
+        "1 + try_add(i, 1)",
+        "i + 1 + (-1)",
+        "-1 + i + 1",
+        "(-1 + i) + (i DIV i)",
+        "0 * (i * 2)",
+        "1 * i * i",
+        "i + 2147483647 + 1",
+        "try_add(2147483647 + 1, i)",
+        "try_add(2147483647, i) + 1",
+        "try_add(i + 2147483647, 1)",
+        "try_multiply(2147483647 * i, 2)",
+        "try_add(1, try_multiply(i, 2)) + 1",
+        "try_add(1, CAST(i AS BIGINT) + i)",
+        "transform(array(i), e -> e + 1 + (-1))",
+        "sum(i + 1 + (-1))",
+    ],
+)
+def test_what_overflows_in_a_sum_or_product_of_whole_numbers(spark, tmp_path, value):
+    """Catalyst gathers the constants of sums and products, whose operators all take the mode of the outermost."""
+    file = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"i": pa.array([2**31 - 1, None], pa.int32())}), file)
+    context = ExecutionContext()
+    context.register_parquet("t", file)
+    spark.read.parquet(file).createOrReplaceTempView("t")
+    sql = f"SELECT {value} AS x FROM t"
+    try:
+        expected = spark.sql(sql).toArrow()
+    except SparkArithmeticException:
+        with pytest.raises(ExecutionError, match="OVERFLOW"):
+            context.sql(sql).to_arrow()
+    else:
+        assert compare_tables(expected, context.sql(sql).to_arrow()) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.errors import KQueryError
-from kquery_spark.expr import Call, Case, Cast, Expr, InList, Literal, transform
+from kquery_spark.expr import Call, Case, Cast, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
 from kquery_spark.functions.dates import can_truncate
@@ -28,6 +28,9 @@ def constant_folding(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _fold(expr: Expr) -> Expr:
+    if isinstance(expr, HigherOrder):
+        body = transform(expr.body, _fold)
+        return expr if body is expr.body else expr.with_body(body)
     if isinstance(expr, Call) and expr.function in ("and", "or"):
         return _connective(expr)
     if isinstance(expr, Call) and expr.function in _NULL_OF_NULL and any(map(_is_null, expr.args)):

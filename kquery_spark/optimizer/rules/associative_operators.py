@@ -1,0 +1,70 @@
+"""Sums and products of whole numbers, with their constants gathered into one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from kquery_spark.errors import KQueryError
+from kquery_spark.expr import Call, Expr, HigherOrder, Literal
+from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.properties import is_constant, is_deterministic
+from kquery_spark.logical import LogicalPlan, transform_plan
+from kquery_spark.logical.plan import rewrite_expressions
+from kquery_spark.types import names as t
+
+
+def associative_operators(plan: LogicalPlan) -> LogicalPlan:
+    """``1 + #a + -1`` becomes ``#a + 0``, ``2 * (#a * #b)`` becomes ``(#a * #b) * 2``.
+
+    This is Catalyst's ReorderAssociativeOperator, and it decides what overflows: the first does not, though ``1 + #a``
+    may. As there, all operators of such a sum take the mode of the outermost, ``try_add`` or ``+``, which stands for
+    those inside of it. Plans that come from Spark have been through it. Constants are literals by now, but for those
+    that raise.
+    """
+    return transform_plan(plan, lambda node: rewrite_expressions(node, _reordered))
+
+
+def _reordered(expr: Expr) -> Expr:
+    if isinstance(expr, Call):
+        expr = _gathered(expr)
+    elif isinstance(expr, HigherOrder):
+        body = _reordered(expr.body)
+        expr = expr if body is expr.body else expr.with_body(body)
+    children = expr.children
+    changed = [_reordered(c) for c in children]
+    if any(a is not b for a, b in zip(changed, children, strict=True)):
+        return expr.with_children(changed)
+    return expr
+
+
+def _gathered(expr: Call) -> Expr:
+    if expr.function not in ("add", "multiply") or not t.is_integral(expr.dtype):
+        return expr
+    terms = list(_terms(expr, expr.function))
+    constants = [e for e in terms if is_constant(e)]
+    others = [e for e in terms if not is_constant(e)]
+    if len(terms) < 3 or not constants or not others or not is_deterministic(expr):
+        return expr
+    if not all(isinstance(e, Literal) for e in constants):
+        return expr  # one of them raises
+    constant = _joined(expr, constants)
+    with contextlib.suppress(KQueryError):  # which is for the rows to raise
+        constant = evaluate_constant(constant)
+    if isinstance(constant, Literal) and constant.value is None:
+        return constant
+    gathered = expr.with_children([_joined(expr, others), constant])
+    return expr if gathered == expr else gathered
+
+
+def _terms(expr: Expr, function: str) -> Iterator[Expr]:
+    if isinstance(expr, Call) and expr.function == function and not is_constant(expr):
+        for arg in expr.args:
+            yield from _terms(arg, function)
+    else:
+        yield expr
+
+
+def _joined(like: Call, terms: Sequence[Expr]) -> Expr:
+    return reduce(lambda a, b: like.with_children([a, b]), terms)
