@@ -46,7 +46,7 @@ class ExplainedStage:
     """A stage: its tasks, the splits they read of how many there are, estimated bytes of these, its exchange.
 
     ``reads``: stages and hand-overs it takes rows from. ``output``: where its rows go. ``in_driver``: actions that bring
-    the rows to the driver run it there. ``metrics``: what it did, after a run.
+    the rows to the driver run it there, by so many ``threads``. ``metrics``: what it did, after a run.
     """
 
     stage_id: str
@@ -58,6 +58,7 @@ class ExplainedStage:
     output: str
     operators: tuple[str, ...]
     in_driver: bool = False
+    threads: int = 1
     metrics: StageMetrics | None = None
 
     def __str__(self) -> str:
@@ -69,7 +70,8 @@ class ExplainedStage:
             head += f", reads {', '.join(self.reads)}"
         head += f" -> {self.output}"
         if self.in_driver:
-            head += ", in the driver when rows are brought there"
+            by = f" by {self.threads} threads" if self.threads > 1 else ""
+            head += f", in the driver{by} when rows are brought there"
         if self.metrics is None:
             return "\n".join([head, *(f"  {line}" for line in self.operators)])
         verb = "shuffled" if self.output != "result" else "given to Spark"
@@ -122,7 +124,9 @@ class Explanation:
             tuple(
                 _stage(
                     stage,
-                    stage is part.graph.result and fits_driver(self.planned, part),
+                    (stage is part.graph.result or part.threaded is not None)
+                    and fits_driver(self.planned, part),
+                    1 if part.threaded is None else part.threaded.config.parallelism,
                     self.metering.stage(i, stage) if self.metering else None,
                 )
                 for stage in part.graph.stages
@@ -242,7 +246,7 @@ def _subqueries(node: CatalystNode) -> list[CatalystNode]:
     return list({id(plan): plan for plan in found}.values())
 
 
-def _stage(stage: Stage, in_driver: bool, metrics: StageMetrics | None) -> ExplainedStage:
+def _stage(stage: Stage, in_driver: bool, threads: int, metrics: StageMetrics | None) -> ExplainedStage:
     splits = all_splits = nbytes = 0
     labels = []
     for node, depth in walk_operators(stage.plan):
@@ -265,6 +269,7 @@ def _stage(stage: Stage, in_driver: bool, metrics: StageMetrics | None) -> Expla
         output,
         tuple(labels),
         in_driver,
+        threads,
         metrics,
     )
 

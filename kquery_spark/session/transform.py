@@ -141,7 +141,7 @@ def accelerate(
     if metrics is None and planned.whole:
         (part,), link, schema, config = parts, planned.bridge, planned.frame.schema, planned.config
         if fits_driver(planned, part):
-            driver = DriverStage(link.spark, link.jvm, part.graph, schema, config)
+            driver = DriverStage(link.spark, link.jvm, part.graph, schema, config, lambda: part.threaded)
         if has_columns(part) and not (driver_only and driver):
             ship = partial(shipped, link.spark, link.jvm, part.graph, config)
             result = ArrowResult(partial(placed, ship, "Spark brings the rows"), part.physical.schema, schema)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Full, Queue
@@ -76,7 +77,8 @@ def stream_graph(graph: StageGraph, config: EngineConfig) -> Generator[Batch, No
 def _run_tasks(
     pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]
 ) -> list[list[tuple[int, Batch]]]:
-    futures = [pool.submit(_run_task, stage, context) for context in contexts]
+    # each with the caller's settings of numpy and of decimals
+    futures = [pool.submit(copy_context().run, _run_task, stage, context) for context in contexts]
     done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
     for future in waiting:
         future.cancel()
