@@ -90,7 +90,7 @@ class Part:
             return None
         kept = min(self.config.kept_bytes, _KEPT_BYTES)
         config = replace(self.config, parallelism=threads, small_bytes=_THREAD_BYTES, kept_bytes=kept)
-        graph = build_stages(plan_query(self.optimized, config), config)
+        graph = build_stages(plan_query(self.optimized, config), config, in_order=True)
         return Threaded(graph, config) if len(graph.stages) > 1 and len(graph.result.tasks) == 1 else None
 
     @cached_property

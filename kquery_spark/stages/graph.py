@@ -86,8 +86,11 @@ class StageGraph:
         return "\n".join(lines)
 
 
-def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
-    """Cut the plan at its exchanges."""
+def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = False) -> StageGraph:
+    """Cut the plan at its exchanges.
+
+    in_order: who runs the stages puts what tasks give together in the order of tasks, so theirs is to be that of files.
+    """
     stages: list[Stage] = []
     written: dict[int, ReadExec] = {}  # by exchange: one that is in the plan twice is one stage
     crossing: dict[str, float] = {}
@@ -113,7 +116,8 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig) -> StageGraph:
         stage_id = f"stage-{len(stages) + 1}"
         inputs = tuple(dict.fromkeys(reads(body)))
         counts = {s.output.count for s in stages if s.stage_id in inputs and s.output is not None}
-        body, tasks = _assign(body, config, max(counts, default=1) if inputs else None, output is None)
+        readers = max(counts, default=1) if inputs else None
+        body, tasks = _assign(body, config, readers, in_order or output is None)
         stages.append(Stage(stage_id, body, output, tasks, inputs))
         return stage_id
 
@@ -141,9 +145,12 @@ def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:
 
 
 def _assign(
-    plan: PhysicalPlan, config: EngineConfig, readers: int | None, result: bool
+    plan: PhysicalPlan, config: EngineConfig, readers: int | None, in_order: bool
 ) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
-    """Share the splits of the stage's scans out among its tasks, balanced by bytes; of a result in the order of files."""
+    """Share the splits of the stage's scans out among its tasks, balanced by bytes.
+
+    in_order: where one scan alone is shared out, neighbouring tasks read neighbouring files.
+    """
     scans = _scans(plan, replicated=False)
     ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
     if readers is not None and not ranged:
@@ -163,10 +170,10 @@ def _assign(
         return plan, (TaskSplits(()),)
     shares: list[dict[int, list[Split]]] = [{} for _ in range(count)]
     heap = [(0, i) for i in range(count)]
-    in_order = result and len(scans) == 1
+    follow = in_order and len(scans) == 1
     for scan in scans:
         splits = list(scan.splits or ())
-        for split, target in _in_order(splits, count) if in_order else _balanced(splits, heap):
+        for split, target in _in_order(splits, count) if follow else _balanced(splits, heap):
             shares[target].setdefault(scan.scan_id, []).append(split)
     wanted = {s.scan_id for s in scans}
     tasks = tuple(

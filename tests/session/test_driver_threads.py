@@ -69,6 +69,22 @@ def test_rows_that_are_only_passed_on_keep_their_order(spark: Any):
         assert "threads" not in str(kq.explain(frame))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT g, collect_list(v) AS l, first(v) AS f, last(v) AS k FROM many GROUP BY g ORDER BY g",
+        "SELECT g, max_by(v, g) AS a, min_by(v, g) AS i FROM many GROUP BY g ORDER BY g",
+    ],
+)
+def test_threads_take_rows_in_the_order_of_files(spark: Any, query: str):
+    frame = spark.sql(query)
+    with settings(spark, {**IN_DRIVER, "spark.kquery.smallBytes": "1m"}):
+        fast = kquery_plan(frame, fallback="error")
+        assert "by 2 threads" in str(kq.explain(frame))
+        assert jobs(spark, fast.toArrow) == 0
+        assert fast.toArrow().equals(frame.toArrow())
+
+
 def test_what_a_thread_raises_is_sparks_error(spark: Any):
     frame = spark.sql("SELECT g, sum(1000 DIV (v - v)) AS s FROM many GROUP BY g")
     with settings(spark, IN_DRIVER):
