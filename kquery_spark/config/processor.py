@@ -1,4 +1,4 @@
-"""What numpy has to be told about the processor before it is imported."""
+"""The processor: the cores that are ours, and what numpy has to be told about it before it is imported."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ _CPUINFO = Path("/proc/cpuinfo")
 _ZEN_3_AND_4 = 25  # the processor family of AMD's; of these only Zen 4 has AVX-512
 _OLD_NAMES = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL"  # before numpy 2.4
 _NAMES = "X86_V4 AVX512_ICL AVX512_SPR"
+
+
+def available_cores() -> int:
+    """Cores this process may use, which in a container or under ``taskset`` are fewer than the machine's."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def sort_quickly() -> None:

@@ -13,6 +13,7 @@ from zoneinfo import available_timezones
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.processor import available_cores
 from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
@@ -75,7 +76,7 @@ class ExecutionContext:
         self._functions: dict[str, UserFunction] = {}
         if spark is None:
             _check_zone(time_zone)
-            self._config = config or EngineConfig(parallelism=os.cpu_count() or 1)
+            self._config = config or EngineConfig(parallelism=available_cores())
             self._facts = SessionFacts(time_zone, ansi, case_sensitive)
             return
         from kquery_spark.session.spark_context import session_facts

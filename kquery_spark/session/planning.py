@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.processor import available_cores
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.facts import FactFetcher
@@ -85,7 +85,7 @@ class Part:
     @cached_property
     def threaded(self) -> Threaded | None:
         """The part cut for threads of the driver; None where it has too little work for them, or too much."""
-        threads = min(self.config.parallelism, os.cpu_count() or 1)
+        threads = min(self.config.parallelism, available_cores())
         if threads < 2 or not _WORTH_THREADS <= self.estimate.scanned < self.config.thread_bytes:
             return None
         kept = min(self.config.kept_bytes, _KEPT_BYTES)

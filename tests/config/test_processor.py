@@ -75,3 +75,14 @@ def test_numpy_that_is_there_already_is_left_alone(monkeypatch):
 )
 def test_names_of_features_by_numpys_version(version, name):
     assert name in processor._features(version).split()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_cores_are_those_of_the_process_alone():
+    code = (
+        "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "from kquery_spark import ExecutionContext\n"
+        "from kquery_spark.config.processor import available_cores\n"
+        "assert available_cores() == 1 and ExecutionContext()._config.parallelism == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
