@@ -109,12 +109,17 @@ class Estimator:
         return Estimate(rows, rows * width, scanned)
 
     def groups(self, plan: Aggregate) -> float:
-        """Expected number of groups: at most the product of the keys' value counts."""
+        """Expected number of groups: at most the product of the keys' value counts; of one table's keys, its rows."""
         rows = self.estimate(plan.child).rows
-        product = 1.0
+        combinations: dict[int, float] = {}
         for key in plan.keys:
-            product *= self.distinct(plan.child, key.expr) or max(rows * 0.5, 1.0)
-        return max(1.0, min(product, rows))
+            values = self.distinct(plan.child, key.expr) or max(rows * 0.5, 1.0)
+            found = origin(plan.child, key.expr)
+            table = id(key) if found is None else id(found[0])
+            most = None if found is None else found[0].source.row_count()
+            product = combinations.get(table, 1.0) * values
+            combinations[table] = product if most is None else min(product, float(most) + 1.0)
+        return max(1.0, min(math.prod(combinations.values()), rows))
 
     def distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
         """Upper bound on the number of different values before any filter, where types or statistics tell."""

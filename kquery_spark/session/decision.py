@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from kquery_spark.expr import columns_of
 from kquery_spark.logical import (
+    Aggregate,
     Filter,
     Generate,
     Input,
+    Join,
     Limit,
+    LogicalPlan,
     Projection,
     Scan,
+    SetOperation,
     Union,
+    Window,
     walk_plan,
 )
-from kquery_spark.optimizer.statistics import Estimator, stored_widths
+from kquery_spark.optimizer.statistics import Estimator, row_width, stored_widths
+from kquery_spark.physical.operators import ExchangeExec
+from kquery_spark.runtime.spark.metering import walk_operators
 from kquery_spark.session.planning import Part, PlannedQuery, is_sorted
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
@@ -28,6 +38,9 @@ _BYTE_GAIN = 2.0e-9  # a decoded byte that the engine reads instead of Spark
 _STAGE_COST = 0.03  # a Python stage beyond one of Spark's own
 _PLANNING_COST = 0.05
 _STEP_GAIN = 0.12  # Spark's exchange, extra stage and generated code for a join, an aggregate or a sort
+_STEP_ROW_GAIN = 2.5e-7  # a row that goes into the largest of these
+_EXCHANGED_BYTE_COST = 1.0e-8  # of long texts between stages, which Spark moves faster
+_SHORT_TEXT = 24.0  # bytes that a text may take for this not to matter
 
 # of a row that the last sort orders: Spark's tasks share theirs, the engine's may be one task's, which pays for all it moves
 _SPARKS_SORT_COST = 1.4e-6
@@ -101,11 +114,16 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST + stages * _STAGE_COST + _PLANNING_COST
     tops = sum(1 for n in nodes if isinstance(n, Limit) and is_sorted(n.child))
     gain = scanned * _BYTE_GAIN + (steps - tops) * _STEP_GAIN + tops * _TOP_GAIN
+    exchanging = _exchanged_texts(part, nodes) * _EXCHANGED_BYTE_COST
+    gain += _step_rows(nodes) * _STEP_ROW_GAIN - exchanging
     sorting = rows * _sort_gain(part) if is_sorted(part.optimized) else 0.0
     gain += sorting
     if gain < cost:
-        shared = "Spark's tasks share the sort, which one task of the engine would do"
-        sentence = shared if sorting < 0 else "Too little work for the engine to win"
+        sentence = "Too little work for the engine to win"
+        if sorting < 0:
+            sentence = "Spark's tasks share the sort, which one task of the engine would do"
+        elif gain + exchanging >= cost:
+            sentence = "Long texts would go from stage to stage, which takes Spark no longer"
         return Decision(False, f"{sentence}: {numbers}.")
     beyond = ""
     if planned.moment is not None:
@@ -115,11 +133,39 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     return Decision(True, f"The engine should win: {numbers}.{beyond}")
 
 
+def _step_rows(nodes: Sequence[LogicalPlan]) -> float:
+    """Rows that go into the largest join, aggregate or window, but no more than are read."""
+    estimator = Estimator()
+    steps = [n for n in nodes if isinstance(n, Join | Aggregate | Window | SetOperation)]
+    taken = max((estimator.estimate(c).rows for n in steps for c in n.children), default=0.0)
+    return min(taken, sum(estimator.estimate(n).rows for n in nodes if isinstance(n, Scan)))
+
+
+def _exchanged_texts(part: Part, nodes: Sequence[LogicalPlan]) -> float:
+    """Bytes of long texts that go from stage to stage, all taken to be as long as those of the scans; not for a sort."""
+    scans = [n for n in nodes if isinstance(n, Scan)]
+    widths = [w for n in scans for f, w in zip(n.schema, stored_widths(n), strict=True) if _is_text(f)]
+    width = sum(widths) / max(len(widths), 1)
+    if width <= _SHORT_TEXT:
+        return 0.0
+    exchanges = [
+        n
+        for n, _ in walk_operators(part.physical)
+        if isinstance(n, ExchangeExec) and not n.partitioning.bounds
+    ]
+    rows = ((n.nbytes / row_width(n.schema)) * sum(map(_is_text, n.schema)) for n in exchanges)
+    return sum(rows) * width
+
+
+def _is_text(field: pa.Field) -> bool:
+    return field.type in (t.STRING, t.BINARY)
+
+
 def _brought_gain(part: Part) -> float:
     """Seconds that a scan takes less where the rows come to the driver as Arrow; less than none where texts are long."""
     plan = part.optimized
     columns = zip(plan.schema, stored_widths(plan), strict=True)
-    texts = sum(width for field, width in columns if field.type in (t.STRING, t.BINARY))
+    texts = sum(width for field, width in columns if _is_text(field))
     brought = part.estimate.rows * (len(plan.schema) * _BROUGHT_VALUE_GAIN - texts * _BROUGHT_BYTE_COST)
     scans = [n for n in walk_plan(plan) if isinstance(n, Scan) and n.filters]
     return brought + sum(map(_filtered_bytes, scans)) * _FILTERED_BYTE_GAIN

@@ -47,6 +47,21 @@ def test_groups_are_bounded_by_what_footers_say_of_the_keys_columns(
     assert least <= Estimator().estimate(optimize(plan)).rows <= most
 
 
+def test_keys_of_one_table_make_no_more_groups_than_it_has_rows(tmp_path: Path):
+    """Names and prices of 100 things, sold 50,000 times, are 100 groups and not one for two sales."""
+    found = kq.ExecutionContext()
+    things = {
+        "id": range(100),
+        "name": [f"thing {i}" for i in range(100)],
+        "price": [i / 7 for i in range(100)],
+    }
+    for name, columns in (("things", things), ("sales", {"sold": [i % 100 for i in range(50_000)]})):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+        found.register_parquet(name, str(tmp_path / f"{name}.parquet"))
+    sql = "SELECT name, price, count(*) AS n FROM sales JOIN things ON sold = id GROUP BY name, price"
+    assert Estimator().estimate(optimize(found.sql(sql).plan)).rows <= 101
+
+
 def test_different_counts_are_few(context: kq.ExecutionContext):
     """20,000 rows are counted by key: at most 200 counts differ, as 1 + 2 + ... + 200 is more than that."""
     counts = "SELECT id, count(*) AS c FROM t GROUP BY id"
