@@ -45,7 +45,7 @@ class AggregateCall(Expr):
         derived = entry.result([a.dtype for a in args]) if dtype is None else dtype
         if condition is not None and not distinct:
             args = tuple(Case(((condition, a),)) if can_raise(a) else a for a in args)
-        return cls(entry.name, args, derived, distinct or entry.always_distinct, condition, mode)
+        return cls(entry.name, args, derived, distinct, condition, mode)
 
     @property
     def entry(self) -> AggregateFunction:

@@ -135,8 +135,8 @@ class WindowCall(Expr):
                 values = args or (Literal(1, pa.int32()),)
                 values = values[:1] if entry.name == "percentile" else values  # its share is a constant
                 args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])
-        if not isinstance(entry, WindowFunction) and entry.always_distinct:
-            raise PlanError(f"{entry.name} cannot be used over a window")
+        if not isinstance(entry, WindowFunction) and not entry.over_windows:
+            raise Unsupported(f"{entry.name} over a window is not supported.")
         given = args[:1] if entry.name in PICKS else args
         derived = entry.result([a.dtype for a in given]) if dtype is None else dtype
         return cls(entry.name, args, derived, frame, ignore_nulls, mode)

@@ -19,7 +19,7 @@ class AggregateFunction:
     """One aggregate function.
 
     nullable: whether the result can be NULL (count's cannot). ordered: its result depends on row order.
-    duplicate_free: DISTINCT changes nothing (min, max). always_distinct: it means DISTINCT without saying so.
+    duplicate_free: DISTINCT changes nothing (min, max). over_windows: whether it can be computed over windows.
     accumulator: its name in ``physical/aggregates``.
     """
 
@@ -33,7 +33,7 @@ class AggregateFunction:
     aliases: tuple[str, ...] = ()
     ordered: bool = False
     duplicate_free: bool = False
-    always_distinct: bool = False
+    over_windows: bool = True
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""

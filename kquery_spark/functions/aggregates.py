@@ -76,6 +76,14 @@ def _set(types: Sequence[pa.DataType]) -> pa.DataType:
     return _list(types)
 
 
+def _hashed(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not can_order(types[0]):
+        raise PlanError(
+            f"values of type {t.spark_name(types[0])} have no hash, as equal maps may differ in order"
+        )
+    return t.LONG
+
+
 def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
     if t.is_fractional(types[0]):
         raise Unsupported(
@@ -101,8 +109,18 @@ register_aggregate(
     AggregateFunction("avg", _avg, "avg", ("Average",), coerce=_number, aliases=("mean",)),
     AggregateFunction("count", fixed(t.LONG), "count", ("Count",), arity=(0, None), nullable=False),
     AggregateFunction("count_if", accept(t.LONG, t.BOOL), "count_if", ("CountIf",), nullable=False),
-    # Exact, where Spark estimates: an answer of its own, so no Catalyst class. Frontends make it count(DISTINCT x).
-    AggregateFunction("approx_count_distinct", fixed(t.LONG), "count", nullable=False, always_distinct=True),
+    # x and, where given, the largest relative standard deviation, a constant
+    AggregateFunction(
+        "approx_count_distinct",
+        _hashed,
+        "approx_count_distinct",
+        ("HyperLogLogPlusPlus",),
+        arity=(1, 2),
+        nullable=False,
+        coerce=lambda types: [types[0], *[t.DOUBLE for _ in types[1:]]],
+        duplicate_free=True,
+        over_windows=False,
+    ),
     AggregateFunction("min", _ordered, "min", ("Min",), duplicate_free=True),
     AggregateFunction("max", _ordered, "max", ("Max",), duplicate_free=True),
     AggregateFunction("bool_and", _BOOLEAN, "min", ("BoolAnd",), aliases=("every",), duplicate_free=True),

@@ -22,7 +22,7 @@ from kquery_spark.functions.ordered_bytes import can_order
 from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.text import layout
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Data, Int64s, Vector
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -242,6 +242,12 @@ def _bytes(unscaled: int | None) -> bytes:
         return b""
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return int(unscaled).to_bytes(size, "big", signed=True)
+
+
+def xxhash64(vector: Vector, length: int) -> Int64s:
+    """Spark's XXH64 of each value with the seed 42, which is the result for NULL, too."""
+    with np.errstate(over="ignore"):
+        return np.asarray(_column(vector, length, np.full(length, 42, np.uint64), _XxHash64).view(np.int64))
 
 
 def _hash(method: Any) -> Callable[[Sequence[Vector], CallContext], Data]:

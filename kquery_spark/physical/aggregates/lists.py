@@ -1,4 +1,4 @@
-"""Aggregates whose state is a list of values per group: collect_list, collect_set, percentile, median and mode."""
+"""Aggregates whose state is a list of values per group: collect_list, collect_set, percentile, median, mode, estimates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kquery_spark.functions import integer_order
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions import hyperloglog, integer_order
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
@@ -66,6 +68,42 @@ class Collect(Accumulator):
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
         """See Accumulator."""
         return states[0].data
+
+
+class DistinctEstimate(Accumulator):
+    """Spark's ``approx_count_distinct(x, error)``; the state is the group's registers that are not empty."""
+
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        """See Accumulator."""
+        return (pa.list_(t.INT),)
+
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        error = (
+            pc.max(args[1].array(context.num_rows)).as_py() if len(args) > 1 else hyperloglog.DEFAULT_ERROR
+        )
+        data = args[0].physical(context.num_rows)
+        ids, rows = reduce.present(data, groups)
+        if not len(ids):
+            return [self._state(ids, ids, groups.count)]
+        if rows is not None:
+            data = data.take(pa.array(rows))
+        codes = hyperloglog.codes(Vector(args[0].dtype, data), len(ids), hyperloglog.precision_of(error))
+        return [self._state(ids, codes, groups.count)]
+
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        """See Accumulator."""
+        codes, rows = spread(states[0].data)
+        return [self._state(groups.ids[rows], np.asarray(dk.as_int64(codes)), groups.count)]
+
+    def _state(self, ids: Int64s, codes: Int64s, count: int) -> Vector:
+        ids, codes = hyperloglog.highest(ids, codes, count)
+        return Vector(pa.list_(t.INT), gather(pa.array(codes.astype(np.int32)), ids, count))
+
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        """See Accumulator."""
+        codes, ids = spread(states[0].data)
+        return pa.array(hyperloglog.estimates(ids, np.asarray(dk.as_int64(codes)), len(states[0].data)))
 
 
 class Percentile(Accumulator):
@@ -144,6 +182,7 @@ class Mode(Collect):
 
 register_accumulator("collect_list", Collect(distinct=False))
 register_accumulator("collect_set", Collect(distinct=True))
+register_accumulator("approx_count_distinct", DistinctEstimate())
 register_accumulator("percentile", Percentile())
 register_accumulator("mode", Mode())
 register_accumulator("median", Percentile(0.5))

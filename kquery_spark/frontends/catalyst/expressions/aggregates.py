@@ -15,6 +15,7 @@ from kquery_spark.functions.aggregate_registry import (
     aggregate_for_catalyst,
     aggregate_function,
 )
+from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 
@@ -41,7 +42,6 @@ _FIXED: dict[str, dict[str, bool]] = {
 }
 
 REASONS = {
-    "HyperLogLogPlusPlus": "the estimate of approx_count_distinct is Spark's own",
     "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
     "Mode": "of equally frequent values mode takes one by the order of Spark's own hash map",
     "CountMinSketchAgg": "sketches are Spark's own",
@@ -134,12 +134,17 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
     if cls in ("First", "Last") and function["ignoreNulls"]:
         entry = aggregate_function(f"{entry.name}_ignore_nulls")
     picked = ("ignoreNulls",) if cls in ("First", "Last") else ()
-    translate.check_fields(function, *_IGNORED, *fixed, *picked)
+    read = ("relativeSD",) if cls == "HyperLogLogPlusPlus" else ()
+    translate.check_fields(function, *_IGNORED, *fixed, *picked, *read)
     if cls == "Percentile":
         children = _without_frequency(children)
     args = tuple(translate(child) for child in children)
     if cls == "Count" and all(isinstance(a, Literal) and a.value is not None for a in args):
         args = ()
+    if cls == "HyperLogLogPlusPlus":
+        error = float(function["relativeSD"])
+        precision_of(error)
+        args = (*args, Literal(error, t.DOUBLE))
     if cls == "Percentile":
         args = (_double(args[0], translate), args[1])
         if not isinstance(args[1], Literal) or args[1].dtype != t.DOUBLE:

@@ -19,6 +19,7 @@ from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
+from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.functions.registry import EvalMode, has_function
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.types import names as t
@@ -306,7 +307,25 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
     args = list(analyzer.convert.arguments(entry.coerce, args))
     if name == "percentile":
         args[1] = _share(analyzer, args[1], node)
+    if name == "approx_count_distinct" and len(args) == 2:
+        args[1] = _error(analyzer, args[1], node)
     return name, args
+
+
+def _error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant error of approx_count_distinct."""
+    from kquery_spark.frontends.sql.analyzer.expressions import constant_of
+
+    error = constant_of(expr)
+    if error is None:
+        analyzer.fail(
+            "[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] approx_count_distinct takes a constant error", node
+        )
+    try:
+        precision_of(error.value)
+    except PlanError as wrong:
+        analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
+    return error
 
 
 def _share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:

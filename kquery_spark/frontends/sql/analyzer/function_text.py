@@ -72,6 +72,7 @@ _RENAMED = {"dateadd": "date_add", "array_agg": "collect_list", "curdate": "curr
 PICKS = {"first_value": "first", "last_value": "last"}
 # Calls that Spark shows as something other than a call.
 _SHAPES = {
+    ("approx_count_distinct", 2): "approx_count_distinct({0})",
     ("div", 2): "({0} div {1})",
     ("isnull", 1): "({0} IS NULL)",
     ("isnotnull", 1): "({0} IS NOT NULL)",
