@@ -200,6 +200,10 @@ def random_aggregate(rng: Random, columns: Columns, depth: int, distinct: bool =
         return Expr("count({0})", "bigint", (arg,))
     if roll < 0.4 and distinct:
         return Expr("count(DISTINCT {0})", "bigint", (arg,))
+    if roll < 0.43 and distinct:
+        return Expr(
+            rng.choice(("approx_count_distinct({0})", "approx_count_distinct({0}, 0.3)")), "bigint", (arg,)
+        )
     if roll < 0.6 and kind in NUMBERS:
         if kind in ("float", "double"):
             bare = [Expr(name, its) for name, its in columns if its == kind]
