@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import pickle
 import traceback
 from collections.abc import Callable, Sequence
@@ -13,6 +14,8 @@ import cloudpickle
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, UserFunctionError
+
+_NAMELESS = "<dynamic-code>"  # what newer versions of cloudpickle say of the file of all code
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ def user_function(
         raise PlanError(f"a function is wanted, not {type(function).__name__}")
     shown = name or getattr(function, "__name__", type(function).__name__)
     try:
-        code = cloudpickle.dumps(function)
+        code = cloudpickle.dumps((function, _file_of(function)))
     except Exception as error:
         raise PlanError(
             f"{shown} cannot be sent to workers, because of something it refers to: {error}"
@@ -51,11 +54,13 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
     """
     if rows == 0:
         return pa.array([], dtype)
+    file = _NAMELESS
     try:
-        given = _loaded(code)(*arrays)
+        function, file = _loaded(code)
+        given = function(*arrays)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{place.filename}:{place.lineno} in {place.name}"
+        where = f"{file if place.filename == _NAMELESS else place.filename}:{place.lineno} in {place.name}"
         raise UserFunctionError(f"{name} raised {type(error).__name__}: {error} ({where})") from error
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
@@ -70,6 +75,14 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
 
 
 @functools.lru_cache(maxsize=256)
-def _loaded(code: bytes) -> Callable[..., Any]:
-    function: Callable[..., Any] = pickle.loads(code)
-    return function
+def _loaded(code: bytes) -> tuple[Callable[..., Any], str]:
+    """The function, and the file it was written in."""
+    function, file = pickle.loads(code)
+    return function, file
+
+
+def _file_of(function: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None) or getattr(
+        type(function).__call__, "__code__", None
+    )
+    return _NAMELESS if code is None else str(code.co_filename)
