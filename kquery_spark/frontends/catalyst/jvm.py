@@ -267,14 +267,32 @@ class Jvm:
             found = self._types[text] = self.call("org.apache.spark.sql.types.DataType", "fromJson", text)
         return found
 
-    def row_value(self, position: int, data_type: Any) -> Any:
-        """``row => row.get(position, dataType)`` of an InternalRow as a Scala function."""
-        get = self.handle(_ROW, "get", "int", "org.apache.spark.sql.types.DataType")
-        return self.function(self.bind(self.bind(get, 2, data_type), 1, position))
+    def row_value(self, position: int, spark: Any) -> Any:
+        """``row => row.get(position, dataType)`` of an InternalRow as a Scala function; spark: as of ``data_type``."""
+        key = ("value", position, json.dumps(spark))
+        found = self._functions.get(key)
+        if found is None:
+            get = self.handle(_ROW, "get", "int", "org.apache.spark.sql.types.DataType")
+            bound = self.bind(self.bind(get, 2, self.data_type(spark)), 1, position)
+            found = self._functions[key] = self.function(bound)
+        return found
+
+    def column_texts(self, rows: Any, position: int, spark: Any) -> list[str | None]:
+        """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
+        texts = self.strings(rows.map(self.row_value(position, spark)))
+        if "null" not in texts:  # only a string may read so without being NULL
+            return [*texts]
+        nulls = self.strings(rows.map(self.row_is_null(position)))
+        return [None if null == "true" else text for null, text in zip(nulls, texts, strict=True)]
 
     def row_is_null(self, position: int) -> Any:
         """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
-        return self.function(self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position))
+        key = ("null", position)
+        found = self._functions.get(key)
+        if found is None:
+            handle = self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position)
+            found = self._functions[key] = self.function(handle)
+        return found
 
     def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
         """What ``make`` gave for an equal JVM object before; the JVM forgets objects that nobody else holds."""

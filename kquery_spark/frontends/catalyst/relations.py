@@ -73,22 +73,14 @@ class LocalRows:
     rows: Any
     jvm: Jvm = field(repr=False)
 
-    def column(self, position: int, spark: Any, dtype: pa.DataType, nullable: bool) -> pa.Array:
+    def column(self, position: int, spark: Any, dtype: pa.DataType) -> pa.Array:
         """One column of the rows, ``spark`` being its type as Spark prints it; Unsupported for nested ones."""
         if self.count and (pa.types.is_nested(dtype) or pa.types.is_binary(dtype)):
             raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
         if not self.count or pa.types.is_null(dtype):
             return pa.nulls(self.count, dtype)
         rows = self.rows.toIndexedSeq()
-        texts = self.jvm.strings(rows.map(self.jvm.row_value(position, self.jvm.data_type(spark))))
-        # only a string may read "null" without being NULL
-        if nullable and pa.types.is_string(dtype) and "null" in texts:
-            nulls = self.jvm.strings(rows.map(self.jvm.row_is_null(position)))
-            return array_of_texts(
-                [None if n == "true" else v for n, v in zip(nulls, texts, strict=True)], dtype
-            )
-        is_text = pa.types.is_string(dtype)
-        return array_of_texts([None if v == "null" and not is_text else v for v in texts], dtype)
+        return array_of_texts(self.jvm.column_texts(rows, position, spark), dtype)
 
 
 @dataclass(frozen=True)
@@ -263,20 +255,13 @@ def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
 
 def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:
     columns = []
-    for i, column in enumerate(schema):
-        spark_type = struct.apply(i).dataType()
-        nulls = jvm.strings(rows.map(jvm.row_is_null(i)))
-        texts = jvm.strings(rows.map(jvm.row_value(i, spark_type)))
+    for i, (column, given) in enumerate(zip(schema, _fields(struct, jvm), strict=True)):
+        texts = jvm.column_texts(rows, i, given["type"])
         if pa.types.is_decimal(column.type) and any(
-            -int(Decimal(text).as_tuple().exponent) != column.type.scale
-            for null, text in zip(nulls, texts, strict=True)
-            if null != "true"
+            -int(Decimal(text).as_tuple().exponent) != column.type.scale for text in texts if text is not None
         ):
             raise Unsupported(f"folders of {column.name} have other decimal places than its type")
         columns.append(
-            [
-                scalar(None if null == "true" else from_text(text, column.type), column.type)
-                for null, text in zip(nulls, texts, strict=True)
-            ]
+            [scalar(None if text is None else from_text(text, column.type), column.type) for text in texts]
         )
     return list(zip(*columns, strict=True))

@@ -105,7 +105,7 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
         nullable = bool(attribute["nullable"])
         name = context.names.fresh(attribute["name"])
         fields.append(pa.field(name, dtype, nullable))
-        arrays.append(found.column(place, attribute["dataType"], dtype, nullable))
+        arrays.append(found.column(place, attribute["dataType"], dtype))
         output.append((attribute["exprId"], name))
         names.append(name)
     rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
