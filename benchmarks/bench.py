@@ -67,6 +67,13 @@ def cli() -> None:
     "--runs", default=3, show_default=True, type=click.IntRange(min=1), help="Warm runs of each engine."
 )
 @click.option(
+    "--seconds",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Run short queries more often, ten times at most, until their warm runs have taken so long.",
+)
+@click.option(
     "--cores",
     default=os.cpu_count() or 2,
     show_default="all",
@@ -109,6 +116,7 @@ def run(
     queries: str | None,
     engines: str,
     runs: int,
+    seconds: float,
     cores: int,
     shuffle_partitions: int | None,
     driver_memory: str,
@@ -126,7 +134,9 @@ def run(
         raise click.BadParameter(str(error)) from None
     settings = Settings(cores, shuffle_partitions or cores, driver_memory, when, parse_conf(conf))
     console = Console()
-    plan = runner.Plan(chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users)
+    plan = runner.Plan(
+        chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users, seconds
+    )
     found = runner.run(plan, lambda line: console.print(line, markup=False, highlight=False))
     console.print(result_table(found))
     for line in summary_lines(found):

@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 Difference = Callable[[pa.Table, pa.Table], "str | None"]
 Say = Callable[[str], None]
 
+_MOST_ROUNDS = 10  # times as many as asked for, where rounds are short
+
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. ``users``: how many at once share the session in a throughput test afterwards; 1 means none."""
+    """What to run. ``users``: how many at once share the session in a throughput test afterwards; 1 means none.
+
+    ``runs``: warm ones of a query and engine. ``seconds``: short queries of Spark and the engine are run more often, until
+    their warm runs have taken so long together, as medians of a few runs of 50 ms tell little.
+    """
 
     suite: Suite
     queries: tuple[Query, ...]
@@ -41,6 +47,7 @@ class Plan:
     settings: Settings
     root: Path
     users: int = 1
+    seconds: float = 0.0
 
 
 def run(plan: Plan, say: Say = lambda line: None) -> Results:
@@ -75,6 +82,7 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
         finished=_now(),
         options={
             "runs": plan.runs,
+            "seconds": plan.seconds,
             "cores": plan.settings.cores,
             "shuffle_partitions": plan.settings.shuffle_partitions,
             "driver_memory": plan.settings.driver_memory,
@@ -111,7 +119,9 @@ def _in_session(
     engines[0].load(tables)
     with MemorySampler(os.getpid()) as memory:
         for query in plan.queries:
-            found[query.name] = measure(query, engines, answers, plan.runs, memory, exact_difference)
+            found[query.name] = measure(
+                query, engines, answers, plan.runs, memory, exact_difference, plan.seconds
+            )
             say(_line(query.name, found[query.name]))
 
 
@@ -122,8 +132,11 @@ def measure(
     runs: int,
     memory: MemorySampler,
     difference: Difference,
+    seconds: float = 0.0,
 ) -> dict[str, EngineResult]:
     """One query: a first run of each engine, compared with Spark's answer, then ``runs`` more of each in turns.
+
+    Further rounds, ten times as many at most, as long as these have not taken ``seconds``.
 
     Who goes first changes with every round, so that neither always finds the caches the other has filled. An engine whose
     answer is wrong, or that fails, is not run again.
@@ -132,7 +145,10 @@ def measure(
     for engine in engines:
         results[engine.name] = _first_run(query, engine, engines, answers, memory, difference)
     good = [engine for engine in engines if results[engine.name].status == "ok"]
-    for number in range(runs):
+    started = time.perf_counter()
+    for number in range(_MOST_ROUNDS * runs):
+        if number >= runs and time.perf_counter() - started >= seconds:
+            break
         for engine in good if number % 2 == 0 else good[::-1]:
             before = results[engine.name]
             if before.status == "ok":

@@ -45,9 +45,9 @@ A = pa.table({"a": [1, 2, 3]})
 B = pa.table({"a": [1, 2, 4]})
 
 
-def measured(tmp_path, spark, engine, sql="SELECT a FROM t", runs=3):
-    query = Query("q", sql)
-    return runner.measure(query, [spark, engine], Answers(tmp_path), runs, NoMemory(), exact_difference)
+def measured(tmp_path, spark, engine, sql="SELECT a FROM t", runs=3, seconds=0.0):
+    query, answers = Query("q", sql), Answers(tmp_path)
+    return runner.measure(query, [spark, engine], answers, runs, NoMemory(), exact_difference, seconds)
 
 
 def test_engines_take_turns_and_the_first_changes_every_round(tmp_path):
@@ -57,6 +57,11 @@ def test_engines_take_turns_and_the_first_changes_every_round(tmp_path):
     one = found["kquery"]
     assert (one.status, one.cold_seconds, one.warm_seconds, one.median) == ("ok", 0.5, (0.5,) * 3, 0.5)
     assert (one.planning, one.shuffle_bytes, one.rows) == (0.1, 7, 3)
+
+
+def test_short_queries_are_run_more_often_but_not_for_ever(tmp_path):
+    found = measured(tmp_path, Pretend("spark", A), Pretend("kquery", A), runs=2, seconds=60.0)
+    assert [len(found[name].warm_seconds) for name in ("spark", "kquery")] == [20, 20]
 
 
 def test_a_wrong_answer_is_told_and_has_no_time(tmp_path):
