@@ -21,7 +21,8 @@ class EngineConfig:
     sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows that a task
     of the last sort gets at most, or Spark sorts them. driver_bytes: a last stage of one task that takes in less runs
     in the driver when an action brings the result there (0: never). thread_bytes: so does all of a query whose last
-    stage does and whose scans read less, by threads (0: never). disabled_rules: optimizer rules switched off.
+    stage does and whose scans read less, by threads (0: never). compiled: whether kernels compiled by numba may be used
+    where they are at hand. disabled_rules: optimizer rules switched off.
     """
 
     enabled: bool = True
@@ -37,6 +38,7 @@ class EngineConfig:
     sort_rows: int = 10_000_000
     driver_bytes: int = 8 * 1024 * 1024
     thread_bytes: int = 32 * 1024 * 1024
+    compiled: bool = True
     disabled_rules: tuple[str, ...] = ()
 
     def setting_names(self) -> list[str]:

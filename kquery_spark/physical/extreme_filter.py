@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.expr import AggregateCall, Named
+from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.physical.keys import native_integers
+from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
@@ -30,8 +31,10 @@ _OTHERS = 4  # values of a dictionary that are looked for one by one
 _NO_ROWS = np.zeros(0, np.int64)
 
 
-class ExtremeFilter:
-    """For aggregates by one key that are all MIN or MAX of numbers or times (or none at all: DISTINCT).
+class Extremes:
+    """What is known of the groups that were met.
+
+    For aggregates by one key that are all MIN or MAX of numbers or times (or none at all: DISTINCT).
 
     The key is an integer of a narrow range, or a string column that comes as a dictionary. ``merge`` makes one state row
     of several of a group.
@@ -54,7 +57,7 @@ class ExtremeFilter:
         met = _MetStrings.of(key) if key.dtype == t.STRING else _MetIntegers.of(key)
         self._states, self._met, self._extremes = [merged], met, []
         if merged.num_rows > _MOST_GROUPS:
-            self._trials, self._states, self._met = 0, [], None
+            self.forget()
             return
         for i, largest in enumerate(self._largest):
             values = _numbers(merged.vector(i + 1))
@@ -74,8 +77,50 @@ class ExtremeFilter:
             return rows
         self._trials -= 1
         if self._trials == 0:
-            self._states, self._met = [], None
+            self.forget()
         return None
+
+    def forget(self) -> None:
+        """Rule out no more rows: the groups that were met are those of an aggregation that has ended."""
+        self._trials, self._states, self._met = 0, [], None
+
+    @property
+    def are_known(self) -> bool:
+        """Whether they can rule out any row yet, or still."""
+        return self._met is not None
+
+    def mask(self, key: Vector, values: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
+        """Whether each row can change a state."""
+        rows = None if self._met is None else self._passing(self._met, key, values)
+        if rows is None:
+            return np.ones(num_rows, np.bool_)
+        hits = np.zeros(num_rows, np.bool_)
+        hits[rows] = True
+        return hits
+
+    def of_others(self, key: Vector) -> npt.NDArray[np.bool_] | None:
+        """Whether each key is that of a group not met yet; None where it would take long to say."""
+        rows = None if self._met is None else self._met.others(key)
+        if rows is None:
+            return None
+        hits = np.zeros(len(key.data), np.bool_)
+        hits[rows] = True
+        return hits
+
+    def past(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        """Whether each value of one aggregate is past the extreme of some group."""
+        numbers = _numbers(values) if self._met is not None else None
+        if numbers is None:
+            return None
+        found = self._is_past(place, numbers)
+        valid = validity(values.data)
+        return found if valid is None else found & valid
+
+    def _is_past(self, place: int, numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        extreme = self._extremes[place]
+        # a comparison is never true of NaN, which is kept
+        hits: npt.NDArray[np.bool_] = ~(numbers <= extreme if self._largest[place] else numbers >= extreme)
+        return hits
 
     def _passing(
         self, met: _MetIntegers | _MetStrings, key: Vector, values: Sequence[Vector]
@@ -86,13 +131,40 @@ class ExtremeFilter:
             return others
         passing = np.zeros(len(key.data), np.bool_)
         passing[others] = True
-        for vector, extreme, largest in zip(values, self._extremes, self._largest, strict=True):
+        for place, vector in enumerate(values):
             numbers = _numbers(vector)
             if numbers is None:
                 return None
-            # a comparison is never true of NaN, which is kept
-            passing |= ~(numbers <= extreme if largest else numbers >= extreme)
+            passing |= self._is_past(place, numbers)
         return np.flatnonzero(passing)
+
+
+@dataclass
+class ExtremeFilter(RuntimeFilter):
+    """Of an aggregation by extremes: the rows that can change a state; its columns are the key, then the values."""
+
+    known: Extremes
+
+    @property
+    def is_on(self) -> bool:
+        """See RuntimeFilter."""
+        return self.known.are_known and super().is_on
+
+    @property
+    def is_quick(self) -> bool:
+        """See RuntimeFilter."""
+        return True
+
+    def conditions(self, columns: Sequence[Column]) -> list[Expr]:
+        """See RuntimeFilter; a row may be asked for by its key or by any of its values."""
+        return []
+
+    def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        """See RuntimeFilter."""
+        return self.known.past(place - 1, values) if place else self.known.of_others(values)
+
+    def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
+        return self.known.mask(keys[0], keys[1:], num_rows)
 
 
 @dataclass(frozen=True)
@@ -163,10 +235,10 @@ class _MetStrings:
         return np.concatenate(found)
 
 
-def extreme_filter(
+def extremes(
     keys: Sequence[Named], calls: Sequence[AggregateCall], merge: Callable[[Batch], Batch]
-) -> ExtremeFilter | None:
-    """The filter of such an aggregation, or None if there can be none."""
+) -> Extremes | None:
+    """What such an aggregation can learn, or None if it is of another kind."""
     types = [k.field.type for k in keys]
     if len(types) != 1 or not (_is_integer(types[0]) or types[0] == t.STRING):
         return None
@@ -174,7 +246,7 @@ def extreme_filter(
         fits = _is_integer(call.dtype) or t.is_fractional(call.dtype)
         if call.function not in ("min", "max") or call.condition is not None or not fits:
             return None
-    return ExtremeFilter([c.function == "max" for c in calls], merge)
+    return Extremes([c.function == "max" for c in calls], merge)
 
 
 def _is_integer(dtype: pa.DataType) -> bool:

@@ -40,9 +40,20 @@ class RuntimeFilter(ABC):
     def mask(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """Which rows are asked for."""
         hits = self._hits(keys, num_rows)
-        self.seen += num_rows
-        self.kept += int(np.count_nonzero(hits))
+        self.count(num_rows, int(np.count_nonzero(hits)))
         return hits
+
+    def count(self, seen: int, kept: int) -> None:
+        """Take note of how many rows of so many are asked for."""
+        self.seen += seen
+        self.kept += kept
+
+    def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        """Which values of the column ``columns[place]`` are asked for, each by itself.
+
+        A row is asked for if the value of any of the columns is. None where rows cannot be told so.
+        """
+        return None
 
     def of_fewer(self) -> RuntimeFilter:
         """The filter to pass on by an operator that does not let all rows through."""
@@ -80,6 +91,10 @@ class MatchFilter(RuntimeFilter):
                 low, high = (Literal(end, column.dtype) for end in ends)
                 terms += [Call.of("gteq", column, low), Call.of("lteq", column, high)]
         return terms
+
+    def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        """See RuntimeFilter."""
+        return self.table.contains([values], len(values.data)) if len(self.columns) == 1 else None
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         return self.table.contains(keys, num_rows)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
+from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
@@ -104,6 +105,13 @@ class Source(ABC):
         """Some rows of a split of one piece, by their numbers in rising order."""
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
+
+    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+        """A column of a split of one piece as codes of its distinct values.
+
+        None where it is not so stored, or where reading just these rows takes less.
+        """
+        return None
 
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
         """Statistics of parts of a split of one piece, or None when there are none."""

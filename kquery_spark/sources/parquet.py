@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.compiled import kernels
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -145,6 +147,26 @@ class ParquetSource(Source):
                 array = self._array(opened, page.name, data)
                 found[page.name] = array.take(pa.array(page.at.positions(rows)))
         return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
+
+    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+        """See Source; of chunks with a dictionary, where there are kernels to read them."""
+        opened, compiled = open_file(self.files[split.file]), kernels()
+        if compiled is None or not self._stored(opened, [column]):
+            return None
+        (group,) = split.pieces
+        if rows is not None and opened.paged(group, column, rows) is not None:
+            return None
+        found = opened.coded(group, column, compiled)
+        if found is None:
+            return None
+        values = self._array(opened, column, pa.chunked_array([found[0]]))
+        with_null = pa.concat_arrays([values, pa.nulls(1, values.type)])
+        return CodedColumn(with_null, self._has_nulls(split, column), compiled, found[1])
+
+    def _has_nulls(self, split: Split, column: str) -> bool:
+        """Whether a column may have NULLs in a split."""
+        known = self.ranges(split, column)
+        return known is None or known.nulls != 0
 
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
         """See Source; pages, where a column index tells of them."""

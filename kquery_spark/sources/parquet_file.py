@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile
+from kquery_spark.sources.coded import Codes
 from kquery_spark.sources.files import check_unchanged, filesystem, local_path
+from kquery_spark.sources.parquet_codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet_footer import column_indexes, flat_elements, plain_integers, read_footer
-from kquery_spark.sources.parquet_pages import PagedColumn, Pages, file_of_pages, find_pages, page_ranges
+from kquery_spark.sources.parquet_pages import (
+    PagedColumn,
+    Pages,
+    file_of_pages,
+    find_pages,
+    page_ranges,
+    pages_of,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
@@ -24,6 +36,7 @@ _DICTIONARY_BYTES_PER_VALUE = 3.0
 _CACHE_LIMIT = 512
 # of a column chunk for which looking at its pages takes less than reading it
 _MANY_ROWS, _MANY_BYTES = 1 << 18, 1 << 20
+_CODED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
 _WORTHWHILE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
@@ -68,6 +81,7 @@ class OpenFile:
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._found_pages: dict[tuple[int, str], Pages | None] = {}
         self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
+        self._coded: dict[tuple[int, str], CodedChunk | None] = {}
         self._dictionaries = self._low_cardinality()
 
     @cached_property
@@ -99,6 +113,12 @@ class OpenFile:
         if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
             return self.metadata
         return (self._footer and plain_integers(self._footer)) or self.metadata
+
+    @cached_property
+    def _stored_schema(self) -> pa.Schema:
+        """The columns as they are read."""
+        found: pa.Schema = self._physical.schema.to_arrow_schema()
+        return found
 
     @cached_property
     def _footer(self) -> bytes | None:
@@ -222,6 +242,54 @@ class OpenFile:
             return [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
+
+    def coded(
+        self, group: int, column: str, kernels: ModuleType
+    ) -> tuple[pa.Array, Callable[[], Codes]] | None:
+        """The distinct values of a column of a row group, and what gives the number of each row's value among them.
+
+        The number behind the last value is that of NULL. None where the column is not so stored, or it is of no use.
+        """
+        key = (group, column)
+        if key not in self._coded:
+            self._coded[key] = self._find_coded(group, column)
+        chunk = self._coded[key]
+        values = None if chunk is None else chunk.values(self._bytes_of_file)
+        if chunk is None or values is None:
+            return None
+
+        def decode() -> Codes:
+            found = chunk.codes(self._bytes_of_file, kernels)
+            return self._looked_up(group, column, values) if found is None else found
+
+        return values, decode
+
+    def _looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
+        """The codes of pages that are unlike those expected, which pyarrow reads or says what is wrong with them."""
+        bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
+        data = self.read(group, [column]).column(0).combine_chunks().view(bits)
+        found = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
+        if found.null_count:
+            raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
+        codes: Codes = found.to_numpy().astype(np.uint16)
+        return codes
+
+    def _find_coded(self, group: int, column: str) -> CodedChunk | None:
+        place = self._flat.get(column)
+        if place is None or local_path(self.file.path) is None or self.groups[group][0] < _CODED_ROWS:
+            return None
+        chunk, leaf = self.metadata.row_group(group).column(place), self._leaves[place]
+        if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
+            return None
+        try:
+            found = pages_of(self._bytes_of_file, chunk)
+        except ValueError:
+            return None
+        return (
+            None
+            if found is None
+            else coded_chunk(chunk, leaf, self._stored_schema.field(column).type, *found)
+        )
 
     def page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
         """Where the pages of a column begin (and end) in a row group and what is in them; None where nobody knows."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import partial
 from struct import calcsize, unpack
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,12 @@ from kquery_spark.sources.base import ColumnRange
 from kquery_spark.sources.parquet_footer import MAGIC, as_file
 from kquery_spark.sources.thrift_compact import (
     BINARY,
+    FALSE,
     I32,
     I64,
     LIST,
     STRUCT,
+    TRUE,
     Cursor,
     binary,
     integer,
@@ -35,12 +37,13 @@ from kquery_spark.sources.thrift_compact import (
 )
 from kquery_spark.types.vector import Int64s
 
-_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # PageType
+DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
+PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
 _LONGEST_HEADER = 1 << 20
 _TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
-_ENCODINGS = (0, 3, 8)  # PLAIN, RLE, RLE_DICTIONARY; readers go by those of the pages
+_ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # readers go by those of the pages
 _VERSION = 2
 _ARROW_SCHEMA = b"ARROW:schema"
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -99,11 +102,54 @@ class PagedColumn:
     at: PageRows
 
 
+class PageHeader(NamedTuple):
+    """What a page's header says. size, raw_size: bytes behind the header, as stored and decompressed.
+
+    encoding, level_encoding: of the values, of the definition levels. level_bytes: of a data page of version 2, whose levels
+    come first and are not compressed.
+    """
+
+    kind: int
+    values: int
+    size: int
+    raw_size: int
+    encoding: int
+    level_encoding: int
+    level_bytes: int
+    compressed: bool
+
+
+class Page(NamedTuple):
+    """A page in a file: where its header begins, where what follows it begins, and the header."""
+
+    offset: int
+    body: int
+    header: PageHeader
+
+
 def find_pages(file: Any, chunk: Any, num_rows: int) -> Pages | None:
     """The pages of a flat column's chunk; None where they are not as expected and the chunk is better read as a whole.
 
     file: a ``pyarrow.NativeFile``. chunk: ``ColumnChunkMetaData``. Raises ValueError for headers that are no Thrift.
     """
+    found = pages_of(file, chunk)
+    if found is None:
+        return None
+    dictionary, pages = found
+    sizes = [p.body - p.offset + p.header.size for p in pages]
+    starts = np.cumsum([0, *(p.header.values for p in pages)])
+    if starts[-1] != num_rows:
+        return None
+    place = (
+        None
+        if dictionary is None
+        else (dictionary.offset, dictionary.body - dictionary.offset + dictionary.header.size)
+    )
+    return Pages(place, np.array([p.offset for p in pages], np.int64), np.array(sizes, np.int64), starts)
+
+
+def pages_of(file: Any, chunk: Any) -> tuple[Page | None, list[Page]] | None:
+    """The dictionary page, if any, and the data pages of a flat column's chunk; as ``find_pages``."""
     if chunk.compression not in _CODECS:
         return None
     first = chunk.data_page_offset
@@ -111,57 +157,68 @@ def find_pages(file: Any, chunk: Any, num_rows: int) -> Pages | None:
         first = min(first, chunk.dictionary_page_offset)
     end = first + chunk.total_compressed_size
     dictionary = None
-    offsets: list[int] = []
-    sizes: list[int] = []
-    starts = [0]
+    pages: list[Page] = []
     while first < end:
-        kind, values, size = _header(file, first, end)
-        if kind == _DICTIONARY and dictionary is None and not offsets:
-            dictionary = first, size
-        elif kind in (_DATA, _DATA_V2):
-            offsets.append(first)
-            sizes.append(size)
-            starts.append(starts[-1] + values)
+        page = _page(file, first, end)
+        if page.header.kind == DICTIONARY and dictionary is None and not pages:
+            dictionary = page
+        elif page.header.kind in (DATA, DATA_V2):
+            pages.append(page)
         else:
             return None
-        first += size
-    if first != end or starts[-1] != num_rows:
-        return None
-    return Pages(dictionary, *(np.array(each, np.int64) for each in (offsets, sizes, starts)))
+        first = page.body + page.header.size
+    return (dictionary, pages) if first == end else None
 
 
-def _header(file: Any, offset: int, end: int) -> tuple[int, int, int]:
-    """Type of a page, its number of values, and its bytes with the header."""
+def _page(file: Any, offset: int, end: int) -> Page:
     length = _HEADER_BYTES
     while True:
         cursor = Cursor(file.read_at(min(length, end - offset), offset))
         try:
-            kind, values, size = _page_header(cursor)
-            return kind, values, cursor.at + size
+            header = _page_header(cursor)
+            return Page(offset, offset + cursor.at, header)
         except ValueError:
             if length >= min(_LONGEST_HEADER, end - offset):
                 raise
             length *= 8
 
 
-def _page_header(cursor: Cursor) -> tuple[int, int, int]:
-    kind = values = size = -1
+def _page_header(cursor: Cursor) -> PageHeader:
+    kind = size = raw_size = -1
+    inner: dict[int, int] = {}
+    version_2 = False
     for field, type_, _ in cursor.fields():
         if field == 1:
             kind = cursor.zigzag()
+        elif field == 2:
+            raw_size = cursor.zigzag()
         elif field == 3:
             size = cursor.zigzag()
         elif field in (5, 7, 8):  # of data pages, of the dictionary, of data pages of version 2
-            for inner, inner_type, _ in cursor.fields():
-                if inner == 1:
-                    values = cursor.zigzag()
-                else:
-                    cursor.skip(inner_type)
+            version_2 = field == 8
+            inner = _numbers(cursor)
         else:
             cursor.skip(type_)
-    if min(kind, values, size) < 0:
+    values = inner.get(1, -1)
+    if min(kind, values, size, raw_size) < 0:
         raise ValueError("a page's header lacks its type, its size or its number of values")
-    return kind, values, size
+    if not version_2:
+        return PageHeader(kind, values, size, raw_size, inner.get(2, -1), inner.get(3, -1), 0, True)
+    level_bytes, compressed = inner.get(5, 0) + inner.get(6, 0), bool(inner.get(7, 1))
+    return PageHeader(kind, values, size, raw_size, inner.get(4, -1), RLE, level_bytes, compressed)
+
+
+def _numbers(cursor: Cursor) -> dict[int, int]:
+    """The integers and truth values of a struct by field."""
+    found = {}
+    for field, type_, _ in cursor.fields():
+        if type_ == I32:
+            found[field] = cursor.zigzag()
+        elif type_ in (TRUE, FALSE):
+            found[field] = type_ == TRUE
+        else:
+            cursor.skip(type_)
+    return found
 
 
 def file_of_pages(file: Any, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None) -> pa.Buffer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.expr import AggregateCall, Column, Named
 from kquery_spark.physical import extreme_filter
-from kquery_spark.physical.extreme_filter import MIN_ROWS, ExtremeFilter
+from kquery_spark.physical.extreme_filter import MIN_ROWS, Extremes
+from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
+from kquery_spark.sources import compiled, parquet_codes, parquet_file
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
+from tests.physical.harness import PiecesSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,13 +104,21 @@ QUERIES = (
 )
 
 
+@pytest.mark.parametrize("by_codes", [True, False])
 @pytest.mark.parametrize("name", TABLES)
-def test_the_answer_is_that_of_all_rows(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_the_answer_is_that_of_all_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, by_codes: bool
+) -> None:
+    if by_codes:
+        assert compiled.compile_now() is not None
+        monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
+        monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
     path = tmp_path / "t.parquet"
     pq.write_table(TABLES[name], path, row_group_size=GROUP)
     spark.read.parquet(str(path)).createOrReplaceTempView("t")
     for query in QUERIES:
-        result = kq.verify(spark.sql(query))
+        with nullcontext() if by_codes else compiled.without():
+            result = kq.verify(spark.sql(query))
         assert result.ok, f"{query}: {result}"
         assert result.accelerated, query
 
@@ -115,8 +128,8 @@ def _states(keys: list[Any], *extremes: list[Any], key: pa.DataType = t.INT) -> 
     return Batch(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), columns, len(keys))
 
 
-def _knowing(largest: list[bool], states: Batch) -> ExtremeFilter:
-    known = ExtremeFilter(largest, lambda merged: merged)
+def _knowing(largest: list[bool], states: Batch) -> Extremes:
+    known = Extremes(largest, lambda merged: merged)
     known.learn(states, MIN_ROWS)
     return known
 
@@ -126,7 +139,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extreme_filter, "MIN_ROWS", 1)
 
 
-def _rows(known: ExtremeFilter, keys: pa.Array, *values: list[Any]) -> list[int] | None:
+def _rows(known: Extremes, keys: pa.Array, *values: list[Any]) -> list[int] | None:
     given = [Vector(t.DOUBLE, pa.array(v, t.DOUBLE)) for v in values]
     key_type = t.STRING if pa.types.is_dictionary(keys.type) else keys.type
     rows = known.rows(Vector(key_type, keys), given, len(keys))
@@ -173,7 +186,7 @@ def test_strings_are_known_by_value() -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_without_an_extreme_of_each_group_all_rows_count() -> None:
-    known = ExtremeFilter([True], lambda merged: merged)
+    known = Extremes([True], lambda merged: merged)
     keys = pa.array([1, 2] * 4, t.INT)
     assert _rows(known, keys, [1.0] * 8) is None
     known = _knowing([True], _states([1, 2], [10.0, None]))
@@ -189,3 +202,17 @@ def test_what_keeps_most_rows_is_given_up() -> None:
     for _ in range(3):
         assert _rows(known, keys, [11.0] * 8) is None
     assert _rows(known, keys, [1.0] * 8) is None
+
+
+def test_what_one_aggregation_has_met_is_nothing_to_the_next() -> None:
+    table = pa.table({"k": pa.array([1, 2] * MIN_ROWS, t.INT), "v": pa.array([1, 2] * MIN_ROWS, t.INT)})
+    source = PiecesSource(MIN_ROWS, table)
+    scan = ScanExec(0, "t", source, ("k", "v"), splits=tuple(source.splits()))
+    key, value = (Column(name, t.INT, True) for name in ("k", "v"))
+    largest = AggregateCall.of("max", value)
+    plan = AggregateExec(scan, (Named(key, "k"),), (Named(largest, "m"),), Phase.SINGLE)
+    task = TaskContext()
+    answers = [[batch.to_arrow().to_pylist() for batch in plan.run(task)] for _ in range(2)]
+    assert answers[0] == answers[1] == [[{"k": 1, "m": 1}, {"k": 2, "m": 2}]]
+    assert len(task.runtime_filters[0]) == 2
+    assert not any(found.is_on for found in task.runtime_filters[0])

@@ -16,7 +16,7 @@ from kquery_spark.functions.ordered_bytes import has_floats, normalized
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.extreme_filter import extreme_filter
+from kquery_spark.physical.extreme_filter import ExtremeFilter, extremes
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
@@ -101,7 +101,14 @@ class AggregateExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         run = Aggregation(self)
-        source = self.child.run(task)
+        if run.filter is not None:
+            self.child.accept_filter(task, run.filter)
+        try:
+            yield from self._output(run, self.child.run(task), task)
+        finally:
+            run.close()
+
+    def _output(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         if self.phase is Phase.PARTIAL and self.keys and not self._needs_rows:
             yield from run.partial(source)
             return
@@ -165,7 +172,20 @@ class Aggregation:
             start += width
         self._program: Program | None = None
         from_rows = plan.phase in (Phase.SINGLE, Phase.PARTIAL) and not plan.in_order
-        self._filter = extreme_filter(plan.keys, self._calls, self.merge) if from_rows else None
+        self._extremes = extremes(plan.keys, self._calls, self.merge) if from_rows else None
+
+    @property
+    def filter(self) -> ExtremeFilter | None:
+        """The rows that the aggregation will ask for, where it is of columns as the child has them."""
+        if self._extremes is None:
+            return None
+        names = key_names([k.expr for k in self._plan.keys] + [c.args[0] for c in self._calls])
+        return None if names is None else ExtremeFilter(names, self._extremes, every_row=True)
+
+    def close(self) -> None:
+        """Leave the scan to whoever reads it next."""
+        if self._extremes is not None:
+            self._extremes.forget()
 
     def update(self, batch: Batch, each_row: bool = False) -> Batch:
         """States of a batch of input rows; ``each_row`` skips grouping and makes every row its own group."""
@@ -176,7 +196,7 @@ class Aggregation:
             self._program = Program(exprs, self._plan.child.schema)
         n, vectors = batch.num_rows, self._program.run(batch)
         keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
-        rows = None if self._filter is None or each_row else self._filter.rows(keys[0], vectors[1:], n)
+        rows = None if self._extremes is None or each_row else self._extremes.rows(keys[0], vectors[1:], n)
         if rows is not None:
             n, taken = len(rows), pa.array(rows)
             vectors = [v if v.is_scalar else Vector(v.dtype, v.data.take(taken)) for v in vectors]
@@ -192,8 +212,8 @@ class Aggregation:
             place += len(call.children)
             columns += self._one(call, accumulate, args, selected, groups, n)
         states = from_vectors(self._schema, columns, groups.count)
-        if self._filter is not None and not each_row:
-            self._filter.learn(states, n)
+        if self._extremes is not None and not each_row:
+            self._extremes.learn(states, n)
         return states
 
     def mixed(self, batch: Batch) -> Batch:

@@ -6,19 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
-from kquery_spark.expr.properties import can_raise, conjunction
+from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_harmless
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
+from kquery_spark.physical.split_columns import Kept, SplitColumns, asked_for, rows_of, true_flags
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.types.batch import Batch, pick
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
+
+_MANY_ROWS = 1 << 18  # for conditions to take less over distinct values than over the values of rows
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class ScanExec(PhysicalPlan):
         if self.source.divisible:
             splits = [replace(split, pieces=(piece,)) for split in splits for piece in split.pieces]
         runtime = task.runtime_filters.get(self.scan_id, [])
-        reader = _FilteringReader(self, runtime, task.metrics_of(self))
+        reader = _FilteringReader(self, runtime, task.metrics_of(self), task.config.compiled)
         for split in _promising_first(self.source, splits, runtime):
             yield from reader.read(split)
 
@@ -68,8 +72,11 @@ class ScanExec(PhysicalPlan):
 class _FilteringReader:
     """Reads splits in steps: columns of the filters, the filters, the columns that are left for the rows that are left."""
 
-    def __init__(self, scan: ScanExec, runtime: list[RuntimeFilter], metrics: Metrics) -> None:
+    def __init__(
+        self, scan: ScanExec, runtime: list[RuntimeFilter], metrics: Metrics, by_codes: bool
+    ) -> None:
         self._scan = scan
+        self._by_codes = by_codes
         self._metrics = metrics
         self._schema = scan.schema
         # the cheap ones first: what they drop the others need not look up
@@ -86,30 +93,77 @@ class _FilteringReader:
         if not conditions and not runtime:
             yield from source.read(split, self._scan.columns)
             return
-        needed = set().union(*(columns_of(c) for c in conditions)) if conditions else set()
-        static = [c for c in source.schema.names if c in needed]
-        keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
-        rest = [c for c in self._scan.columns if c not in needed and c not in keys]
         if not source.columnar:
-            yield from self._whole(split, conditions, runtime, [*static, *keys, *rest])
+            yield from self._whole(split, conditions, runtime)
             return
         rows = self._possible_rows(split, conditions, runtime)
-        states = [] if rows is None else [_Kept(Batch(pa.schema([]), (), len(rows)), rows)]
+        read = SplitColumns(source, split, self._by_codes)
+        if read.by_codes and not self._raises:
+            conditions, runtime, rows = self._narrowed(read, conditions, runtime, rows)
+        states = [] if rows is None else [Kept(Batch(pa.schema([]), (), len(rows)), rows)]
         if rows is not None and len(rows) == 0:
             return
+        static, keys, rest = self._steps(conditions, runtime)
         if static:
-            states = self._with_columns(split, states, static)
+            states = read.beside(states, static)
             states = [s.where(self._static(s.batch, conditions)) for s in states]
             if not any(s.rows for s in states):
                 return
         if keys or runtime:
-            states = self._with_columns(split, states, keys)
+            states = read.beside(states, keys)
             for found in runtime:
                 states = [s.where(_runtime_mask(found, s.batch)) for s in states]
             if not any(s.rows for s in states):
                 return
-        for state in self._with_columns(split, states, rest):
+        for state in read.beside(states, rest):
             yield self._ordered(state.batch)
+
+    def _steps(
+        self, conditions: Sequence[Expr], runtime: Sequence[RuntimeFilter]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """The columns of the conditions, the further ones of the run-time filters, and those that are left."""
+        needed = set().union(*(columns_of(c) for c in conditions)) if conditions else set()
+        static = [c for c in self._scan.source.schema.names if c in needed]
+        keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
+        rest = [c for c in self._scan.columns if c not in needed and c not in keys]
+        return static, keys, rest
+
+    def _narrowed(
+        self, read: SplitColumns, conditions: list[Expr], runtime: list[RuntimeFilter], rows: Int64s | None
+    ) -> tuple[list[Expr], list[RuntimeFilter], Int64s | None]:
+        """The rows left by what can be asked of columns' distinct values, and the conditions and filters it cannot."""
+        by_column: dict[str, list[Expr]] = {}
+        others: list[Expr] = []
+        for term in (term for c in conditions for term in conjuncts(c)):
+            columns = columns_of(term)
+            if len(columns) == 1 and is_harmless(term):
+                by_column.setdefault(next(iter(columns)), []).append(term)
+            else:
+                others.append(term)
+        for name, terms in by_column.items():
+            worthwhile = read.rows >= _MANY_ROWS or read.has_nulls(name)
+            column = read.coded(name, rows) if worthwhile else None
+            if column is None:
+                others += terms
+            else:
+                rows = rows_of([(column, self._true(name, column, terms))], rows)
+        asking = []
+        for found in runtime:
+            places = [] if rows is not None and len(rows) == 0 else asked_for(found, read, rows)
+            if places is None:
+                asking.append(found)
+                continue
+            seen = read.rows if rows is None else len(rows)
+            rows = rows_of(places, rows)
+            found.count(seen, read.rows if rows is None else len(rows))
+        return others, asking, rows
+
+    def _true(self, name: str, column: CodedColumn, terms: list[Expr]) -> npt.NDArray[np.bool_]:
+        """Of which values of a column the terms are true."""
+        schema = pa.schema([self._scan.source.schema.field(name)])
+        mask = self._static(Batch(schema, (column.values,), len(column.values)), terms)
+        assert mask is not None
+        return true_flags(mask)
 
     def _possible_rows(
         self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
@@ -125,25 +179,11 @@ class _FilteringReader:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
         return rows
 
-    def _with_columns(self, split: Split, states: list[_Kept], columns: list[str]) -> list[_Kept]:
-        """With further columns of the rows that are left; all rows where nothing was read before."""
-        source = self._scan.source
-        if not columns:
-            return states
-        if not states:
-            return [_Kept(b) for b in source.read(split, columns)]
-        selected = states[0].selected
-        if source.addressable and selected is not None:
-            (state,) = states
-            return [state.beside(source.read_rows(split, columns, selected))]
-        return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
-
-    def _whole(
-        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter], columns: list[str]
-    ) -> Iterator[Batch]:
+    def _whole(self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]) -> Iterator[Batch]:
         """A source that reads all its columns at once anyway."""
-        for batch in self._scan.source.read(split, columns):
-            state = _Kept(batch).where(self._static(batch, conditions))
+        static, keys, rest = self._steps(conditions, runtime)
+        for batch in self._scan.source.read(split, [*static, *keys, *rest]):
+            state = Kept(batch).where(self._static(batch, conditions))
             for found in runtime:
                 state = state.where(_runtime_mask(found, state.batch))
             yield self._ordered(state.batch)
@@ -195,39 +235,6 @@ def _bounds(split: Split, source: Source) -> list[Expr]:
     if high is not None:
         terms.append(Call.of("lt", column, Literal(high, column.dtype)))
     return terms
-
-
-class _Kept:
-    """Columns read so far of the rows still wanted; ``selected`` are their numbers in the split (None: all)."""
-
-    def __init__(self, batch: Batch, selected: Int64s | None = None) -> None:
-        self.batch = batch
-        self.selected = selected
-
-    @property
-    def rows(self) -> int:
-        return self.batch.num_rows
-
-    def where(self, mask: pa.Array | None) -> _Kept:
-        """Without the rows where the mask is not true."""
-        if mask is None or self.rows == 0:
-            return self
-        hits = mask.true_count
-        if hits == self.rows:
-            return self
-        flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
-        places = np.flatnonzero(flags)
-        selected = places if self.selected is None else self.selected[places]
-        return _Kept(pick(self.batch, places), selected)
-
-    def with_columns(self, more: Batch) -> _Kept:
-        """With further columns of the split, cut down to the rows still wanted."""
-        return self.beside(more if self.selected is None else pick(more, self.selected))
-
-    def beside(self, more: Batch) -> _Kept:
-        """With further columns of just the rows still wanted."""
-        fields = [*self.batch.schema, *more.schema]
-        return _Kept(Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected)
 
 
 def _runtime_mask(found: RuntimeFilter, batch: Batch) -> pa.Array:

@@ -27,7 +27,9 @@ def main() -> None:
         import pyspark.worker  # noqa: F401
 
         from kquery_spark.runtime.spark.worker import settle
+        from kquery_spark.sources import compiled
 
+        compiled.load()
         settle()
     from pyspark import daemon
 

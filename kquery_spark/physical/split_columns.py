@@ -1,0 +1,147 @@
+"""The columns of a split as a scan reads them step by step: for the rows that are left, or as codes of distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.physical.runtime_filter import RuntimeFilter
+from kquery_spark.sources.base import Source, Split
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.vector import Int64s, Vector
+
+Wanted = tuple[CodedColumn, npt.NDArray[np.bool_]]
+"""A column, and which of its values are asked for."""
+
+
+class Kept:
+    """Columns read so far of the rows still wanted; ``selected`` are their numbers in the split (None: all)."""
+
+    def __init__(self, batch: Batch, selected: Int64s | None = None) -> None:
+        self.batch = batch
+        self.selected = selected
+
+    @property
+    def rows(self) -> int:
+        """How many they are."""
+        return self.batch.num_rows
+
+    def where(self, mask: pa.Array | None) -> Kept:
+        """Without the rows where the mask is not true."""
+        if mask is None or self.rows == 0:
+            return self
+        hits = mask.true_count
+        if hits == self.rows:
+            return self
+        places = np.flatnonzero(true_flags(mask))
+        selected = places if self.selected is None else self.selected[places]
+        return Kept(pick(self.batch, places), selected)
+
+    def with_columns(self, more: Batch) -> Kept:
+        """With further columns of the split, cut down to the rows still wanted."""
+        return self.beside(more if self.selected is None else pick(more, self.selected))
+
+    def beside(self, more: Batch) -> Kept:
+        """With further columns of just the rows still wanted."""
+        fields = [*self.batch.schema, *more.schema]
+        return Kept(Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected)
+
+
+class SplitColumns:
+    """The columns of a split: as codes where something asks for these, of the rows that are left otherwise."""
+
+    def __init__(self, source: Source, split: Split, by_codes: bool) -> None:
+        self._source = source
+        self._split = split
+        self.by_codes = by_codes and source.addressable
+        self._coded: dict[str, CodedColumn | None] = {}
+
+    def dtype(self, name: str) -> pa.DataType:
+        """The Spark type of a column."""
+        return self._source.schema.field(name).type
+
+    def has_nulls(self, name: str) -> bool:
+        """Whether the column may have NULLs, of which pyarrow takes longer to make values than it takes to get codes."""
+        known = self._source.ranges(self._split, name)
+        return known is None or known.nulls != 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of the split."""
+        return self._split.rows
+
+    def coded(self, name: str, rows: Int64s | None) -> CodedColumn | None:
+        """The column as codes, None where it has none or where reading just these rows takes less."""
+        if name not in self._coded:
+            self._coded[name] = self._source.coded(self._split, name, rows) if self.by_codes else None
+        return self._coded[name]
+
+    def beside(self, states: list[Kept], columns: list[str]) -> list[Kept]:
+        """The states with further columns of the rows that are left; all rows where nothing was read before."""
+        source, split = self._source, self._split
+        if not states:
+            return [Kept(b) for b in source.read(split, columns)]
+        if not columns:
+            return states
+        selected = states[0].selected
+        if source.addressable and selected is not None:
+            (state,) = states
+            return [state.beside(self._of_rows(columns, selected))]
+        return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
+
+    def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
+        for name in columns:
+            if name not in self._coded and self.has_nulls(name):
+                self.coded(name, rows)
+        coded = {c: found for c in columns if (found := self._coded.get(c)) is not None}
+        rest = self._source.read_rows(self._split, [c for c in columns if c not in coded], rows)
+        read = dict(zip(rest.schema.names, rest.columns, strict=True))
+        arrays = tuple(coded[c].take(rows) if c in coded else read[c] for c in columns)
+        return Batch(pa.schema([self._source.schema.field(c) for c in columns]), arrays, len(rows))
+
+
+def asked_for(
+    found: RuntimeFilter, read: SplitColumns, rows: Int64s | None
+) -> list[tuple[CodedColumn, npt.NDArray[np.bool_]]] | None:
+    """The columns of a run-time filter with the values asked for; None where it has to see the rows themselves."""
+    places = []
+    for place, name in enumerate(found.columns):
+        column = read.coded(name, rows)
+        if column is None:
+            return None
+        # a filter may know nothing of NULL, of which there is no row
+        values = column.values if column.nulls else column.values[:-1]
+        wanted = found.wanted(place, Vector(read.dtype(name), values))
+        if wanted is None:
+            return None
+        places.append((column, wanted if column.nulls else np.append(wanted, False)))
+    return places
+
+
+def rows_of(
+    places: Sequence[tuple[CodedColumn, npt.NDArray[np.bool_]]], rows: Int64s | None
+) -> Int64s | None:
+    """Those of the rows (None: of all) that have a wanted value in any of the columns."""
+    hits = []
+    for column, wanted in places:
+        if wanted.all() or (not column.nulls and wanted[:-1].all()):
+            return rows
+        if wanted.any():
+            hits.append(column.rows_where(wanted, rows))
+    if not hits:
+        return np.zeros(0, np.int64)
+    return hits[0] if len(hits) == 1 else reduce(np.union1d, hits)
+
+
+def true_flags(mask: pa.Array) -> npt.NDArray[np.bool_]:
+    """A mask without NULLs."""
+    flags: npt.NDArray[np.bool_] = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(
+        zero_copy_only=False
+    )
+    return flags

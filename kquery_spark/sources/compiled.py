@@ -1,0 +1,166 @@
+"""The compiled kernels: numba makes them once for a machine, in the background; whoever reads until then does without.
+
+Compiling takes a second or two, taking the result from numba's cache a tenth of one. So a process that finds no result
+starts another one at the lowest priority, which compiles and leaves a note that it did, and goes on by pyarrow alone.
+numba is asked to keep its results in a folder of ours below the user's cache folder, so that an installation that
+nobody can write to has them, too. Without numba, or without such a folder, there are no kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_KERNELS = f"{__package__}.parquet_kernels"
+_READY = "ready"
+_STARTED = "started"
+_PATIENCE = 60.0  # seconds after which somebody who started to compile is taken to have failed
+_NEVER = float("inf")
+_PAUSE = 1.0  # seconds between two looks for the result
+
+_lock = threading.Lock()
+
+
+class _State:
+    """What this process knows of the kernels."""
+
+    kernels: ModuleType | None = None
+    next_look: float = 0.0
+
+
+def kernels() -> ModuleType | None:
+    """The module of kernels; None while there are none. A thread looks for them, as importing numba takes a while."""
+    if _State.kernels is None and time.monotonic() >= _State.next_look and not _lock.locked():
+        _State.next_look = time.monotonic() + _PAUSE
+        threading.Thread(target=load, name="kquery-kernels").start()
+    return _State.kernels
+
+
+def load() -> None:
+    """Have the kernels at hand from now on if they are compiled; have them compiled in the background if not."""
+    with _lock:
+        if _State.kernels is None and _State.next_look < _NEVER:
+            _look()
+
+
+def compile_now() -> ModuleType | None:
+    """The kernels, compiled here where nobody has; None where they cannot be."""
+    folder = _folder()
+    with _lock:
+        if _State.kernels is None and folder is not None:
+            _State.kernels = _imported(folder)
+            (folder / _READY).touch()
+    return _State.kernels
+
+
+def _look() -> None:
+    folder = _folder()
+    if folder is None:
+        _State.next_look = _NEVER
+    elif (folder / _READY).exists():
+        _State.next_look = _NEVER  # what fails once is not tried again
+        with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
+            _State.kernels = _imported(folder)
+    elif _is_first(folder):
+        _start(folder)
+
+
+def _imported(folder: Path) -> ModuleType:
+    import numba
+
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)  # read when a function is decorated; of others' functions nothing changes
+    try:
+        return importlib.import_module(_KERNELS)
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def _folder() -> Path | None:
+    """Where the results for this machine, these versions and this code are kept; None where they cannot be."""
+    spec = importlib.util.find_spec(_KERNELS)
+    if spec is None or spec.origin is None or importlib.util.find_spec("numba") is None:
+        return None
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    try:
+        code = Path(spec.origin).read_bytes()
+        parts = (
+            version("numba"),
+            version("llvmlite"),
+            version("numpy"),
+            sys.version,
+            spec.origin,
+            _processor(),
+        )
+        name = hashlib.sha256(code + "\n".join(parts).encode()).hexdigest()[:16]
+        folder = Path(home) / "kquery_spark" / name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:  # no home, no permission, code in a zip file
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _processor() -> str:
+    """What tells this kind of processor from others that may share the folder."""
+    with contextlib.suppress(OSError):
+        first = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0]
+        return "\n".join(
+            line for line in first.splitlines() if line.startswith(("model name", "flags", "Features"))
+        )
+    return os.uname().machine if hasattr(os, "uname") else sys.platform
+
+
+def _is_first(folder: Path) -> bool:
+    """Whether nobody compiles at the moment; the note that somebody does is made."""
+    note = folder / _STARTED
+    with contextlib.suppress(OSError):
+        if note.exists() and time.time() - note.stat().st_mtime > _PATIENCE:
+            note.unlink()
+        note.touch(exist_ok=False)
+        return True
+    return False
+
+
+def _start(folder: Path) -> None:
+    paths = os.pathsep.join(p for p in sys.path if p)
+    with contextlib.suppress(OSError):
+        subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.compiled"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # whoever ends the processes of a job leaves it alone
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+
+
+@contextlib.contextmanager
+def without() -> Iterator[None]:
+    """No kernels meanwhile; for tests and comparisons."""
+    before = _State.kernels, _State.next_look
+    _State.kernels, _State.next_look = None, _NEVER
+    try:
+        yield
+    finally:
+        _State.kernels, _State.next_look = before
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(19)
+    compile_now()

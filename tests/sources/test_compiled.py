@@ -1,0 +1,104 @@
+"""The compiled kernels: made in the background for whoever comes next, done without where they cannot be had."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kquery_spark.sources import compiled
+
+_WAITING = """
+import time
+from kquery_spark.sources import compiled
+
+compiled.load()
+assert compiled.kernels() is None  # another process compiles
+for _ in range(600):
+    compiled.load()
+    if compiled.kernels() is not None:
+        break
+    time.sleep(0.1)
+print(compiled.kernels().__name__)
+"""
+_AGAIN = """
+from kquery_spark.sources import compiled
+
+compiled.load()
+kernels = compiled.kernels()
+print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.matching, kernels.matching_of)))
+"""
+_NEVER = """
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import kquery_spark as kq
+from kquery_spark.sources import compiled
+
+compiled.load()
+assert compiled.kernels() is None
+context = kq.ExecutionContext()
+context.register_arrow("t", pa.table({"x": [1, 2, 3]}))
+print(context.sql("SELECT sum(x) AS s FROM t").to_arrow()["s"][0])
+"""
+_HIDDEN = """
+import importlib.util
+
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "numba" else find(name, *more)
+"""
+
+
+def run(code: str, cache: Path) -> str:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_another_process_compiles_once_for_all(tmp_path):
+    assert run(_WAITING, tmp_path) == "kquery_spark.sources.parquet_kernels"
+    (folder,) = (tmp_path / "kquery_spark").iterdir()
+    assert folder.stat().st_mode & 0o077 == 0  # what is loaded from there is code
+    assert run(_AGAIN, tmp_path) == "0"
+
+
+def test_queries_run_where_nothing_can_be_kept(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert run(_NEVER, blocked) == "6"
+
+
+def test_queries_run_without_numba(tmp_path):
+    assert run(_HIDDEN + _NEVER, tmp_path) == "6"
+
+
+def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
+    assert compiled._is_first(tmp_path)
+    assert not compiled._is_first(tmp_path)
+    monkeypatch.setattr(compiled, "_PATIENCE", -1.0)  # whoever started has failed
+    assert compiled._is_first(tmp_path)
+
+
+def test_without_kernels_for_a_while():
+    found = compiled.compile_now()
+    with compiled.without():
+        assert compiled.kernels() is None
+        compiled.load()
+        assert compiled.kernels() is None
+    assert compiled.kernels() is found
+
+
+@pytest.mark.parametrize("name", ["codes", "matching", "matching_of"])
+def test_kernels_let_other_threads_run(name):
+    kernels = compiled.compile_now()
+    assert kernels is not None
+    assert getattr(kernels, name).targetoptions["nogil"]

@@ -1,0 +1,422 @@
+"""Columns as codes of their distinct values: the same values as pyarrow reads, and errors where the pages are corrupt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kquery_spark as kq
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import SourceError
+from kquery_spark.physical.operators import scan
+from kquery_spark.sources import compiled, parquet_codes, parquet_file
+from kquery_spark.sources.base import Split
+from kquery_spark.sources.parquet import ParquetSource, parquet_source
+from kquery_spark.sources.parquet_pages import (
+    DATA,
+    DATA_V2,
+    DICTIONARY,
+    PLAIN,
+    RLE,
+    RLE_DICTIONARY,
+    Page,
+    PageHeader,
+)
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
+
+ROWS = 6000
+
+
+@pytest.fixture(scope="module")
+def kernels() -> ModuleType:
+    found = compiled.compile_now()
+    assert found is not None
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
+    monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
+    monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(scan, "_MANY_ROWS", 0)
+
+
+def table(rows: int = ROWS, values: int = 300, nulls: float = 0.1) -> pa.Table:
+    rng = np.random.default_rng(7)
+    null = rng.random(rows) < nulls
+    whole = rng.integers(0, values, rows)
+
+    def some(found: Any, dtype: pa.DataType | None = None) -> pa.Array:
+        return pa.array(found, dtype, mask=null)
+
+    runs = np.repeat(whole, rng.integers(1, 40, rows))[:rows]
+    return pa.table(
+        {
+            "id": pa.array(np.arange(rows)),
+            "i": some(whole.astype(np.int32)),
+            "l": some(whole * 10**12),
+            "runs": some(runs),
+            "f": some(np.where(whole == 3, np.nan, whole / 7).astype(np.float32)),
+            "d": some(np.choose(whole % 4, [0.0, -0.0, np.nan, 1.5])),
+            "day": some(whole.astype("datetime64[D]")),
+            "ts": some(whole.astype("datetime64[us]")).cast(pa.timestamp("us", "UTC")),
+            "ntz": some(whole.astype("datetime64[ms]")).cast(pa.timestamp("ms")),
+            "m": some(whole.astype(np.int32)).cast(pa.decimal128(12, 2)),
+            "m30": some(whole).cast(pa.decimal128(30, 0)),
+            "one": some(np.zeros(rows, np.int32)),
+            "nothing": pa.nulls(rows, pa.int32()),
+            "full": pa.array(whole),
+            "s": some(whole.astype(str)),
+            "h": some(whole.astype(np.int16)),
+        }
+    )
+
+
+CODED = {"id", "nothing", "i", "l", "runs", "f", "d", "day", "ts", "ntz", "one", "full"}
+WRITERS = list(product(["none", "snappy", "zstd", "gzip"], ["1.0", "2.0"], [True, False]))
+
+
+def write(path: Path, rows: pa.Table, **options: Any) -> ParquetSource:
+    given = {"data_page_size": 1000, "write_batch_size": 100, "row_group_size": 4000}
+    pq.write_table(rows, str(path), **{**given, **options})
+    return parquet_source([str(path)])
+
+
+def bits(array: pa.Array) -> list[Any]:
+    """Values with their signs of zero; NaN equal to itself."""
+    return [repr(value) for value in array.to_pylist()]
+
+
+@pytest.mark.parametrize(("codec", "version", "store"), WRITERS)
+def test_codes_give_the_values_that_pyarrow_reads(tmp_path, codec, version, store):
+    source = write(
+        tmp_path / "f.parquet",
+        table(),
+        compression=codec,
+        data_page_version=version,
+        store_schema=store,
+        store_decimal_as_integer=store,
+    )
+    for split in source.splits():
+        (whole,) = source.read(split, source.schema.names)
+        found = {c: source.coded(split, c) for c in source.schema.names}
+        stored = {c for c, column in found.items() if column is not None}
+        assert stored == CODED | ({"m"} if store else set())
+        for name in stored:
+            column, wanted = found[name], whole.columns[whole.schema.names.index(name)]
+            assert column is not None
+            assert column.values.type == wanted.type
+            assert bits(column.take(None)) == bits(wanted), name
+            some = np.array([0, 5, 6, 1999, split.rows - 1])
+            assert bits(column.take(some)) == bits(wanted.take(pa.array(some))), name
+            assert column.nulls == (wanted.null_count > 0)
+
+
+def test_rows_are_found_by_their_values(tmp_path):
+    source = write(tmp_path / "f.parquet", table())
+    (split, _) = source.splits()
+    (batch,) = source.read(split, ["i"])
+    column = source.coded(split, "i")
+    assert column is not None
+    wanted = np.array([v is not None and v % 3 == 0 for v in column.values.to_pylist()])
+    everywhere = [row for row, v in enumerate(batch.columns[0].to_pylist()) if v is not None and v % 3 == 0]
+    assert column.rows_where(wanted).tolist() == everywhere
+    some: Int64s = np.arange(0, split.rows, 7)
+    assert column.rows_where(wanted, some).tolist() == [row for row in everywhere if row % 7 == 0]
+    nulls = np.zeros(len(column.values), np.bool_)
+    nulls[-1] = True
+    assert len(column.rows_where(nulls)) == batch.columns[0].null_count
+    assert len(column.rows_where(~nulls | nulls)) == split.rows
+    assert len(column.rows_where(nulls & ~nulls)) == 0
+
+
+@pytest.mark.parametrize("values", [1, 2, 3, 5, 200, 257, 4000, 20_000, 65_535])
+def test_codes_of_all_widths(tmp_path, values):
+    rng = np.random.default_rng(values)
+    found = np.concatenate([rng.permutation(values), rng.integers(0, values, 70_000)])
+    null = rng.random(len(found)) < 0.02
+    rows = pa.table({"x": pa.array(found, mask=null), "y": pa.array(found)})
+    source = write(
+        tmp_path / "f.parquet",
+        rows,
+        row_group_size=len(rows),
+        data_page_size=10**5,
+        dictionary_pagesize_limit=10**7,
+    )
+    (split,) = source.splits()
+    for name in ("x", "y"):
+        column = source.coded(split, name)
+        assert column is not None
+        assert column.take(None).equals(rows[name].combine_chunks())
+
+
+def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
+    rows = table(values=3000)
+    source = write(
+        tmp_path / "f.parquet", rows, dictionary_pagesize_limit=1000
+    )  # the rest of the pages is plain
+    assert source.coded(source.splits()[0], "l") is None
+    plain = write(tmp_path / "plain.parquet", rows, use_dictionary=False)
+    assert plain.coded(plain.splits()[0], "l") is None
+    lz4 = write(tmp_path / "lz4.parquet", rows, compression="lz4")
+    assert lz4.coded(lz4.splits()[0], "l") is None
+    coded = write(tmp_path / "coded.parquet", rows)
+    assert coded.coded(coded.splits()[0], "l") is not None
+    monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 32)
+    again = write(tmp_path / "again.parquet", rows)
+    assert again.coded(again.splits()[0], "l") is None
+    with compiled.without():
+        assert coded.coded(coded.splits()[0], "l") is None
+
+
+def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_file, "_MANY_ROWS", 0)
+    source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
+    (split,) = source.splits()
+    assert source.coded(split, "l", np.arange(100)) is None
+    assert source.coded(split, "l", np.arange(0, 40_000, 50)) is not None
+
+
+def _hybrid(values: list[int], width: int, packed: list[bool]) -> bytes:
+    """Runs of values as the format has them, by turns packed bit by bit (eight at a time) or repeated."""
+    data = bytearray()
+    at = turn = 0
+    while at < len(values):
+        if packed[turn % len(packed)]:
+            run = values[at : at + 8]
+            at += len(run)
+            run += [0] * (8 - len(run))
+            data.append(1 << 1 | 1)
+            data += sum(v << (i * width) for i, v in enumerate(run)).to_bytes(width, "little")
+        else:
+            end = at
+            while end < len(values) and values[end] == values[at]:
+                end += 1
+            header = (end - at) << 1
+            while header >= 0x80:
+                data.append(header & 0x7F | 0x80)
+                header >>= 7
+            data.append(header)
+            data += values[at].to_bytes((width + 7) // 8, "little")
+            at = end
+        turn += 1
+    return bytes(data)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_runs_of_levels_and_codes(kernels, data):
+    width = data.draw(st.integers(0, 16))
+    some = st.integers(0, 2**width - 1)
+    pages, expected = [], []
+    for _ in range(data.draw(st.integers(1, 3))):
+        runs = data.draw(st.lists(st.tuples(some, st.integers(1, 30)), min_size=1, max_size=20))
+        codes = [v for v, times in runs for _ in range(times)]
+        missing = data.draw(st.lists(st.booleans(), min_size=1, max_size=9))
+        turns = data.draw(st.lists(st.booleans(), min_size=1, max_size=5))
+        valid, left = [], list(codes)
+        while left:
+            valid.append(not (missing[len(valid) % len(missing)] and len(valid) % 3))
+            if valid[-1]:
+                left.pop()
+        levels = _hybrid([int(v) for v in valid], 1, turns)
+        packed = _hybrid(codes, width, turns)
+        pages.append((len(levels).to_bytes(4, "little") + levels + bytes([width]) + packed, len(valid)))
+        rest = iter(codes)
+        expected += [next(rest) if v else 2**width - 1 + 1 & 0xFFFF for v in valid]
+    whole = np.frombuffer(b"".join(page for page, _ in pages), np.uint8)
+    starts, counts = np.cumsum([0, *(len(page) for page, _ in pages)]), np.array([n for _, n in pages])
+    out = np.empty(counts.sum(), np.uint16)
+    values = min(2**width, 2**16 - 1)
+    nulls = kernels.codes(whole, starts, counts, np.full(len(pages), -1), values, out)
+    if max((e for e in expected if e != 2**width & 0xFFFF), default=0) >= values:
+        assert nulls == -1  # 65,535 is nobody's code but NULL's
+    elif width < 16:
+        assert out.tolist() == expected
+        assert nulls == sum(n for _, n in pages) - sum(e != 2**width for e in expected)
+    # cut anywhere: an answer for fewer bytes, or none, but no reading past them
+    for end in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=5)):
+        assert (
+            kernels.codes(
+                whole[:end], np.array([0, end]), counts[:1], np.array([-1]), values, out[: counts[0]]
+            )
+            >= -1
+        )
+
+
+def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = table(rows=3000, values=60).select(["i", "runs"])
+    path = tmp_path / "f.parquet"
+    write(path, rows, compression="none", row_group_size=3000)
+    good = path.read_bytes()
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    start, end = chunk.dictionary_page_offset, chunk.data_page_offset + chunk.total_compressed_size
+    outcomes = set()
+    for number in range(200):
+        bad = bytearray(good)
+        for _ in range(int(rng.integers(1, 4))):
+            bad[int(rng.integers(start, end))] = int(rng.integers(0, 256))
+        changed = tmp_path / f"{number}.parquet"
+        changed.write_bytes(bad)
+        source = parquet_source([str(changed)])
+        (split,) = source.splits()
+
+        def values(by_codes: bool, source: ParquetSource = source, split: Split = split) -> list[Any] | None:
+            try:
+                column = source.coded(split, "i") if by_codes else None
+                if column is not None:
+                    return column.take(None).to_pylist()
+                return next(source.read(split, ["i"])).columns[0].to_pylist()
+            except SourceError:
+                return None
+
+        found, wanted = values(True), values(False)
+        if wanted is not None:
+            assert found == wanted, number
+        outcomes.add((found is None, wanted is None))
+    assert (False, False) in outcomes
+    assert (True, True) in outcomes
+
+
+def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernels):
+    source = write(tmp_path / "f.parquet", table())
+    split = source.splits()[0]
+    monkeypatch.setattr(parquet_codes.CodedChunk, "codes", lambda self, file, kernels: None)
+    (whole,) = source.read(split, sorted(CODED))
+    for name, wanted in zip(sorted(CODED), whole.columns, strict=True):
+        column = source.coded(split, name)
+        assert column is not None
+        assert bits(column.take(None)) == bits(wanted), name
+
+
+CONDITIONS = [
+    "i = 5",
+    "i <> 5",
+    "i IS NULL",
+    "i IS NOT NULL AND d > 1",
+    "i <=> NULL",
+    "NOT (i > 100)",
+    "coalesce(i, 0) = 0",
+    "d = 0.0",
+    "isnan(d)",
+    "d >= 1.5 OR d IS NULL",
+    "i IN (1, 2, NULL)",
+    "i NOT IN (1, 2)",
+    "i BETWEEN 10 AND 200 AND l > 50000000000000 AND day < date '1970-03-01'",
+    "i > 10 OR l < 30",
+    "i + l > 100000000000000 AND full < 200",
+    "day >= date '1970-02-01' AND s LIKE '1%'",
+    "ts > timestamp '1970-01-01 00:00:00' AND m > 20.00 AND m30 < 250",
+    "nothing IS NULL AND one = 0",
+    "one > 0",
+    "try_divide(1000, full) > 10 AND i > 3",
+    "id < 5000 AND id % 2 = 0 AND runs > 100",
+    "full > -1",
+    "month(day) = 2 AND i > 0",
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions_on_values_keep_sparks_rows(spark, tmp_path, condition):
+    write(tmp_path / "f.parquet", table())
+    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("coded")
+    query = f"SELECT id, i, l, d, day, m FROM coded WHERE {condition}"
+    report = kq.verify(spark.sql(query))
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize(
+    "condition", ["full > -1", "full > 400", "i IS NULL OR i >= 0", "one = 0", "full < 0 AND i > 2"]
+)
+def test_rows_are_counted_without_columns(spark, tmp_path, condition):
+    write(tmp_path / "f.parquet", table())
+    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("coded")
+    report = kq.verify(spark.sql(f"SELECT count(*) AS n FROM coded WHERE {condition}"))
+    assert report.ok, str(report)
+
+
+def test_join_filters_ask_for_values(tmp_path):
+    rows = table(rows=20_000)
+    write(tmp_path / "f.parquet", rows, row_group_size=5000)
+    few = pa.table({"k": pa.array([3, 7, 7, 250, None], pa.int32()), "n": pa.array([1, 2, 3, 4, 5])})
+    query = "SELECT id, n FROM t JOIN few ON i = k WHERE d IS NOT NULL ORDER BY id, n"
+
+    def answer() -> pa.Table:
+        context = kq.ExecutionContext()
+        context.register_parquet("t", str(tmp_path / "f.parquet"))
+        context.register_arrow("few", few)
+        return context.sql(query).to_arrow()
+
+    by_codes = answer()
+    with compiled.without():
+        assert by_codes.equals(answer())
+    assert by_codes.num_rows > 0
+
+
+def test_a_setting_switches_codes_off(tmp_path, monkeypatch):
+    write(tmp_path / "f.parquet", table())
+    asked: list[str] = []
+    real = ParquetSource.coded
+
+    def coded(self: ParquetSource, split: Split, column: str, rows: Int64s | None = None) -> Any:
+        asked.append(column)
+        return real(self, split, column, rows)
+
+    monkeypatch.setattr(ParquetSource, "coded", coded)
+    for setting, wanted in (("true", True), ("false", False)):
+        config = EngineConfig().with_settings({"spark.kquery.compiled": setting})
+        context = kq.ExecutionContext(config=config)
+        context.register_parquet("t", str(tmp_path / "f.parquet"))
+        assert context.sql("SELECT count(*) AS n FROM t WHERE i = 5").to_arrow()["n"][0].as_py() > 0
+        assert bool(asked) == wanted
+        asked.clear()
+
+
+def _page(kind: int = DATA, **changed: Any) -> Page:
+    header = PageHeader(kind, 4000, 100, 100, RLE_DICTIONARY, RLE, 7 if kind == DATA_V2 else 0, True)
+    return Page(0, 20, header._replace(**changed))
+
+
+def test_only_pages_of_the_known_form_are_codes(tmp_path):
+    write(tmp_path / "f.parquet", table())
+    metadata = pq.read_metadata(tmp_path / "f.parquet")
+    chunk, leaf = metadata.row_group(0).column(1), metadata.schema.column(1)
+    dictionary = _page(DICTIONARY, values=300, encoding=PLAIN)
+
+    def coded(*pages: Page, first: Page | None = dictionary, dtype: pa.DataType = t.INT) -> bool:
+        return parquet_codes.coded_chunk(chunk, leaf, dtype, first, list(pages)) is not None
+
+    assert coded(_page())
+    assert coded(_page(DATA_V2))
+    assert coded(_page(values=1000), _page(values=3000))
+    assert not coded(_page(values=3999))  # fewer rows than the chunk has
+    assert not coded(_page(values=1000), _page(values=3000, encoding=PLAIN))
+    assert not coded(_page(level_encoding=4))  # levels in bits alone, as in files of long ago
+    assert not coded(_page(DATA_V2, level_bytes=0))
+    assert not coded(_page(), first=None)
+    assert not coded(_page(), first=_page(DICTIONARY, values=300, encoding=5))
+    assert not coded(_page(), first=_page(DICTIONARY, values=70_000, encoding=PLAIN))
+    assert not coded(_page(), dtype=pa.int16())
+    assert not coded(_page(), dtype=pa.uint32())
+
+
+def test_nulls_are_told_by_the_rows(tmp_path):
+    source = write(tmp_path / "f.parquet", table())
+    (split, _) = source.splits()
+    (whole,) = source.read(split, ["i"])
+    column = source.coded(split, "i")
+    assert column is not None
+    wrong = replace(column, nulls=False)  # as statistics may say that are wrong
+    assert wrong.take(None).equals(whole.columns[0])
