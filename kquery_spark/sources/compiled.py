@@ -28,6 +28,7 @@ _KERNELS = f"{__package__}.parquet_kernels"
 _READY = "ready"
 _STARTED = "started"
 _PATIENCE = 60.0  # seconds after which somebody who started to compile is taken to have failed
+_FEW = 100  # column chunks; reading these takes less than importing numba
 _NEVER = float("inf")
 _PAUSE = 1.0  # seconds between two looks for the result
 
@@ -39,14 +40,31 @@ class _State:
 
     kernels: ModuleType | None = None
     next_look: float = 0.0
+    asked: int = 0
 
 
 def kernels() -> ModuleType | None:
-    """The module of kernels; None while there are none. A thread looks for them, as importing numba takes a while."""
-    if _State.kernels is None and time.monotonic() >= _State.next_look and not _lock.locked():
+    """The module of kernels; None while there are none. Who asks more than a few times has them looked for."""
+    if _State.kernels is None:
+        _State.asked += 1
+        if _State.asked > _FEW:
+            look_later()
+    return _State.kernels
+
+
+def look_later() -> None:
+    """Have a thread look for the kernels, as importing numba takes a while; not again within a second.
+
+    Not for who has never asked for them.
+    """
+    if (
+        _State.kernels is None
+        and _State.asked
+        and time.monotonic() >= _State.next_look
+        and not _lock.locked()
+    ):
         _State.next_look = time.monotonic() + _PAUSE
         threading.Thread(target=load, name="kquery-kernels").start()
-    return _State.kernels
 
 
 def load() -> None:

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import AggregateCall, Column, Named
 from kquery_spark.physical import extreme_filter
-from kquery_spark.physical.extreme_filter import MIN_ROWS, Extremes
+from kquery_spark.physical.extreme_filter import MIN_ROWS, ExtremeFilter, Extremes
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
 from kquery_spark.sources import compiled, parquet_codes, parquet_file
 from kquery_spark.types import names as t
@@ -216,3 +217,24 @@ def test_what_one_aggregation_has_met_is_nothing_to_the_next() -> None:
     assert answers[0] == answers[1] == [[{"k": 1, "m": 1}, {"k": 2, "m": 2}]]
     assert len(task.runtime_filters[0]) == 2
     assert not any(found.is_on for found in task.runtime_filters[0])
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("by_codes", [True, False])
+def test_the_scan_leaves_out_what_can_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_codes: bool
+) -> None:
+    assert compiled.compile_now() is not None
+    monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(ExtremeFilter, "count", lambda self, rows, kept: seen.append((rows, kept)))
+    random = np.random.default_rng(3)
+    table = pa.table(
+        {"k": pa.array(random.integers(0, 4, 10_000), t.INT), "v": pa.array(random.integers(0, 9, 10_000))}
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=1000)
+    context = kq.ExecutionContext(config=EngineConfig(parallelism=1, batch_rows=1000, compiled=by_codes))
+    context.register_parquet("t", str(tmp_path / "t.parquet"))
+    found = context.sql("SELECT k, max(v) AS m FROM t GROUP BY k ORDER BY k").to_arrow()
+    assert found.to_pydict() == {"k": [0, 1, 2, 3], "m": [8, 8, 8, 8]}
+    assert seen == [(1000, 0)] * 9  # all but the first row group

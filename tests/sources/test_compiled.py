@@ -88,6 +88,27 @@ def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
     assert compiled._is_first(tmp_path)
 
 
+_LATER = """
+import time
+from kquery_spark.sources import compiled
+
+compiled.look_later()  # nobody has asked
+assert [compiled.kernels() for _ in range(compiled._FEW)] == [None] * compiled._FEW
+time.sleep(0.5)
+assert compiled.kernels() is None
+for _ in range(600):
+    if compiled.kernels() is not None:
+        break
+    time.sleep(0.1)
+print(compiled.kernels().__name__)
+"""
+
+
+def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
+    run("from kquery_spark.sources import compiled; compiled.compile_now()", tmp_path)
+    assert run(_LATER, tmp_path) == "kquery_spark.sources.parquet_kernels"
+
+
 def test_without_kernels_for_a_while():
     found = compiled.compile_now()
     with compiled.without():

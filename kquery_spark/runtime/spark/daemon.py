@@ -27,9 +27,7 @@ def main() -> None:
         import pyspark.worker  # noqa: F401
 
         from kquery_spark.runtime.spark.worker import settle
-        from kquery_spark.sources import compiled
 
-        compiled.load()
         settle()
     from pyspark import daemon
 
@@ -41,11 +39,18 @@ def unless_closed(worker: _Worker) -> _Worker:
     """The same for a connection that is open; one that Spark has closed is the process's end.
 
     Spark closes those of workers that were idle for a minute. PySpark's worker would want to tell it that the stream has
-    ended, fail as the connection is a Unix domain socket, and print a traceback.
+    ended, fail as the connection is a Unix domain socket, and print a traceback. After a task that asked for the compiled
+    kernels a worker gets hold of them, while it waits for the next one.
     """
 
     def run(sock: socket.socket, authenticated: bool) -> int:
-        return worker(sock, authenticated) if sock.recv(1, socket.MSG_PEEK) else 1
+        if not sock.recv(1, socket.MSG_PEEK):
+            return 1
+        ended_with = worker(sock, authenticated)
+        from kquery_spark.sources.compiled import look_later  # not before numpy knows the processor
+
+        look_later()
+        return ended_with
 
     return run
 
