@@ -47,6 +47,7 @@ class Extremes:
         self._met: _MetIntegers | _MetStrings | None = None
         self._extremes: list[Any] = []  # of all groups met, the one that is the easiest to pass
         self._trials = _TRIALS
+        self.is_applied = False  # by a scan: what it gives need not be looked at again
 
     def learn(self, states: Batch, rows: int) -> None:
         """Take in the states of so many rows, unless these are so few that more need not be known."""
@@ -69,7 +70,7 @@ class Extremes:
 
     def rows(self, key: Vector, values: Sequence[Vector], num_rows: int) -> Int64s | None:
         """The rows that can change a state; None for all, also where it is hardly fewer."""
-        if self._met is None or num_rows < MIN_ROWS:
+        if self._met is None or self.is_applied or num_rows < MIN_ROWS:
             return None
         rows = self._passing(self._met, key, values)
         if rows is not None and _USELESS_SHARE * len(rows) <= num_rows:
@@ -92,20 +93,12 @@ class Extremes:
     def mask(self, key: Vector, values: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """Whether each row can change a state."""
         rows = None if self._met is None else self._passing(self._met, key, values)
-        if rows is None:
-            return np.ones(num_rows, np.bool_)
-        hits = np.zeros(num_rows, np.bool_)
-        hits[rows] = True
-        return hits
+        return np.ones(num_rows, np.bool_) if rows is None else _flagged(rows, num_rows)
 
     def of_others(self, key: Vector) -> npt.NDArray[np.bool_] | None:
         """Whether each key is that of a group not met yet; None where it would take long to say."""
         rows = None if self._met is None else self._met.others(key)
-        if rows is None:
-            return None
-        hits = np.zeros(len(key.data), np.bool_)
-        hits[rows] = True
-        return hits
+        return None if rows is None else _flagged(rows, len(key.data))
 
     def past(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """Whether each value of one aggregate is past the extreme of some group."""
@@ -129,8 +122,7 @@ class Extremes:
         others = met.others(key)
         if others is None or not values:
             return others
-        passing = np.zeros(len(key.data), np.bool_)
-        passing[others] = True
+        passing = _flagged(others, len(key.data))
         for place, vector in enumerate(values):
             numbers = _numbers(vector)
             if numbers is None:
@@ -158,6 +150,11 @@ class ExtremeFilter(RuntimeFilter):
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
         """See RuntimeFilter; a row may be asked for by its key or by any of its values."""
         return []
+
+    def count(self, seen: int, kept: int) -> None:
+        """See RuntimeFilter."""
+        self.known.is_applied = True
+        super().count(seen, kept)
 
     def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """See RuntimeFilter."""
@@ -247,6 +244,13 @@ def extremes(
         if call.function not in ("min", "max") or call.condition is not None or not fits:
             return None
     return Extremes([c.function == "max" for c in calls], merge)
+
+
+def _flagged(rows: Int64s, count: int) -> npt.NDArray[np.bool_]:
+    """True for these of so many rows."""
+    flags = np.zeros(count, np.bool_)
+    flags[rows] = True
+    return flags
 
 
 def _is_integer(dtype: pa.DataType) -> bool:

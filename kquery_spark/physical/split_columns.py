@@ -68,8 +68,7 @@ class SplitColumns:
 
     def has_nulls(self, name: str) -> bool:
         """Whether the column may have NULLs, of which pyarrow takes longer to make values than it takes to get codes."""
-        known = self._source.ranges(self._split, name)
-        return known is None or known.nulls != 0
+        return self._source.has_nulls(self._split, name)
 
     @property
     def rows(self) -> int:
@@ -106,9 +105,7 @@ class SplitColumns:
         return Batch(pa.schema([self._source.schema.field(c) for c in columns]), arrays, len(rows))
 
 
-def asked_for(
-    found: RuntimeFilter, read: SplitColumns, rows: Int64s | None
-) -> list[tuple[CodedColumn, npt.NDArray[np.bool_]]] | None:
+def asked_for(found: RuntimeFilter, read: SplitColumns, rows: Int64s | None) -> list[Wanted] | None:
     """The columns of a run-time filter with the values asked for; None where it has to see the rows themselves."""
     places = []
     for place, name in enumerate(found.columns):
@@ -124,9 +121,7 @@ def asked_for(
     return places
 
 
-def rows_of(
-    places: Sequence[tuple[CodedColumn, npt.NDArray[np.bool_]]], rows: Int64s | None
-) -> Int64s | None:
+def rows_of(places: Sequence[Wanted], rows: Int64s | None) -> Int64s | None:
     """Those of the rows (None: of all) that have a wanted value in any of the columns."""
     hits = []
     for column, wanted in places:

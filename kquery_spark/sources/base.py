@@ -121,6 +121,11 @@ class Source(ABC):
         """Statistics of one column in a split, or None when there are none."""
         return None
 
+    def has_nulls(self, split: Split, column: str) -> bool:
+        """Whether a column may have NULLs in a split, as far as its statistics tell."""
+        known = self.ranges(split, column)
+        return known is None or known.nulls != 0
+
     def column_bytes(self, columns: Sequence[str]) -> int:
         """Estimated uncompressed bytes of some columns of the whole source."""
         return sum(s.nbytes for s in self.splits())

@@ -161,12 +161,7 @@ class ParquetSource(Source):
             return None
         values = self._array(opened, column, pa.chunked_array([found[0]]))
         with_null = pa.concat_arrays([values, pa.nulls(1, values.type)])
-        return CodedColumn(with_null, self._has_nulls(split, column), compiled, found[1])
-
-    def _has_nulls(self, split: Split, column: str) -> bool:
-        """Whether a column may have NULLs in a split."""
-        known = self.ranges(split, column)
-        return known is None or known.nulls != 0
+        return CodedColumn(with_null, self.has_nulls(split, column), compiled, found[1])
 
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
         """See Source; pages, where a column index tells of them."""

@@ -25,6 +25,7 @@ from kquery_spark.sources.parquet_pages import (
     RLE_DICTIONARY,
     Page,
 )
+from kquery_spark.sources.thrift_compact import Cursor
 from kquery_spark.types.vector import Int64s
 
 MOST_VALUES = (1 << 16) - 1  # the code behind the last value is that of NULL
@@ -63,7 +64,10 @@ class CodedChunk:
             return out
         first, last = self.pages[0], self.pages[-1]
         file.seek(first.offset)
-        stored = file.read_buffer(last.body + last.header.size - first.offset)  # mapped, not copied
+        size = last.body + last.header.size - first.offset
+        stored = file.read_buffer(size)  # mapped, not copied
+        if stored.size < size:
+            return None
         parts: list[pa.Buffer] = []
         for page in self.pages:
             body = stored.slice(page.body - first.offset, page.header.size)
@@ -86,6 +90,8 @@ class CodedChunk:
         """Whether the page is of as many bytes as its header says; its levels and codes become parts then."""
         raw_size = page.header.raw_size
         if page.header.kind == DATA_V2:  # whose levels are not compressed
+            if page.header.level_bytes > body.size:
+                return False
             parts.append(body.slice(0, page.header.level_bytes))
             body = body.slice(page.header.level_bytes)
             raw_size -= page.header.level_bytes
@@ -96,13 +102,23 @@ class CodedChunk:
         return True
 
     def _unpacked(self, data: pa.Buffer, raw_size: int) -> pa.Buffer | None:
+        """The bytes decompressed, or None where they are not as many as the header says."""
         codec = _codec(self.codec)
         if codec is None:
             return data if data.size == raw_size else None
         try:
-            return codec.decompress(data, raw_size)
-        except (pa.ArrowException, OSError):
+            return codec.decompress(data, raw_size) if _fills(self.codec, data, raw_size) else None
+        except (pa.ArrowException, OSError, ValueError):
             return None
+
+
+def _fills(codec: str, data: pa.Buffer, raw_size: int) -> bool:
+    """Whether compressed bytes say themselves that they make so many: pyarrow fills up what they do not make with zeros."""
+    if codec == "SNAPPY":
+        return Cursor(data.slice(0, min(data.size, 5)).to_pybytes()).varint() == raw_size
+    if codec == "GZIP":
+        return int.from_bytes(data.slice(max(data.size - 4, 0)).to_pybytes(), "little") == raw_size
+    return True  # of ZSTD pyarrow looks at the size itself
 
 
 @cache

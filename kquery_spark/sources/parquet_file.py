@@ -22,12 +22,13 @@ from kquery_spark.sources.files import check_unchanged, filesystem, local_path
 from kquery_spark.sources.parquet_codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet_footer import column_indexes, flat_elements, plain_integers, read_footer
 from kquery_spark.sources.parquet_pages import (
+    Page,
     PagedColumn,
     Pages,
     file_of_pages,
-    find_pages,
     page_ranges,
     pages_of,
+    placed,
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
@@ -79,6 +80,7 @@ class OpenFile:
         self.names = set(self.schema.names)
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
+        self._headers: dict[tuple[int, str], tuple[Page | None, list[Page]] | None] = {}
         self._found_pages: dict[tuple[int, str], Pages | None] = {}
         self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
         self._coded: dict[tuple[int, str], CodedChunk | None] = {}
@@ -281,15 +283,19 @@ class OpenFile:
         chunk, leaf = self.metadata.row_group(group).column(place), self._leaves[place]
         if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
             return None
-        try:
-            found = pages_of(self._bytes_of_file, chunk)
-        except ValueError:
-            return None
-        return (
-            None
-            if found is None
-            else coded_chunk(chunk, leaf, self._stored_schema.field(column).type, *found)
-        )
+        found, dtype = self._page_headers(group, column), self._stored_schema.field(column).type
+        return None if found is None else coded_chunk(chunk, leaf, dtype, *found)
+
+    def _page_headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
+        """The pages of a flat column in a row group of a local file; None where they are not as expected."""
+        key = (group, column)
+        if key not in self._headers:
+            chunk = self.metadata.row_group(group).column(self._flat[column])
+            try:
+                self._headers[key] = pages_of(self._bytes_of_file, chunk)
+            except ValueError:
+                self._headers[key] = None
+        return self._headers[key]
 
     def page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
         """Where the pages of a column begin (and end) in a row group and what is in them; None where nobody knows."""
@@ -328,10 +334,8 @@ class OpenFile:
         chunk, rows = self.metadata.row_group(group).column(place), self.groups[group][0]
         if rows < _MANY_ROWS and chunk.total_uncompressed_size < _MANY_BYTES:
             return None
-        try:
-            return find_pages(self._bytes_of_file, chunk, rows) if column in self._elements else None
-        except ValueError:
-            return None
+        found = self._page_headers(group, column) if column in self._elements else None
+        return None if found is None else placed(*found, rows)
 
     @property
     def _bytes_of_file(self) -> pa.MemoryMappedFile:

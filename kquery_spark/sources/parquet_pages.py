@@ -127,15 +127,8 @@ class Page(NamedTuple):
     header: PageHeader
 
 
-def find_pages(file: Any, chunk: Any, num_rows: int) -> Pages | None:
-    """The pages of a flat column's chunk; None where they are not as expected and the chunk is better read as a whole.
-
-    file: a ``pyarrow.NativeFile``. chunk: ``ColumnChunkMetaData``. Raises ValueError for headers that are no Thrift.
-    """
-    found = pages_of(file, chunk)
-    if found is None:
-        return None
-    dictionary, pages = found
+def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pages | None:
+    """Where the pages of a chunk are, to read some of them; None where they have not so many rows."""
     sizes = [p.body - p.offset + p.header.size for p in pages]
     starts = np.cumsum([0, *(p.header.values for p in pages)])
     if starts[-1] != num_rows:
@@ -149,7 +142,11 @@ def find_pages(file: Any, chunk: Any, num_rows: int) -> Pages | None:
 
 
 def pages_of(file: Any, chunk: Any) -> tuple[Page | None, list[Page]] | None:
-    """The dictionary page, if any, and the data pages of a flat column's chunk; as ``find_pages``."""
+    """The dictionary page, if any, and the data pages of a flat column's chunk.
+
+    None where they are not as expected and the chunk is better read as a whole. file: a ``pyarrow.NativeFile``. chunk:
+    ``ColumnChunkMetaData``. Raises ValueError for headers that are no Thrift.
+    """
     if chunk.compression not in _CODECS:
         return None
     first = chunk.data_page_offset

@@ -227,7 +227,13 @@ def test_the_scan_leaves_out_what_can_change_nothing(
     assert compiled.compile_now() is not None
     monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr(ExtremeFilter, "count", lambda self, rows, kept: seen.append((rows, kept)))
+    real = ExtremeFilter.count
+
+    def count(self: ExtremeFilter, rows: int, kept: int) -> None:
+        seen.append((rows, kept))
+        real(self, rows, kept)
+
+    monkeypatch.setattr(ExtremeFilter, "count", count)
     random = np.random.default_rng(3)
     table = pa.table(
         {"k": pa.array(random.integers(0, 4, 10_000), t.INT), "v": pa.array(random.integers(0, 9, 10_000))}
@@ -238,3 +244,13 @@ def test_the_scan_leaves_out_what_can_change_nothing(
     found = context.sql("SELECT k, max(v) AS m FROM t GROUP BY k ORDER BY k").to_arrow()
     assert found.to_pydict() == {"k": [0, 1, 2, 3], "m": [8, 8, 8, 8]}
     assert seen == [(1000, 0)] * 9  # all but the first row group
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_what_the_scan_left_out_is_not_looked_for_again() -> None:
+    known = _knowing([True], _states([1, 2], [10.0, 10.0]))
+    keys = pa.array([1, 2] * 4, t.INT)
+    assert _rows(known, keys, [1.0] * 8) == []
+    ExtremeFilter(("k", "v"), known).count(8, 8)
+    assert _rows(known, keys, [1.0] * 8) is None
+    assert known.are_known

@@ -21,7 +21,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.physical.operators import scan
 from kquery_spark.sources import compiled, parquet_codes, parquet_file
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import ParquetSource, parquet_source
+from kquery_spark.sources.parquet import ParquetSource, open_file, parquet_source
 from kquery_spark.sources.parquet_pages import (
     DATA,
     DATA_V2,
@@ -420,3 +420,31 @@ def test_nulls_are_told_by_the_rows(tmp_path):
     assert column is not None
     wrong = replace(column, nulls=False)  # as statistics may say that are wrong
     assert wrong.take(None).equals(whole.columns[0])
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "snappy", "gzip", "zstd"])
+def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
+    data = bytes(range(100))
+    stored = pa.py_buffer(data if codec == "uncompressed" else pa.compress(data, codec, asbytes=True))
+    chunk = parquet_codes.CodedChunk(_page(DICTIONARY), [], codec.upper(), t.INT, False)
+    found = chunk._unpacked(stored, 100)
+    assert found is not None
+    assert found.to_pybytes() == data
+    for size in (0, 50, 99, 101, 200):
+        assert chunk._unpacked(stored, size) is None, size
+    assert chunk._unpacked(pa.py_buffer(b""), 100) is None
+    longer = _page(DATA_V2, level_bytes=stored.size + 1, raw_size=10_000)
+    assert not chunk._append([], longer, stored)
+
+
+def test_headers_of_pages_are_read_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_file, "_MANY_ROWS", 0)
+    source = write(tmp_path / "f.parquet", table())
+    (split, _) = source.splits()
+    read: list[Any] = []
+    real = parquet_file.pages_of
+    monkeypatch.setattr(parquet_file, "pages_of", lambda *given: read.append(given) or real(*given))
+    for _ in range(2):
+        assert source.coded(split, "l") is not None
+        assert open_file(source.files[0]).paged(0, "l", np.array([5])) is not None
+    assert len(read) == 1

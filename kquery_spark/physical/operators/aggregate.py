@@ -101,8 +101,9 @@ class AggregateExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         run = Aggregation(self)
-        if run.filter is not None:
-            self.child.accept_filter(task, run.filter)
+        found = run.filter()
+        if found is not None:
+            self.child.accept_filter(task, found)
         try:
             yield from self._output(run, self.child.run(task), task)
         finally:
@@ -174,7 +175,6 @@ class Aggregation:
         from_rows = plan.phase in (Phase.SINGLE, Phase.PARTIAL) and not plan.in_order
         self._extremes = extremes(plan.keys, self._calls, self.merge) if from_rows else None
 
-    @property
     def filter(self) -> ExtremeFilter | None:
         """The rows that the aggregation will ask for, where it is of columns as the child has them."""
         if self._extremes is None:
