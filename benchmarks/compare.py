@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import kquery_spark as kq
 from kquery_spark.config.spark_settings import configure
@@ -18,6 +19,8 @@ from kquery_spark.config.spark_settings import configure
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,7 @@ def compare(
 ) -> tuple[Comparison, pa.Table]:
     """Verify a query, which also warms both engines, then time ``runs`` runs of each, taking turns.
 
-    Times cover planning and running, up to the whole result in this process. Who goes first changes
-    with every round, so that neither always finds the caches the other has filled. ``step`` is called
+    Times cover planning and running, up to the whole result in this process. ``step`` is called
     after the verification and after every round. Returns the comparison and the engine's rows.
     """
     report = kq.verify(spark.sql(sql))
@@ -115,9 +117,8 @@ def compare(
     step()
     sides = {run_spark: [], run_engine: []}  # type: dict[Callable[[SparkSession, str], pa.Table], list[float]]
     table = None
-    for number in range(runs):
-        order = (run_spark, run_engine) if number % 2 == 0 else (run_engine, run_spark)
-        for side in order:
+    for turn in turns(list(sides), runs, seed=name):
+        for side in turn:
             start = time.perf_counter()
             result = side(spark, sql)
             sides[side].append(time.perf_counter() - start)
@@ -135,6 +136,20 @@ def compare(
         difference="" if report.ok else str(report),
     )
     return comparison, table
+
+
+def turns(sides: Sequence[T], rounds: int, seed: str) -> Iterator[list[T]]:
+    """The order of every round: drawn by lot, and the other way round in the next one.
+
+    So no side always finds the caches the other has filled. A strict A B, B A falls in step with whatever else happens
+    every few runs, a collection of the JVM's garbage say, and one side pays for all of them: the same plan of Spark was
+    seen 30 % slower on one side in each of 31 rounds.
+    """
+    lot = random.Random(seed)
+    turn: list[T] = []
+    for number in range(rounds):
+        turn = turn[::-1] if number % 2 else lot.sample(sides, len(sides))
+        yield turn
 
 
 def machine() -> dict[str, object]:

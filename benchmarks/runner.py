@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from benchmarks.answers import Answers, exact_difference, value_difference
-from benchmarks.compare import session
+from benchmarks.compare import session, turns
 from benchmarks.engines import IN_SESSION, Engine, OutsideEngine, Run, Settings, Skipped
 from benchmarks.engines.spark import KqueryEngine, SparkEngine
 from benchmarks.environment import environment, files, spark_settings
@@ -138,18 +138,18 @@ def measure(
 
     Further rounds, ten times as many at most, as long as these have not taken ``seconds``.
 
-    Who goes first changes with every round, so that neither always finds the caches the other has filled. An engine whose
-    answer is wrong, or that fails, is not run again.
+    Who goes first is drawn by lot, so that no engine always finds the caches another has filled or pays for the garbage
+    another left. An engine whose answer is wrong, or that fails, is not run again.
     """
     results: dict[str, EngineResult] = {}
     for engine in engines:
         results[engine.name] = _first_run(query, engine, engines, answers, memory, difference)
     good = [engine for engine in engines if results[engine.name].status == "ok"]
     started = time.perf_counter()
-    for number in range(_MOST_ROUNDS * runs):
+    for number, turn in enumerate(turns(good, _MOST_ROUNDS * runs, seed=query.name)):
         if number >= runs and time.perf_counter() - started >= seconds:
             break
-        for engine in good if number % 2 == 0 else good[::-1]:
+        for engine in turn:
             before = results[engine.name]
             if before.status == "ok":
                 results[engine.name] = _warm_run(query, engine, before, memory)
