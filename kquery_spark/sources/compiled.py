@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +26,9 @@ from typing import Any
 _KERNELS = f"{__package__}.parquet_kernels"
 _READY = "ready"
 _STARTED = "started"
-_PATIENCE = 60.0  # seconds after which somebody who started to compile is taken to have failed
+_FAILED = "failed"
+_PATIENCE = 60.0  # seconds after which somebody who started to compile is taken to have been stopped
+_DAY = 86_400.0  # seconds after which what could not be compiled is tried again
 _FEW = 100  # column chunks; reading these takes less than importing numba
 _NEVER = float("inf")
 _PAUSE = 1.0  # seconds between two looks for the result
@@ -75,11 +76,15 @@ def load() -> None:
 
 
 def compile_now() -> ModuleType | None:
-    """The kernels, compiled here where nobody has; None where they cannot be."""
+    """The kernels, compiled here where nobody has; None where they cannot be kept. Raises what numba fails with."""
     folder = _folder()
     with _lock:
         if _State.kernels is None and folder is not None:
-            _State.kernels = _imported(folder)
+            try:
+                _State.kernels = _imported(folder)
+            except Exception:  # numba and numpy that do not fit together, a full disk
+                (folder / _FAILED).touch()
+                raise
             (folder / _READY).touch()
     return _State.kernels
 
@@ -92,6 +97,8 @@ def _look() -> None:
         _State.next_look = _NEVER  # what fails once is not tried again
         with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
             _State.kernels = _imported(folder)
+    elif _is_younger(folder / _FAILED, _DAY):
+        _State.next_look = _NEVER
     elif _is_first(folder):
         _start(folder)
 
@@ -147,10 +154,16 @@ def _is_first(folder: Path) -> bool:
     """Whether nobody compiles at the moment; the note that somebody does is made."""
     note = folder / _STARTED
     with contextlib.suppress(OSError):
-        if note.exists() and time.time() - note.stat().st_mtime > _PATIENCE:
+        if note.exists() and not _is_younger(note, _PATIENCE):
             note.unlink()
         note.touch(exist_ok=False)
         return True
+    return False
+
+
+def _is_younger(note: Path, seconds: float) -> bool:
+    with contextlib.suppress(OSError):
+        return time.time() - note.stat().st_mtime <= seconds
     return False
 
 
@@ -165,17 +178,6 @@ def _start(folder: Path) -> None:
             start_new_session=True,  # whoever ends the processes of a job leaves it alone
             env={**os.environ, "PYTHONPATH": paths},
         )
-
-
-@contextlib.contextmanager
-def without() -> Iterator[None]:
-    """No kernels meanwhile; for tests and comparisons."""
-    before = _State.kernels, _State.next_look
-    _State.kernels, _State.next_look = None, _NEVER
-    try:
-        yield
-    finally:
-        _State.kernels, _State.next_look = before
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,26 @@ def test_queries_run_without_numba(tmp_path):
     assert run(_HIDDEN + _NEVER, tmp_path) == "6"
 
 
+def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled, "_KERNELS", "kquery_spark.sources.no_such_module")
+    monkeypatch.setattr(
+        compiled, "_State", type("_State", (), {"kernels": None, "next_look": 0.0, "asked": 1})
+    )
+    started = []
+    monkeypatch.setattr(compiled, "_start", started.append)
+    with pytest.raises(ModuleNotFoundError):
+        compiled.compile_now()
+    compiled.load()
+    assert started == []
+    assert compiled._State.next_look == float("inf")
+    yesterday = time.time() - 100_000
+    os.utime(tmp_path / "failed", (yesterday, yesterday))
+    compiled._State.next_look = 0.0
+    compiled.load()
+    assert started == [tmp_path]
+
+
 def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
     assert compiled._is_first(tmp_path)
     assert not compiled._is_first(tmp_path)
@@ -107,15 +128,6 @@ print(compiled.kernels().__name__)
 def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
     run("from kquery_spark.sources import compiled; compiled.compile_now()", tmp_path)
     assert run(_LATER, tmp_path) == "kquery_spark.sources.parquet_kernels"
-
-
-def test_without_kernels_for_a_while():
-    found = compiled.compile_now()
-    with compiled.without():
-        assert compiled.kernels() is None
-        compiled.load()
-        assert compiled.kernels() is None
-    assert compiled.kernels() is found
 
 
 @pytest.mark.parametrize("name", ["codes", "matching", "matching_of"])
