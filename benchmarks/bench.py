@@ -1,6 +1,7 @@
-"""``run``, ``compare`` and ``plot``: the benchmark's commands, also ``kquery-spark bench``.
+"""``run``, ``merge``, ``compare`` and ``plot``: the benchmark's commands, also ``kquery-spark bench``.
 
 python -m benchmarks.bench run --suite tpch --scale 1 --engines spark,kquery,duckdb --json results.json
+python -m benchmarks.bench merge first.json second.json third.json --json results.json
 python -m benchmarks.bench compare before.json after.json
 python -m benchmarks.bench plot results.json --output charts
 """
@@ -138,6 +139,10 @@ def run(
         chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users, seconds
     )
     found = runner.run(plan, lambda line: console.print(line, markup=False, highlight=False))
+    _show(found, console, json_path)
+
+
+def _show(found: results.Results, console: Console, json_path: Path | None) -> None:
     console.print(result_table(found))
     for line in summary_lines(found):
         console.print(line, markup=False, highlight=False)
@@ -148,6 +153,22 @@ def run(
         console.print(f"wrote {json_path}", highlight=False)
     if found.failed():
         raise Failure(Exit.DIFFERENT_ANSWERS, f"not Spark's answer: {', '.join(found.failed())}")
+
+
+@cli.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True)
+@click.option("--json", "json_path", type=_FILE, help="Write the whole to this file.")
+def merge(files: tuple[Path, ...], json_path: Path | None) -> None:
+    """Put runs of the same queries together, each from a session of its own: medians are of all their warm runs."""
+    runs = [_read(file) for file in files]
+    told = dict.fromkeys(sentence for run in runs[1:] for sentence in unlike(runs[0], run))
+    if told:
+        raise click.UsageError(f"these runs do not belong together: {'; '.join(told)}")
+    try:
+        found = results.merged(runs)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    _show(found, Console(), json_path)
 
 
 @cli.command()

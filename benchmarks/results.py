@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -181,6 +181,52 @@ def _engine(record: dict[str, Any]) -> EngineResult:
     for key in ("warm_seconds", "planning_seconds"):
         plain[key] = tuple(plain.get(key, ()))
     return EngineResult(**plain)
+
+
+def merged(runs: Sequence[Results]) -> Results:
+    """Runs of the same queries in sessions of their own as one: warm runs put together, the largest memory, the median of
+    the first runs.
+
+    What the JVM's compiler and collector make of a session differs from one to the next, so that a query of equal plans
+    may take 20 % longer on one engine in all runs of a session, and on the other in the next session's. ``unlike`` of
+    ``report.py`` says which runs do not belong together. ValueError for other engines or queries.
+    """
+    first = runs[0]
+    shapes = {(run.engines, tuple(query.name for query in run.queries)) for run in runs}
+    if len(shapes) > 1:
+        raise ValueError("the runs are not of the same queries and engines")
+    return replace(
+        first,
+        started=min(run.started for run in runs),
+        finished=max(run.finished for run in runs),
+        options={**first.options, "sessions": len(runs)},
+        queries=tuple(_merged_query(parts) for parts in zip(*(run.queries for run in runs), strict=True)),
+        throughput={},
+    )
+
+
+def _merged_query(parts: Sequence[QueryResult]) -> QueryResult:
+    engines = parts[0].engines
+    return QueryResult(
+        parts[0].name, {name: _merged_engine([part.engines[name] for part in parts]) for name in engines}
+    )
+
+
+def _merged_engine(parts: Sequence[EngineResult]) -> EngineResult:
+    bad = next((part for part in parts if part.status != "ok"), None)
+    if bad is not None:
+        return bad
+    if len({part.rows for part in parts}) > 1:
+        found = ", ".join(str(part.rows) for part in parts)
+        return replace(parts[0], status="wrong", detail=f"rows differ from session to session: {found}")
+    cold = [part.cold_seconds for part in parts if part.cold_seconds is not None]
+    return replace(
+        parts[0],
+        cold_seconds=statistics.median(cold) if cold else None,
+        warm_seconds=tuple(one for part in parts for one in part.warm_seconds),
+        planning_seconds=tuple(one for part in parts for one in part.planning_seconds),
+        memory={key: max(part.memory.get(key, 0) for part in parts) for key in parts[0].memory},
+    )
 
 
 def geometric_mean(ratios: Iterable[float]) -> float | None:

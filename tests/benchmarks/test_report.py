@@ -1,13 +1,14 @@
 """Two runs in percent, charts, and the command line."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from benchmarks import plots, report
 from benchmarks.bench import main, parse_conf, parse_engines
-from benchmarks.results import EngineResult, QueryResult, Results, geometric_mean
+from benchmarks.results import EngineResult, QueryResult, Results, geometric_mean, merged, read
 from kquery_spark.cli.failures import Exit, run
 
 
@@ -137,7 +138,49 @@ def test_compare_from_the_command_line(tmp_path, capsys):
     assert code == Exit.UNREADABLE
 
 
-@pytest.mark.parametrize("command", ["compare", "plot"])
+def test_sessions_are_merged(tmp_path, capsys):
+    one, two = (
+        results({"1": {"spark": 2.0, "kquery": 1.0}}),
+        results({"1": {"spark": 8.0, "kquery": 1.0}}, memory=7),
+    )
+    whole = merged([one, two])
+    spark = whole.queries[0].engines["spark"]
+    assert spark.warm_seconds == (2.0, 18.0, 2 / 9, 8.0, 72.0, 8 / 9)
+    assert (spark.memory["total"], whole.options["sessions"], whole.ratios()) == (100 * 2**20, 2, {"1": 5.0})
+    one.write(tmp_path / "a.json")
+    two.write(tmp_path / "b.json")
+    files = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    assert run("bench", lambda: main(["merge", *files, "--json", str(tmp_path / "c.json")])) == Exit.OK
+    assert "5.00x" in capsys.readouterr().out
+    assert read(tmp_path / "c.json") == whole
+
+
+def test_a_wrong_answer_of_one_session_is_not_merged_away():
+    whole = merged([results({"3": {"kquery": 1.0}}), results({"3": {"kquery": None}})])
+    assert whole.queries[0].engines["kquery"].status == "wrong"
+    (query,) = results({"3": {"kquery": 1.0}}).queries
+    more = replace(query, engines={"kquery": replace(query.engines["kquery"], rows=5)})
+    one = results({"3": {"kquery": 1.0}})
+    found = merged([one, replace(one, queries=(more,))]).queries[0].engines["kquery"]
+    assert (found.status, found.detail) == ("wrong", "rows differ from session to session: None, 5")
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (results({"1": {"spark": 4.0, "kquery": 2.0}}), "not of the same queries"),
+        (results({}, cores=8), "cores: 2 against 8"),
+    ],
+)
+def test_runs_that_do_not_belong_together(tmp_path, capsys, other, says):
+    BEFORE.write(tmp_path / "a.json")
+    other.write(tmp_path / "b.json")
+    files = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    assert run("bench", lambda: main(["merge", *files])) == Exit.USAGE
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compare", "plot", "merge"])
 def test_files_that_are_not_there(command, capsys):
     assert run("bench", lambda: main([command, "no.json", "no.json"])) == Exit.MISSING_PATH
     assert "path does not exist: no.json" in capsys.readouterr().err
