@@ -47,9 +47,9 @@ _SPARKS_SORT_COST = 1.4e-6
 _SORT_COST = 1.5e-7
 _SORTED_COLUMN_COST = 2.0e-8
 _SORTED_BYTE_COST = 4.0e-9
+_BROUGHT_COST = 0.018  # of rows that come as Arrow; what planning took is spent by then
 _BROUGHT_VALUE_GAIN = 2.0e-8
 _BROUGHT_BYTE_COST = 1.5e-9  # of strings, which Spark moves as fast
-_FILTERED_BYTE_GAIN = 4.0e-10  # of a scan with filters: columns they do not read are for the rows they keep
 _TOP_GAIN = 0.02  # the first rows in an order: Spark keeps them in its stage, too
 
 _PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
@@ -75,7 +75,7 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
     action = "An action that brings the rows to the driver"
     if fits_driver(planned, part):
         return Decision(True, f"{verdict.sentence} {action} runs it there.", True)
-    if planned.whole and len(part.graph.stages) == 1 and _brought_gain(part) > _PLANNING_COST:
+    if planned.whole and len(part.graph.stages) == 1 and _brought_gain(part) > _BROUGHT_COST:
         return Decision(True, f"{verdict.sentence} {action} takes them as Arrow.", True)
     return verdict
 
@@ -168,7 +168,7 @@ def _brought_gain(part: Part) -> float:
     texts = sum(width for field, width in columns if _is_text(field))
     brought = part.estimate.rows * (len(plan.schema) * _BROUGHT_VALUE_GAIN - texts * _BROUGHT_BYTE_COST)
     scans = [n for n in walk_plan(plan) if isinstance(n, Scan) and n.filters]
-    return brought + sum(map(_filtered_bytes, scans)) * _FILTERED_BYTE_GAIN
+    return brought + sum(map(_filtered_bytes, scans)) * _BYTE_GAIN
 
 
 def _filtered_bytes(scan: Scan) -> float:

@@ -23,7 +23,6 @@ _IN_DRIVER = frozenset(
 )
 # Of these what may come to the driver faster as Arrow, where files are large.
 _BROUGHT = frozenset({"LogicalRelation", "Project", "Filter"})
-_MUCH = 16_000_000  # bytes of files
 _PACKED = 0.75  # bytes of files are more when decoded
 # Bytes of files whose first rows in an order ``decide`` leaves to Spark: it asks for 30 MB and more when decoded.
 _LITTLE = 8_000_000
@@ -45,7 +44,7 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
     if size < link.config().driver_bytes * _PACKED:
         return False
     if passed:
-        return size < _MUCH or not _BROUGHT.issuperset(nodes)
+        return not _BROUGHT.issuperset(nodes)
     return size <= _LITTLE
 
 

@@ -44,6 +44,8 @@ def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spar
     [
         "SELECT * FROM large_numbers",
         "SELECT n, c1, c2 % 7 AS c, c3, c4, c5, c6, c7 FROM large_numbers",
+        "SELECT * FROM large_numbers WHERE c1 % 1000 = 7",  # of which Spark decodes all columns
+        "SELECT n, c1 FROM large_numbers",
     ],
 )
 def test_rows_are_brought_in_the_order_of_the_file(large: SparkSession, query: str) -> None:
@@ -74,6 +76,7 @@ def test_what_is_made_of_them_is_sparks(large: SparkSession, tmp_path: Path) -> 
         "SELECT * FROM large_numbers LIMIT 300000",
         "SELECT n FROM large_numbers",
         "SELECT * FROM large_numbers WHERE n = 17",
+        "SELECT * FROM large_texts WHERE n % 100 = 7",
     ],
 )
 def test_long_texts_and_few_values_are_left_to_spark(large: SparkSession, query: str) -> None:
