@@ -199,3 +199,24 @@ def test_a_context_on_spark_shares_sorts_as_well(ordered: DataFrame) -> None:
     assert "-> range(#i) into 2" in found.explain()
     assert found.to_arrow().equals(ordered.toArrow())
     assert found.to_spark().rdd.getNumPartitions() == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT first(b) AS f, last(b) AS l, max_by(b, a % 7) AS m FROM (SELECT * FROM narrow ORDER BY b)",
+        "SELECT collect_list(a) AS c FROM (SELECT * FROM narrow WHERE a < 300 ORDER BY b DESC)",
+        "SELECT a % 5 AS k, first(b) AS f, any_value(a) AS v FROM (SELECT * FROM narrow ORDER BY a, b) GROUP BY a % 5",
+        "SELECT sum(v) AS s, avg(v) AS a FROM (SELECT * FROM VALUES (1e16D, 'b'), (1D, 'c'), (-1e16D, 'a') AS t (v, k) ORDER BY k)",
+        "SELECT g, collect_list(v) AS c FROM (SELECT * FROM VALUES (3, 1), (1, 1), (2, 2) AS t (v, g) ORDER BY v) GROUP BY g",
+    ],
+)
+def test_aggregates_that_see_the_order_of_a_subquery(sorted_tables: SparkSession, query: str) -> None:
+    expected = sorted_tables.sql(query.replace("narrow", "sorting_narrow"))
+    context = kq.ExecutionContext(config=EngineConfig(parallelism=2))
+    (file,) = sorted_tables.table("sorting_narrow").inputFiles()
+    context.register_parquet("narrow", file.removeprefix("file:"))
+    found = context.sql(query).to_arrow().to_pylist()
+    assert sorted(found, key=repr) == sorted(expected.toArrow().to_pylist(), key=repr)
+    report = kq.verify(expected)
+    assert report.ok, str(report)
