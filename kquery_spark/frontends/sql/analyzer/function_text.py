@@ -73,6 +73,7 @@ PICKS = {"first_value": "first", "last_value": "last"}
 # Calls that Spark shows as something other than a call.
 _SHAPES = {
     ("approx_count_distinct", 2): "approx_count_distinct({0})",
+    ("datepart", 2): "datepart({0} FROM {1})",  # date_part is shown as written
     ("div", 2): "({0} div {1})",
     ("isnull", 1): "({0} IS NULL)",
     ("isnotnull", 1): "({0} IS NOT NULL)",
@@ -96,6 +97,12 @@ def special_text(name: str, arguments: Sequence[str]) -> str | None:
     shape = _SHAPES.get((name, len(arguments)))
     if shape is not None:
         return shape.format(*arguments)
+    if name == "mode" and len(arguments) == 2:
+        return (
+            f"mode() WITHIN GROUP (ORDER BY {arguments[0]} DESC)"
+            if arguments[1] == "true"
+            else f"mode({arguments[0]})"
+        )
     if name in _CAST_FUNCTIONS and len(arguments) == 1:
         return arguments[0]
     return None
