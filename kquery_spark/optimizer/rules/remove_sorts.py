@@ -37,7 +37,7 @@ def _visit(plan: LogicalPlan, ordered: bool) -> LogicalPlan:
 
 def _sees_order(call: AggregateCall) -> bool:
     """Whether the result may be another one where the rows come in another order."""
-    if call.entry.ordered:
+    if call.entry.sees_order or call.entry.ordered:
         return True
     rounds = call.function != "count" and not call.entry.duplicate_free
     return rounds and any(t.is_fractional(a.dtype) for a in call.args)
