@@ -141,9 +141,8 @@ def compare(
 def turns(sides: Sequence[T], rounds: int, seed: str) -> Iterator[list[T]]:
     """The order of every round: drawn by lot, and the other way round in the next one.
 
-    So no side always finds the caches the other has filled. A strict A B, B A falls in step with whatever else happens
-    every few runs, a collection of the JVM's garbage say, and one side pays for all of them: the same plan of Spark was
-    seen 30 % slower on one side in each of 31 rounds.
+    So no side always finds the caches the other has filled, nor can a strict A B, B A fall in step with what happens every
+    few runs, a collection of the JVM's garbage say.
     """
     lot = random.Random(seed)
     turn: list[T] = []

@@ -38,7 +38,7 @@ def _own(process: psutil.Process) -> int:
     return int(info.rss - getattr(info, "shared", 0))  # told on Linux only
 
 
-class _Family:
+class Family:
     """A process and everything below it at one time, by part: to look for it takes longer than to measure it again."""
 
     def __init__(self, pid: int) -> None:
@@ -61,11 +61,6 @@ class _Family:
         return Memory(**sizes)
 
 
-def measure(pid: int) -> Memory:
-    """Memory now of the process ``pid`` and everything below it."""
-    return _Family(pid).memory()
-
-
 class MemorySampler:
     """Samples in a thread and keeps the largest of each part.
 
@@ -78,7 +73,7 @@ class MemorySampler:
         self._interval = interval
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._family = _Family(pid)
+        self._family = Family(pid)
         self._peak = Memory()
         self._thread = threading.Thread(target=self._sample, name="memory sampler", daemon=True)
 
@@ -93,13 +88,13 @@ class MemorySampler:
     def reset(self) -> None:
         """Forget the peak, take a sample now."""
         with self._lock:
-            self._family = _Family(self._pid)
+            self._family = Family(self._pid)
             self._peak = self._family.memory()
 
     def peak(self) -> Memory:
         """The largest driver, JVM and workers since ``reset``, a sample of now included."""
         with self._lock:
-            self._family = _Family(self._pid)
+            self._family = Family(self._pid)
             self._take()
             return self._peak
 
@@ -111,5 +106,5 @@ class MemorySampler:
         while not self._stop.wait(self._interval):
             with self._lock:
                 if time.monotonic() - self._family.listed > _RELIST:
-                    self._family = _Family(self._pid)
+                    self._family = Family(self._pid)
                 self._take()

@@ -54,13 +54,8 @@ class AggregateCall(Expr):
 
     @property
     def is_distinct(self) -> bool:
-        """Whether DISTINCT matters to the call."""
+        """Whether DISTINCT matters to the call: a group's rows must be seen together then."""
         return self.distinct and not self.entry.duplicate_free
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether a group's rows must be seen together: for DISTINCT, or for a result that depends on their order."""
-        return self.is_distinct or self.entry.ordered
 
     @property
     def raises(self) -> bool:

@@ -18,8 +18,7 @@ from kquery_spark.functions.registry import Coercion, TypeRule
 class AggregateFunction:
     """One aggregate function.
 
-    nullable: whether the result can be NULL (count's cannot). ordered: a group's rows must be seen together, in order.
-    sees_order: its result may depend on the order of the rows, and of partial states (first, collect_list).
+    nullable: whether the result can be NULL (count's cannot). ordered: its result depends on the order of rows.
     duplicate_free: DISTINCT changes nothing (min, max). over_windows: whether it can be computed over windows.
     accumulator: its name in ``physical/aggregates``.
     """
@@ -33,7 +32,6 @@ class AggregateFunction:
     coerce: Coercion | None = None
     aliases: tuple[str, ...] = ()
     ordered: bool = False
-    sees_order: bool = False
     duplicate_free: bool = False
     over_windows: bool = True
 

@@ -129,14 +129,14 @@ register_aggregate(
     AggregateFunction("bit_or", _integer, "bit_or", ("BitOrAgg",), duplicate_free=True),
     AggregateFunction("bit_xor", _integer, "bit_xor", ("BitXorAgg",)),
     # Catalyst's First and Last carry ignoreNulls in a field; the importer picks the entry by it.
-    AggregateFunction("first", same, "first", ("First",), aliases=("any_value",), sees_order=True),
+    AggregateFunction("first", same, "first", ("First",), aliases=("any_value",), ordered=True),
     AggregateFunction(
-        "first_ignore_nulls", same, "first_ignore_nulls", aliases=("any_value_ignore_nulls",), sees_order=True
+        "first_ignore_nulls", same, "first_ignore_nulls", aliases=("any_value_ignore_nulls",), ordered=True
     ),
-    AggregateFunction("last", same, "last", ("Last",), sees_order=True),
-    AggregateFunction("last_ignore_nulls", same, "last_ignore_nulls", sees_order=True),
-    AggregateFunction("max_by", _by, "max_by", ("MaxBy",), arity=(2, 2), sees_order=True),
-    AggregateFunction("min_by", _by, "min_by", ("MinBy",), arity=(2, 2), sees_order=True),
+    AggregateFunction("last", same, "last", ("Last",), ordered=True),
+    AggregateFunction("last_ignore_nulls", same, "last_ignore_nulls", ordered=True),
+    AggregateFunction("max_by", _by, "max_by", ("MaxBy",), arity=(2, 2), ordered=True),
+    AggregateFunction("min_by", _by, "min_by", ("MinBy",), arity=(2, 2), ordered=True),
     AggregateFunction(
         "collect_list",
         _list,
@@ -144,7 +144,7 @@ register_aggregate(
         ("CollectList",),
         aliases=("array_agg",),
         nullable=False,
-        sees_order=True,
+        ordered=True,
     ),
     AggregateFunction(
         "collect_set", _set, "collect_set", ("CollectSet",), nullable=False, duplicate_free=True

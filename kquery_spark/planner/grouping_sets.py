@@ -36,7 +36,7 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
     One of the sets must have all the keys: nobody asks for such groups otherwise, and there may be as many as rows.
     """
     expand = plan.child
-    if not isinstance(expand, Expand) or any(call.needs_rows for call in plan.calls):
+    if not isinstance(expand, Expand) or any(call.is_distinct for call in plan.calls):
         return None
     values = {name: [p[i] for p in expand.projections] for i, name in enumerate(expand.names)}
     same = {name: exprs[0] for name, exprs in values.items() if len(set(exprs)) == 1}

@@ -194,12 +194,10 @@ class _Planner:
             return Placed(AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Spread.RANGED)
         if child.groups_by(tuple(k.expr for k in plan.keys)):
             return self._renamed(child, plan)
-        raw = any(c.needs_rows for c in plan.calls)
-        if raw and not any(c.entry.ordered for c in plan.calls):
+        if any(c.is_distinct for c in plan.calls):
             levels = two_levels(plan, child.plan)
             if levels is not None:
                 return self._two_levels(plan, levels, child.spread)
-        if raw:
             keyed = tuple(k.expr for k in plan.keys)
             size = self._estimator.estimate(plan.child).nbytes
             moved = self._exchange(child, self._partitioning(keyed, size), size)

@@ -21,7 +21,7 @@ _PASS_ROWS_ON = PASS_ROWS_ON | {
 _IN_DRIVER = frozenset(
     {"LogicalRelation", "OneRowRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"}
 )
-# Of these what may come to the driver faster as Arrow, where files are large.
+# Of these what may come to the driver faster as Arrow.
 _BROUGHT = frozenset({"LogicalRelation", "Project", "Filter"})
 _PACKED = 0.75  # bytes of files are more when decoded
 # Bytes of files whose first rows in an order ``decide`` leaves to Spark: it asks for 30 MB and more when decoded.

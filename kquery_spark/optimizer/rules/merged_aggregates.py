@@ -56,9 +56,9 @@ class _Member:
     outputs: tuple[Named, ...]
 
     @property
-    def needs_rows(self) -> bool:
+    def is_distinct(self) -> bool:
         """Whether a call must see its rows together, which rows of other calls would be among."""
-        return any(isinstance(c, AggregateCall) and c.needs_rows for c in self.calls.values())
+        return any(isinstance(c, AggregateCall) and c.is_distinct for c in self.calls.values())
 
     def is_as(self, other: _Member) -> bool:
         """Whether both compute the same."""
@@ -100,7 +100,7 @@ def _took(members: list[_Member], member: _Member) -> bool:
     if alike is None:
         return False
     if not alike.is_as(members[0]):
-        if alike.needs_rows or members[0].needs_rows or not _differ_in_one_scan([*members, alike]):
+        if alike.is_distinct or members[0].is_distinct or not _differ_in_one_scan([*members, alike]):
             return False
     members.append(alike)
     return True

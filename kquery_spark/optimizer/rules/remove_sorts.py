@@ -11,8 +11,8 @@ from kquery_spark.types import names as t
 def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
     """``Aggregate`` over ``Sort`` needs no order, nor do the sides of a join or another sort.
 
-    An aggregate that depends on order (first, collect_list, sums of floats) keeps the sort below it, and a limit always
-    does. Spark's EliminateSorts draws the line there, too.
+    An aggregate that depends on order (first, collect_list, sums of floats) keeps the sort below it, as in Spark's
+    EliminateSorts, and a limit always does.
     """
     return _visit(plan, ordered=True)
 
@@ -37,7 +37,7 @@ def _visit(plan: LogicalPlan, ordered: bool) -> LogicalPlan:
 
 def _sees_order(call: AggregateCall) -> bool:
     """Whether the result may be another one where the rows come in another order."""
-    if call.entry.sees_order or call.entry.ordered:
+    if call.entry.ordered:
         return True
     rounds = call.function != "count" and not call.entry.duplicate_free
     return rounds and any(t.is_fractional(a.dtype) for a in call.args)

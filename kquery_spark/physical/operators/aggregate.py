@@ -125,10 +125,10 @@ class AggregateExec(PhysicalPlan):
 
     @property
     def _needs_rows(self) -> bool:
-        """Whether a group's rows must be seen together: DISTINCT here, or a result that depends on their order."""
+        """Whether a group's rows must be seen together: DISTINCT here."""
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL):
             return False
-        return any(c.needs_rows for c in self.calls)
+        return any(c.is_distinct for c in self.calls)
 
     def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         """One state row per group; several batches, of different groups, where the memory budget asks for it."""

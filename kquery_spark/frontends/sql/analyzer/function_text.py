@@ -86,6 +86,7 @@ _SHAPES = {
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
 }
+_MODES = {"true": "mode() WITHIN GROUP (ORDER BY {0} DESC)"}  # the flag is not shown
 _CAST_FUNCTIONS = frozenset(
     {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
     | {"decimal", "date", "timestamp", "binary", "string"}
@@ -98,11 +99,7 @@ def special_text(name: str, arguments: Sequence[str]) -> str | None:
     if shape is not None:
         return shape.format(*arguments)
     if name == "mode" and len(arguments) == 2:
-        return (
-            f"mode() WITHIN GROUP (ORDER BY {arguments[0]} DESC)"
-            if arguments[1] == "true"
-            else f"mode({arguments[0]})"
-        )
+        return _MODES.get(arguments[1], "mode({0})").format(arguments[0])
     if name in _CAST_FUNCTIONS and len(arguments) == 1:
         return arguments[0]
     return None
