@@ -16,6 +16,8 @@ from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
+_MANY_ROWS = 1 << 18  # for codes to save more than it takes to ask for them
+
 Wanted = tuple[CodedColumn, npt.NDArray[np.bool_]]
 """A column, and which of its values are asked for."""
 
@@ -66,9 +68,9 @@ class SplitColumns:
         """The Spark type of a column."""
         return self._source.schema.field(name).type
 
-    def has_nulls(self, name: str) -> bool:
-        """Whether the column may have NULLs, of which pyarrow takes longer to make values than it takes to get codes."""
-        return self._source.has_nulls(self._split, name)
+    def is_worthwhile(self, name: str) -> bool:
+        """Whether the codes of a column are there sooner than pyarrow's values, as those of many rows or of NULLs are."""
+        return self.rows >= _MANY_ROWS or self._source.has_nulls(self._split, name)
 
     @property
     def rows(self) -> int:
@@ -96,7 +98,7 @@ class SplitColumns:
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
         for name in columns:
-            if name not in self._coded and self.has_nulls(name):
+            if name not in self._coded and self.is_worthwhile(name):
                 self.coded(name, rows)
         coded = {c: found for c in columns if (found := self._coded.get(c)) is not None}
         rest = self._source.read_rows(self._split, [c for c in columns if c not in coded], rows)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,41 +15,55 @@ import pyarrow as pa
 from kquery_spark.types.vector import Int64s, slots
 
 Codes = npt.NDArray[np.uint16]
+_FEW = 12  # one row in so many is looked up by itself where codes are packed; of more rows all are decoded
+
+
+class PackedCodes(NamedTuple):
+    """The codes of a column as a file packs them, page by page: what ``parquet_kernels.codes`` takes first."""
+
+    data: npt.NDArray[np.uint8]
+    starts: Int64s
+    counts: Int64s
+    levels: Int64s
 
 
 @dataclass(frozen=True)
 class CodedColumn:
     """The values of a column's rows by their numbers among ``values``, which may hold one twice, or one of no row.
 
-    values: in the form the engine has columns in; the last one is NULL. nulls: whether there may be a row of it.
+    values: in the form the engine has columns in; the last one is NULL. nulls: whether there may be a row of it. rows: how
+    many there are. unpack: gives the codes as they are packed, decompressed; None where nobody can read them so. look_up:
+    gives the codes in another way, or says what is wrong with them.
     """
 
     values: pa.Array
     nulls: bool
+    rows: int
     kernels: ModuleType
-    decode: Callable[[], Codes]
-
-    @cached_property
-    def codes(self) -> Codes:
-        """One code a row; decoded when asked for."""
-        return self.decode()
+    unpack: Callable[[], PackedCodes | None]
+    look_up: Callable[[], Codes]
 
     def rows_where(self, wanted: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
         """The numbers of the rows, or of some of them, whose value is wanted; ``wanted`` says so of each value."""
         if not wanted.any():
             return np.zeros(0, np.int64)
+        if rows is not None and not self._are_decoded and self._are_few(rows):
+            return rows[wanted.take(self._codes_of(rows))]
         flags = wanted.view(np.uint8)
         # one place more than there may be hits, as the next place is written to before it is known to be a hit
-        out = np.empty((len(self.codes) if rows is None else len(rows)) + 1, np.int64)
-        if rows is None:
-            count = self.kernels.matching(self.codes, flags, out)
-        else:
-            count = self.kernels.matching_of(self.codes, flags, rows, out)
+        out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
+        count = -1
+        if rows is not None:
+            count = self.kernels.matching_of(self._codes, flags, rows, out)
+        elif not self._are_decoded and self._packed is not None:
+            count = self.kernels.where(*self._packed, flags, out)
+        if count < 0:
+            count = self.kernels.matching(self._codes, flags, out)
         return out[:count]
 
     def take(self, rows: Int64s | None) -> pa.Array:
-        """The values of some rows (None: of all)."""
-        codes = self.codes if rows is None else self.codes.take(rows)
+        """The values of some rows in rising order (None: of all)."""
+        codes = self._codes if rows is None else self._codes_of(rows)
         dtype = self.values.type
         if dtype.bit_width > 64:
             return self.values.take(pa.array(codes))
@@ -58,3 +73,30 @@ class CodedColumn:
             return pa.Array.from_buffers(dtype, len(codes), [None, data], 0)
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
         return pa.Array.from_buffers(dtype, len(codes), [bitmap, data])
+
+    def _codes_of(self, rows: Int64s) -> Codes:
+        if not self._are_decoded and self._are_few(rows) and self._packed is not None:
+            out = np.empty(len(rows), np.uint16)
+            if self.kernels.codes_of(*self._packed, len(self.values) - 1, rows, out) == 0:
+                return out
+        return self._codes.take(rows)
+
+    def _are_few(self, rows: Int64s) -> bool:
+        return len(rows) * _FEW <= self.rows
+
+    @property
+    def _are_decoded(self) -> bool:
+        return "_codes" in self.__dict__
+
+    @cached_property
+    def _packed(self) -> PackedCodes | None:
+        return self.unpack()
+
+    @cached_property
+    def _codes(self) -> Codes:
+        """One code a row; decoded when asked for."""
+        if self._packed is not None:
+            out = np.empty(self.rows, np.uint16)
+            if self.kernels.codes(*self._packed, len(self.values) - 1, out) >= 0:
+                return out
+        return self.look_up()

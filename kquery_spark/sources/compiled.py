@@ -1,6 +1,6 @@
 """The compiled kernels: numba makes them once for a machine, in the background; whoever reads until then does without.
 
-Compiling takes a second or two, taking the result from numba's cache a tenth of one. So a process that finds no result
+Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
 starts another one at the lowest priority, which compiles and leaves a note that it did, and goes on by pyarrow alone.
 numba is asked to keep its results in a folder of ours below the user's cache folder, so that an installation that
 nobody can write to has them, too. Without numba, or without such a folder, there are no kernels.

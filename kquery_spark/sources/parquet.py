@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -156,12 +156,19 @@ class ParquetSource(Source):
         (group,) = split.pieces
         if rows is not None and opened.paged(group, column, rows) is not None:
             return None
-        found = opened.coded(group, column, compiled)
+        found = opened.coded(group, column)
         if found is None:
             return None
-        values = self._array(opened, column, pa.chunked_array([found[0]]))
-        with_null = pa.concat_arrays([values, pa.nulls(1, values.type)])
-        return CodedColumn(with_null, self.has_nulls(split, column), compiled, found[1])
+        chunk, stored = found
+        values = self._array(opened, column, pa.chunked_array([stored]))
+        return CodedColumn(
+            values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
+            nulls=self.has_nulls(split, column),
+            rows=opened.groups[group][0],
+            kernels=compiled,
+            unpack=partial(opened.packed, chunk),
+            look_up=partial(opened.looked_up, group, column, stored),
+        )
 
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
         """See Source; pages, where a column index tells of them."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.sources.coded import Codes
+from kquery_spark.sources.coded import PackedCodes
 from kquery_spark.sources.parquet_pages import (
     DATA_V2,
     PLAIN,
@@ -25,7 +24,7 @@ from kquery_spark.sources.parquet_pages import (
     RLE_DICTIONARY,
     Page,
 )
-from kquery_spark.sources.thrift_compact import Cursor
+from kquery_spark.sources.thrift_compact import varint
 from kquery_spark.types.vector import Int64s
 
 MOST_VALUES = (1 << 16) - 1  # the code behind the last value is that of NULL
@@ -56,26 +55,22 @@ class CodedChunk:
             return None
         return pa.Array.from_buffers(self.dtype, header.values, [None, data], 0)
 
-    def codes(self, file: Any, kernels: ModuleType) -> Codes | None:
-        """One code a row; None for pages that are not as they should be."""
+    def packed(self, file: Any) -> PackedCodes | None:
+        """The codes of all pages, decompressed; None for pages that are not as their headers say."""
         starts, counts, levels = self._layout
-        out = np.empty(counts.sum(), np.uint16)
-        if not self.pages:
-            return out
-        first, last = self.pages[0], self.pages[-1]
-        file.seek(first.offset)
-        size = last.body + last.header.size - first.offset
-        stored = file.read_buffer(size)  # mapped, not copied
-        if stored.size < size:
-            return None
         parts: list[pa.Buffer] = []
-        for page in self.pages:
-            body = stored.slice(page.body - first.offset, page.header.size)
-            if not self._append(parts, page, body):
+        if self.pages:
+            first, last = self.pages[0], self.pages[-1]
+            file.seek(first.offset)
+            size = last.body + last.header.size - first.offset
+            stored = file.read_buffer(size)  # mapped, not copied
+            if stored.size < size:
                 return None
-        data = np.frombuffer(b"".join(parts), np.uint8)
-        nulls = kernels.codes(data, starts, counts, levels, self.dictionary.header.values, out)
-        return out if nulls >= 0 else None
+            for page in self.pages:
+                body = stored.slice(page.body - first.offset, page.header.size)
+                if not self._append(parts, page, body):
+                    return None
+        return PackedCodes(np.frombuffer(b"".join(parts), np.uint8), starts, counts, levels)
 
     @cached_property
     def _layout(self) -> tuple[Int64s, Int64s, Int64s]:
@@ -115,7 +110,8 @@ class CodedChunk:
 def _fills(codec: str, data: pa.Buffer, raw_size: int) -> bool:
     """Whether compressed bytes say themselves that they make so many: pyarrow fills up what they do not make with zeros."""
     if codec == "SNAPPY":
-        return Cursor(data.slice(0, min(data.size, 5)).to_pybytes()).varint() == raw_size
+        size = varint(raw_size)
+        return bool(data.slice(0, min(data.size, len(size))).to_pybytes() == size)
     if codec == "GZIP":
         return int.from_bytes(data.slice(max(data.size - 4, 0)).to_pybytes(), "little") == raw_size
     return True  # of ZSTD pyarrow looks at the size itself

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.coded import Codes
+from kquery_spark.sources.coded import Codes, PackedCodes
 from kquery_spark.sources.files import check_unchanged, filesystem, local_path
 from kquery_spark.sources.parquet_codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet_footer import column_indexes, flat_elements, plain_integers, read_footer
@@ -245,29 +244,24 @@ class OpenFile:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
-    def coded(
-        self, group: int, column: str, kernels: ModuleType
-    ) -> tuple[pa.Array, Callable[[], Codes]] | None:
-        """The distinct values of a column of a row group, and what gives the number of each row's value among them.
-
-        The number behind the last value is that of NULL. None where the column is not so stored, or it is of no use.
-        """
+    def coded(self, group: int, column: str) -> tuple[CodedChunk, pa.Array] | None:
+        """A column of a row group as codes, and its distinct values; None where it is not so stored, or to no use."""
         key = (group, column)
         if key not in self._coded:
             self._coded[key] = self._find_coded(group, column)
         chunk = self._coded[key]
         values = None if chunk is None else chunk.values(self._bytes_of_file)
-        if chunk is None or values is None:
-            return None
+        return None if chunk is None or values is None else (chunk, values)
 
-        def decode() -> Codes:
-            found = chunk.codes(self._bytes_of_file, kernels)
-            return self._looked_up(group, column, values) if found is None else found
+    def packed(self, chunk: CodedChunk) -> PackedCodes | None:
+        """Its codes, decompressed; None for pages that are not as their headers say."""
+        return chunk.packed(self._bytes_of_file)
 
-        return values, decode
+    def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
+        """The codes of pages that are unlike those expected, which pyarrow reads or says what is wrong with them.
 
-    def _looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
-        """The codes of pages that are unlike those expected, which pyarrow reads or says what is wrong with them."""
+        The number behind the last value is that of NULL.
+        """
         bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
         data = self.read(group, [column]).column(0).combine_chunks().view(bits)
         found = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))

@@ -22,6 +22,7 @@ _ONE, _THREE, _SEVEN, _EIGHT = uintp(1), uintp(3), uintp(7), uintp(8)
 _LENGTH = uintp(4)  # bytes before the levels of a data page of version 1
 _BAD = int64(1 << 32)  # larger than any code
 _EIGHT_VALID = uint64(0x0101010101010101)
+_NONE = uint8(2)  # what is known of a code that no value has
 _HEADER_BITS = uintp(35)  # at most, seven a byte
 _LOADED = (
     16  # bytes that are loaded for eight codes; nearer to the end of the array they are read byte by byte
@@ -95,6 +96,28 @@ def _flags(data: Any, at: Any, end: Any, out: Any) -> Any:
     return int64(ones)
 
 
+@numba.njit(inline="always")
+def _code(data: Any, at: Any, number: Any, bits: Any) -> Any:
+    """One of the integers of so many bits that are packed from ``at`` on, read byte by byte."""
+    bit = uint64(number) * bits
+    place, skipped = at + uintp(bit >> uint64(3)), bit & uint64(7)
+    code, have = uint64(0), uint64(0)
+    while have < bits + skipped:
+        code |= uint64(data[place]) << have
+        place += _ONE
+        have += uint64(8)
+    return (code >> skipped) & ((uint64(1) << bits) - uint64(1))
+
+
+@numba.njit(inline="always")
+def _repeated(data: Any, at: Any, bits: Any) -> Any:
+    """The integer of so many bits, at most 16, in whole bytes."""
+    code = uint64(data[at]) if bits > uint64(0) else uint64(0)
+    if bits > uint64(8):
+        code |= uint64(data[at + _ONE]) << uint64(8)
+    return code
+
+
 @numba.njit
 def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
     """Fill ``out`` with integers of ``width`` bits, at most 16; gives the largest, or ``_BAD``."""
@@ -133,14 +156,7 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
                     largest = max(largest, code)
                 to += _EIGHT
             for i in range(whole * _EIGHT, wanted):
-                bit = uint64(i) * bits
-                place, skipped = at + uintp(bit >> uint64(3)), bit & uint64(7)
-                code, have = uint64(0), uint64(0)
-                while have < bits + skipped:
-                    code |= uint64(data[place]) << have
-                    place += _ONE
-                    have += uint64(8)
-                code = (code >> skipped) & mask
+                code = _code(data, at, uintp(i), bits)
                 out[done + uintp(i)] = code
                 largest = max(largest, code)
             at += run * group
@@ -148,9 +164,7 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
             wanted = min(run, count - done)
             if at + ((group + _SEVEN) >> _THREE) > end:
                 return _BAD
-            code = uint64(data[at]) if bits > uint64(0) else uint64(0)
-            if bits > uint64(8):
-                code |= uint64(data[at + _ONE]) << uint64(8)
+            code = _repeated(data, at, bits)
             for i in range(wanted):
                 out[done + uintp(i)] = code
             largest = max(largest, code)
@@ -179,6 +193,26 @@ def _spread(found: Any, valid: Any, null: Any, out: Any) -> None:
                 place += _ONE
 
 
+@numba.njit(inline="always")
+def _page(data: Any, at: Any, end: Any, told: Any) -> Any:
+    """Where a page's levels begin and where the width of its codes follows them; ``end`` for both where there is none.
+
+    told: the bytes of the levels, -1 where the bytes before them say how many they are.
+    """
+    size = uintp(0)
+    if told < 0:
+        if at + _LENGTH > end:
+            return end, end
+        for i in range(4):
+            size |= uintp(data[at + uintp(i)]) << uintp(8 * i)
+        at += _LENGTH
+    else:
+        size = uintp(told)
+    if at + size >= end or data[at + size] > uint8(16):
+        return end, end
+    return at, at + size
+
+
 @_compiled(int64, _Bytes, _Rows, _Rows, _Rows, uint16, _Codes)
 def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: Any) -> Any:
     """Fill ``out`` with the codes of the pages of a chunk, ``values`` for NULL; gives how many are NULL, -1 for other pages.
@@ -193,34 +227,249 @@ def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: An
     found = np.zeros(longest + 1, np.uint16)
     done = nulls = 0
     for page in range(len(counts)):
-        at, end, rows = uintp(starts[page]), uintp(starts[page + 1]), counts[page]
-        present, level_bytes = rows, uintp(0)
-        if levels[page] < 0:
-            if at + _LENGTH > end:
-                return int64(-1)
-            for i in range(4):
-                level_bytes |= uintp(data[at + uintp(i)]) << uintp(8 * i)
-            at += _LENGTH
-        else:
-            level_bytes = uintp(levels[page])
-        if at + level_bytes >= end:
+        end, rows = uintp(starts[page + 1]), counts[page]
+        first, body = _page(data, uintp(starts[page]), end, levels[page])
+        if body == end:
             return int64(-1)
-        if level_bytes:
-            present = _flags(data, at, at + level_bytes, valid[:rows])
-            at += level_bytes
-        width = data[at]
-        if present < 0 or width > uint8(16):
+        present = rows if body == first else _flags(data, first, body, valid[:rows])
+        if present < 0:
             return int64(-1)
+        width = data[body]
         if present == rows:
-            if _codes(data, at + _ONE, end, width, out[done : done + rows]) >= int64(values):
+            if _codes(data, body + _ONE, end, width, out[done : done + rows]) >= int64(values):
                 return int64(-1)
         else:
-            if present and _codes(data, at + _ONE, end, width, found[:present]) >= int64(values):
+            if present and _codes(data, body + _ONE, end, width, found[:present]) >= int64(values):
                 return int64(-1)
             _spread(found, valid, values, out[done : done + rows])
             nulls += rows - present
         done += rows
     return int64(nulls)
+
+
+@numba.njit
+def _where(data: Any, at: Any, end: Any, width: Any, count: Any, wanted: Any, row: Any, out: Any) -> Any:
+    """The rows, from ``row`` on, whose codes of ``width`` bits are wanted; how many they are, or -1 for ``_NONE``."""
+    count, row = uintp(count), uintp(row)
+    done = found = uintp(0)
+    bits, group, half = uint64(width), uintp(width), uintp(width) >> _ONE
+    mask = (uint64(1) << bits) - uint64(1)
+    odd = (uint64(width) & uint64(1)) << uint64(2)
+    safe = uintp(max(len(data) - _LOADED, 0))
+    while done < count:
+        header, at = _run_header(data, at, end)
+        run = header >> _ONE
+        if run == uintp(0):
+            return int64(-1)
+        if header & _ONE:
+            some = min(run * _EIGHT, count - done)
+            if at + (some * group + _SEVEN) // _EIGHT > end:
+                return int64(-1)
+            whole = some >> _THREE
+            if at + whole * group > safe:
+                whole = (safe - at) // group if at < safe else uintp(0)
+            for i in range(whole):
+                place = at + uintp(i) * group
+                first = _load64(data, place)
+                second = _load64(data, place + half) >> odd
+                state = uint8(0)
+                for j in range(4):
+                    state |= wanted[uintp((first >> (uint64(j) * bits)) & mask)]
+                    state |= wanted[uintp((second >> (uint64(j) * bits)) & mask)]
+                if state:
+                    if state & _NONE:
+                        return int64(-1)
+                    to = row + done + (uintp(i) << _THREE)
+                    for j in range(4):
+                        out[found] = to + uintp(j)
+                        found += uintp(wanted[uintp((first >> (uint64(j) * bits)) & mask)])
+                    for j in range(4):
+                        out[found] = to + uintp(j + 4)
+                        found += uintp(wanted[uintp((second >> (uint64(j) * bits)) & mask)])
+            for i in range(whole * _EIGHT, some):
+                state = wanted[uintp(_code(data, at, uintp(i), bits))]
+                if state & _NONE:
+                    return int64(-1)
+                out[found] = row + done + uintp(i)
+                found += uintp(state)
+            at += run * group
+        else:
+            some = min(run, count - done)
+            if at + ((group + _SEVEN) >> _THREE) > end:
+                return int64(-1)
+            state = wanted[uintp(_repeated(data, at, bits))]
+            if state & _NONE:
+                return int64(-1)
+            if state:
+                for i in range(some):
+                    out[found + uintp(i)] = row + done + uintp(i)
+                found += some
+            at += (group + _SEVEN) >> _THREE
+        done += some
+    return int64(found)
+
+
+@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, _Flags, _Rows)
+def where(data: Any, starts: Any, counts: Any, levels: Any, wanted: Any, out: Any) -> Any:
+    """The rows of a chunk whose value is wanted; gives how many they are, -1 for other pages.
+
+    Codes are not written down. wanted: of each value, the last one is NULL. out: of a place more than rows. The others: as
+    for ``codes``.
+    """
+    longest = 0
+    for page in range(len(counts)):
+        longest = max(longest, counts[page])
+    valid = np.empty(longest, np.uint8)
+    decoded = np.zeros(longest + 1, np.uint16)
+    spread = np.empty(longest, np.uint16)
+    values = uint16(len(wanted) - 1)
+    states = np.empty(1 << 16, np.uint8)
+    for code in range(len(states)):
+        states[uintp(code)] = wanted[uintp(code)] if uint64(code) < uint64(values) else _NONE
+    done, found = int64(0), int64(0)  # a literal would have what it is given to compiled twice
+    for page in range(len(counts)):
+        end, rows = uintp(starts[page + 1]), counts[page]
+        first, body = _page(data, uintp(starts[page]), end, levels[page])
+        if body == end:
+            return int64(-1)
+        present = rows if body == first else _flags(data, first, body, valid[:rows])
+        if present < 0:
+            return int64(-1)
+        width = data[body]
+        if present == rows:
+            more = _where(data, body + _ONE, end, width, rows, states, done, out[found:])
+            if more < 0:
+                return int64(-1)
+            found += more
+        else:
+            if present and _codes(data, body + _ONE, end, width, decoded[:present]) >= int64(values):
+                return int64(-1)
+            _spread(decoded, valid, values, spread[:rows])
+            for i in range(rows):
+                place = uintp(i)
+                out[uintp(found)] = done + i
+                found += int64(wanted[uintp(spread[place])])
+        done += rows
+    return int64(found)
+
+
+@numba.njit(inline="always")
+def _ones(word: Any) -> Any:
+    """How many bits of a word are 1."""
+    word -= (word >> uint64(1)) & uint64(0x5555555555555555)
+    word = (word & uint64(0x3333333333333333)) + ((word >> uint64(2)) & uint64(0x3333333333333333))
+    word = (word + (word >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return uintp((word * uint64(0x0101010101010101)) >> uint64(56))
+
+
+@numba.njit
+def _codes_of(
+    data: Any, first: Any, body: Any, end: Any, values: Any, rows: Any, before: Any, count: Any, out: Any
+) -> Any:
+    """The codes of some rows of a page of ``count`` rows, ``before`` are in earlier ones; False for another page.
+
+    Runs that hold none of the rows are only passed by; of levels the ones are counted up to each row.
+    """
+    bits, group = uint64(data[body]), uintp(data[body])
+    safe = uintp(max(len(data) - _LOADED, 0))
+    has_levels, count = body > first, uintp(count)
+    # the run of levels at hand: its rows, where its bits begin if it is packed, and what was counted of it
+    level_from = level_to = ones = counted = uintp(0)
+    level_at, level_next, level_packed, level = first, first, False, uintp(1)
+    # the run of codes at hand
+    code_from = code_to = uintp(0)
+    code_at, code_next, code_packed = body, body + _ONE, False
+    for i in range(len(rows)):
+        row = uintp(rows[i] - before)
+        place = row
+        if has_levels:
+            while row >= level_to:
+                if level_packed:
+                    while counted < level_to - level_from:
+                        left = min(level_to - level_from - counted, _EIGHT)
+                        byte = uint64(data[level_at + (counted >> _THREE)])
+                        ones += _ones(byte & ((uint64(1) << uint64(left)) - uint64(1)))
+                        counted += _EIGHT
+                elif level:
+                    ones += level_to - level_from
+                header, level_at = _run_header(data, level_next, body)
+                run = header >> _ONE
+                if run == uintp(0):
+                    return False
+                level_from, counted, level_packed = level_to, uintp(0), (header & _ONE) == _ONE
+                if level_packed:
+                    level_to = min(level_from + run * _EIGHT, count)
+                    level_next = level_at + run
+                    if level_at + (level_to - level_from + _SEVEN) // _EIGHT > body:
+                        return False
+                else:
+                    level_to = min(level_from + run, count)
+                    level_next = level_at + _ONE
+                    if level_next > body or data[level_at] > uint8(1):
+                        return False
+                    level = uintp(data[level_at])
+            inside = row - level_from
+            if level_packed:
+                while counted + uintp(64) <= inside and level_at + (counted >> _THREE) < safe:
+                    ones += _ones(_load64(data, level_at + (counted >> _THREE)))
+                    counted += uintp(64)
+                while counted + _EIGHT <= inside:
+                    ones += _ones(uint64(data[level_at + (counted >> _THREE)]))
+                    counted += _EIGHT
+                byte = uint64(data[level_at + (inside >> _THREE)])
+                if (byte >> uint64(inside & _SEVEN)) & uint64(1) == uint64(0):
+                    out[i] = values
+                    continue
+                place = ones + _ones(byte & ((uint64(1) << uint64(inside & _SEVEN)) - uint64(1)))
+            elif level:
+                place = ones + inside
+            else:
+                out[i] = values
+                continue
+        while place >= code_to:
+            header, code_at = _run_header(data, code_next, end)
+            run = header >> _ONE
+            if run == uintp(0):
+                return False
+            code_from, code_packed = code_to, (header & _ONE) == _ONE
+            code_to = code_from + (run * _EIGHT if code_packed else run)
+            code_next = code_at + (run * group if code_packed else (group + _SEVEN) >> _THREE)
+        if code_packed:
+            inside = place - code_from
+            if code_at + ((inside + _ONE) * group + _SEVEN) // _EIGHT > end:
+                return False
+            code = _code(data, code_at, inside, bits)
+        else:
+            if code_next > end:
+                return False
+            code = _repeated(data, code_at, bits)
+        if code >= uint64(values):
+            return False
+        out[i] = code
+    return True
+
+
+@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, uint16, _Rows, _Codes)
+def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows: Any, out: Any) -> Any:
+    """Fill ``out`` with the codes of some rows, in rising order; 0, or -1 for other pages. The others: as for ``codes``.
+
+    Only what comes before the rows is looked at.
+    """
+    before, next_row = int64(0), int64(0)
+    for page in range(len(counts)):
+        upto = next_row
+        while upto < len(rows) and rows[upto] < before + counts[page]:
+            upto += 1
+        if upto > next_row:
+            end = uintp(starts[page + 1])
+            first, body = _page(data, uintp(starts[page]), end, levels[page])
+            if body == end or not _codes_of(
+                data, first, body, end, values, rows[next_row:upto], before, counts[page], out[next_row:upto]
+            ):
+                return int64(-1)
+        next_row = upto
+        before += counts[page]
+    return int64(0 if next_row == len(rows) else -1)
 
 
 @_compiled(int64, _Codes, _Flags, _Rows)

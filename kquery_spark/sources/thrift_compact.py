@@ -114,22 +114,23 @@ def struct(fields: Iterable[Field]) -> bytes:
 
 def integer(value: int) -> bytes:
     """A signed integer of 16, 32 or 64 bits."""
-    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
+    return varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 def binary(value: bytes) -> bytes:
     """Bytes or a text."""
-    return _varint(len(value)) + value
+    return varint(len(value)) + value
 
 
 def listed(kind: int, values: Sequence[bytes]) -> bytes:
     """A list of values of one type."""
     size = len(values)
-    head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + _varint(size)
+    head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
     return head + b"".join(values)
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """An unsigned integer."""
     found = bytearray()
     while value >= 0x80:
         found.append(value & 0x7F | 0x80)

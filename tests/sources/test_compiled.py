@@ -30,7 +30,7 @@ from kquery_spark.sources import compiled
 
 compiled.load()
 kernels = compiled.kernels()
-print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.matching, kernels.matching_of)))
+print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.codes_of, kernels.where)))
 """
 _NEVER = """
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
@@ -130,7 +130,7 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
     assert run(_LATER, tmp_path) == "kquery_spark.sources.parquet_kernels"
 
 
-@pytest.mark.parametrize("name", ["codes", "matching", "matching_of"])
+@pytest.mark.parametrize("name", ["codes", "codes_of", "where", "matching", "matching_of"])
 def test_kernels_let_other_threads_run(name):
     kernels = compiled.compile_now()
     assert kernels is not None

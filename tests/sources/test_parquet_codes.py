@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
-from kquery_spark.physical.operators import scan
+from kquery_spark.physical import split_columns
 from kquery_spark.sources import compiled, parquet, parquet_codes, parquet_file
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import ParquetSource, open_file, parquet_source
@@ -49,7 +50,7 @@ def kernels() -> ModuleType:
 def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
     monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
     monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
-    monkeypatch.setattr(scan, "_MANY_ROWS", 0)
+    monkeypatch.setattr(split_columns, "_MANY_ROWS", 0)
 
 
 def table(rows: int = ROWS, values: int = 300, nulls: float = 0.1) -> pa.Table:
@@ -155,10 +156,22 @@ def test_codes_of_all_widths(tmp_path, values):
         dictionary_pagesize_limit=10**7,
     )
     (split,) = source.splits()
+    few = np.flatnonzero(rng.random(len(found)) < 0.03)
     for name in ("x", "y"):
         column = source.coded(split, name)
         assert column is not None
-        assert column.take(None).equals(rows[name].combine_chunks())
+        wanted = rng.random(len(column.values)) < 0.1
+        whole = rows[name].combine_chunks()
+        assert column.take(few).equals(whole.take(pa.array(few)))  # from the packed codes
+        hits = pc.is_in(whole, column.values.filter(pa.array(wanted))).to_numpy(zero_copy_only=False)
+        assert column.rows_where(wanted).tolist() == np.flatnonzero(hits).tolist()
+        assert column.rows_where(wanted, few).tolist() == few[hits[few]].tolist()
+        assert not column._are_decoded
+        assert column.take(None).equals(whole)
+        assert column._are_decoded
+        assert column.take(few).equals(whole.take(pa.array(few)))
+        assert column.rows_where(wanted).tolist() == np.flatnonzero(hits).tolist()
+        assert column.rows_where(wanted, few).tolist() == few[hits[few]].tolist()
 
 
 def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
@@ -245,14 +258,27 @@ def test_any_runs_of_levels_and_codes(kernels, data):
     elif width < 16:
         assert out.tolist() == expected
         assert nulls == sum(n for _, n in pages) - sum(e != 2**width for e in expected)
+    given = whole, starts, counts, np.full(len(pages), -1)
+    some_wanted = data.draw(st.lists(st.booleans(), min_size=1, max_size=30))
+    wanted = np.resize(np.array(some_wanted, np.uint8), values + 1)
+    chosen = data.draw(st.lists(st.integers(0, len(out) - 1), unique=True, max_size=20))
+    rows, places = np.array(sorted(chosen), np.int64), np.empty(len(out) + 1, np.int64)
+    picked, hits = np.empty(len(rows), np.uint16), kernels.where(*given, wanted, places)
+    if nulls >= 0:
+        assert kernels.codes_of(*given, values, rows, picked) == 0
+        assert picked.tolist() == out[rows].tolist()
+        assert places[:hits].tolist() == np.flatnonzero(wanted[out]).tolist()
+    else:
+        assert hits == -1
+        if kernels.codes_of(*given, values, rows, picked) == 0:
+            assert picked.tolist() == [expected[row] for row in rows]
     # cut anywhere: an answer for fewer bytes, or none, but no reading past them
     for end in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=5)):
-        assert (
-            kernels.codes(
-                whole[:end], np.array([0, end]), counts[:1], np.array([-1]), values, out[: counts[0]]
-            )
-            >= -1
-        )
+        cut = whole[:end], np.array([0, end]), counts[:1], np.array([-1])
+        inside = rows[rows < counts[0]]
+        assert kernels.codes(*cut, values, out[: counts[0]]) >= -1
+        assert kernels.where(*cut, wanted, places) >= -1
+        assert kernels.codes_of(*cut, values, inside, picked[: len(inside)]) in (0, -1)
 
 
 def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
@@ -277,7 +303,10 @@ def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
             try:
                 column = source.coded(split, "i") if by_codes else None
                 if column is not None:
-                    return column.take(None).to_pylist()
+                    few = np.arange(0, split.rows, 100)
+                    picked, whole = column.take(few), column.take(None)
+                    assert picked.equals(whole.take(pa.array(few)))
+                    return whole.to_pylist()
                 return next(source.read(split, ["i"])).columns[0].to_pylist()
             except SourceError:
                 return None
@@ -293,12 +322,27 @@ def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
 def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernels):
     source = write(tmp_path / "f.parquet", table())
     split = source.splits()[0]
-    monkeypatch.setattr(parquet_codes.CodedChunk, "codes", lambda self, file, kernels: None)
     (whole,) = source.read(split, sorted(CODED))
-    for name, wanted in zip(sorted(CODED), whole.columns, strict=True):
-        column = source.coded(split, name)
-        assert column is not None
-        assert bits(column.take(None)) == bits(wanted), name
+    some = np.arange(0, split.rows, 40)
+
+    def check() -> None:
+        for name, wanted in zip(sorted(CODED), whole.columns, strict=True):
+            column = source.coded(split, name)
+            assert column is not None
+            assert bits(column.take(some)) == bits(wanted.take(pa.array(some))), name
+            assert bits(column.take(None)) == bits(wanted), name
+            again = source.coded(split, name)
+            assert again is not None
+            assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
+
+    monkeypatch.setattr(parquet_codes.CodedChunk, "packed", lambda self, file: None)
+    check()
+    monkeypatch.undo()
+    monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
+    monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
+    for name in ("codes", "codes_of", "where"):
+        monkeypatch.setattr(kernels, name, lambda *given: -1)
+    check()
 
 
 CONDITIONS = [

@@ -22,8 +22,6 @@ from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
 
-_MANY_ROWS = 1 << 18  # for conditions to take less over distinct values than over the values of rows
-
 
 @dataclass(frozen=True)
 class ScanExec(PhysicalPlan):
@@ -141,8 +139,7 @@ class _FilteringReader:
             else:
                 others.append(term)
         for name, terms in by_column.items():
-            worthwhile = read.rows >= _MANY_ROWS or read.has_nulls(name)
-            column = read.coded(name, rows) if worthwhile else None
+            column = read.coded(name, rows) if read.is_worthwhile(name) else None
             if column is None:
                 others += terms
             else:
