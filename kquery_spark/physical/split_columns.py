@@ -58,10 +58,9 @@ class Kept:
 class SplitColumns:
     """The columns of a split: as codes where something asks for these, of the rows that are left otherwise."""
 
-    def __init__(self, source: Source, split: Split, by_codes: bool) -> None:
+    def __init__(self, source: Source, split: Split) -> None:
         self._source = source
         self._split = split
-        self.by_codes = by_codes and source.addressable
         self._coded: dict[str, CodedColumn | None] = {}
 
     def dtype(self, name: str) -> pa.DataType:
@@ -80,7 +79,7 @@ class SplitColumns:
     def coded(self, name: str, rows: Int64s | None) -> CodedColumn | None:
         """The column as codes, None where it has none or where reading just these rows takes less."""
         if name not in self._coded:
-            self._coded[name] = self._source.coded(self._split, name, rows) if self.by_codes else None
+            self._coded[name] = self._source.coded(self._split, name, rows)
         return self._coded[name]
 
     def beside(self, states: list[Kept], columns: list[str]) -> list[Kept]:

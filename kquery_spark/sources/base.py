@@ -101,6 +101,10 @@ class Source(ABC):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
 
+    def without_kernels(self) -> Source:
+        """The same source for who wants nothing to be read by compiled kernels."""
+        return self
+
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         """Some rows of a split of one piece, by their numbers in rising order."""
         (batch,) = self.read(split, columns)

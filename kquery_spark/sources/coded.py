@@ -19,7 +19,7 @@ _FEW = 12  # one row in so many is looked up by itself where codes are packed; o
 
 
 class PackedCodes(NamedTuple):
-    """The codes of a column as a file packs them, page by page: what ``parquet_kernels.codes`` takes first."""
+    """The codes of a column as a file packs them, page by page: what ``kernels.codes`` takes first."""
 
     data: npt.NDArray[np.uint8]
     starts: Int64s

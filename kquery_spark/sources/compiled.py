@@ -23,13 +23,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_KERNELS = f"{__package__}.parquet_kernels"
+_KERNELS = f"{__package__}.kernels"
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"
 _PATIENCE = 60.0  # seconds after which somebody who started to compile is taken to have been stopped
 _DAY = 86_400.0  # seconds after which what could not be compiled is tried again
-_FEW = 100  # column chunks; reading these takes less than importing numba
+_FEW = 100  # column chunks or blocks of text; reading these takes less than importing numba
 _NEVER = float("inf")
 _PAUSE = 1.0  # seconds between two looks for the result
 
@@ -45,7 +45,7 @@ class _State:
 
 
 def kernels() -> ModuleType | None:
-    """The module of kernels; None while there are none. Who asks more than a few times has them looked for."""
+    """The package of kernels; None while there are none. Who asks more than a few times has them looked for."""
     if _State.kernels is None:
         _State.asked += 1
         if _State.asked > _FEW:
@@ -123,7 +123,7 @@ def _folder() -> Path | None:
         return None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     try:
-        code = Path(spec.origin).read_bytes()
+        code = b"".join(part.read_bytes() for part in sorted(Path(spec.origin).parent.glob("*.py")))
         parts = (
             version("numba"),
             version("llvmlite"),

@@ -39,6 +39,7 @@ class ParquetSource(Source):
     files: tuple[DataFile, ...]
     table_schema: pa.Schema
     partition_columns: tuple[str, ...] = ()
+    compiled: bool = True
 
     @property
     def schema(self) -> pa.Schema:
@@ -80,36 +81,36 @@ class ParquetSource(Source):
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file in self.files:
             opened = open_file(file)
-            for field in fields:
-                if field.name not in opened.names:
-                    differs_in_case(field.name, opened.names, file.path)
+            for asked in fields:
+                if asked.name not in opened.names:
+                    differs_in_case(asked.name, opened.names, file.path)
                     continue
-                given = opened.schema.field(field.name).type
-                if not readable_as(given, field.type, opened.has_instants(field.name)):
-                    raise SourceError(_mismatch(file.path, field.name, given, field.type))
+                given = opened.schema.field(asked.name).type
+                if not readable_as(given, asked.type, opened.has_instants(asked.name)):
+                    raise SourceError(_mismatch(file.path, asked.name, given, asked.type))
                 if _in_nanoseconds(given):
                     raise Unsupported(
-                        f"{field.name} of {file.path} is in nanoseconds, which Spark does not read."
+                        f"{asked.name} of {file.path} is in nanoseconds, which Spark does not read."
                     )
-                if field.name in opened.brotli:
+                if asked.name in opened.brotli:
                     raise Unsupported(
-                        f"{field.name} of {file.path} is compressed by Brotli, which Spark has no codec for."
+                        f"{asked.name} of {file.path} is compressed by Brotli, which Spark has no codec for."
                     )
-                if field.name.lower() in opened.ambiguous:
+                if asked.name.lower() in opened.ambiguous:
                     raise SourceError(
-                        f"{file.path} has two columns {field.name} but for upper and lower case"
+                        f"{file.path} has two columns {asked.name} but for upper and lower case"
                     )
                 if any(
-                    path == field.name or path.startswith(f"{field.name}.") for path in opened.shared_paths
+                    path == asked.name or path.startswith(f"{asked.name}.") for path in opened.shared_paths
                 ):
                     raise Unsupported(
-                        f"{field.name} of {file.path} and another column have the same path, which Spark mixes up."
+                        f"{asked.name} of {file.path} and another column have the same path, which Spark mixes up."
                     )
                 if pa.types.is_decimal(given) and decimals.is_narrow(given):
-                    leaf = opened.flat(field.name)
+                    leaf = opened.flat(asked.name)
                     if leaf is not None and leaf.physical_type == "BYTE_ARRAY":
                         raise Unsupported(
-                            f"{field.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
+                            f"{asked.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
                         )
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
@@ -120,6 +121,10 @@ class ParquetSource(Source):
             return None
         ranges = self._column_ranges(column)[split.file]
         return None if ranges is None else ranges[split.pieces[0]]
+
+    def without_kernels(self) -> Source:
+        """See Source."""
+        return replace(self, compiled=False)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per row group."""
@@ -150,22 +155,23 @@ class ParquetSource(Source):
 
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         """See Source; of chunks with a dictionary, where there are kernels to read them."""
-        opened, compiled = open_file(self.files[split.file]), kernels()
-        if compiled is None or not self._stored(opened, [column]):
+        opened = open_file(self.files[split.file])
+        found = kernels() if self.compiled else None
+        if found is None or not self._stored(opened, [column]):
             return None
         (group,) = split.pieces
         if rows is not None and opened.paged(group, column, rows) is not None:
             return None
-        found = opened.coded(group, column)
-        if found is None:
+        parts = opened.coded(group, column)
+        if parts is None:
             return None
-        chunk, stored = found
+        chunk, stored = parts
         values = self._array(opened, column, pa.chunked_array([stored]))
         return CodedColumn(
             values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
-            kernels=compiled,
+            kernels=found,
             unpack=partial(opened.packed, chunk),
             look_up=partial(opened.looked_up, group, column, stored),
         )

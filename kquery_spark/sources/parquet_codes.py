@@ -3,7 +3,7 @@
 A chunk with a dictionary stores each value once and then, for each row, its number in a few bits. What a condition says
 of a column is asked of the distinct values; of the rows only the codes are looked at, and values are made of those
 that are left. Velox and ClickHouse read so, too. pyarrow gives codes of strings only, so they are unpacked here, by
-the kernels of ``parquet_kernels.py``.
+the kernels of ``kernels/parquet.py``.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from kquery_spark.sources import compiled
 
 compiled.load()
 kernels = compiled.kernels()
-print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.codes_of, kernels.where)))
+print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.codes_of, kernels.where, kernels.separators)))
 """
 _NEVER = """
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
@@ -66,7 +66,7 @@ def run(code: str, cache: Path) -> str:
 
 
 def test_another_process_compiles_once_for_all(tmp_path):
-    assert run(_WAITING, tmp_path) == "kquery_spark.sources.parquet_kernels"
+    assert run(_WAITING, tmp_path) == "kquery_spark.sources.kernels"
     (folder,) = (tmp_path / "kquery_spark").iterdir()
     assert folder.stat().st_mode & 0o077 == 0  # what is loaded from there is code
     assert run(_AGAIN, tmp_path) == "0"
@@ -127,10 +127,12 @@ print(compiled.kernels().__name__)
 
 def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
     run("from kquery_spark.sources import compiled; compiled.compile_now()", tmp_path)
-    assert run(_LATER, tmp_path) == "kquery_spark.sources.parquet_kernels"
+    assert run(_LATER, tmp_path) == "kquery_spark.sources.kernels"
 
 
-@pytest.mark.parametrize("name", ["codes", "codes_of", "where", "matching", "matching_of"])
+@pytest.mark.parametrize(
+    "name", ["codes", "codes_of", "where", "matching", "matching_of", "separators", "field_texts"]
+)
 def test_kernels_let_other_threads_run(name):
     kernels = compiled.compile_now()
     assert kernels is not None

@@ -55,7 +55,8 @@ class ScanExec(PhysicalPlan):
         if self.source.divisible:
             splits = [replace(split, pieces=(piece,)) for split in splits for piece in split.pieces]
         runtime = task.runtime_filters.get(self.scan_id, [])
-        reader = _FilteringReader(self, runtime, task.metrics_of(self), task.config.compiled)
+        source = self.source if task.config.compiled else self.source.without_kernels()
+        reader = _FilteringReader(self, source, runtime, task.metrics_of(self))
         for split in _promising_first(self.source, splits, runtime):
             yield from reader.read(split)
 
@@ -71,10 +72,10 @@ class _FilteringReader:
     """Reads splits in steps: columns of the filters, the filters, the columns that are left for the rows that are left."""
 
     def __init__(
-        self, scan: ScanExec, runtime: list[RuntimeFilter], metrics: Metrics, by_codes: bool
+        self, scan: ScanExec, source: Source, runtime: list[RuntimeFilter], metrics: Metrics
     ) -> None:
         self._scan = scan
-        self._by_codes = by_codes
+        self._source = source
         self._metrics = metrics
         self._schema = scan.schema
         # the cheap ones first: what they drop the others need not look up
@@ -86,7 +87,7 @@ class _FilteringReader:
     def read(self, split: Split) -> Iterator[Batch]:
         """Batches of a split with the scan's columns."""
         runtime = [f for f in self._runtime if f.is_on]
-        source = self._scan.source
+        source = self._source
         conditions = [*_bounds(split, source), *self._conditions]
         if not conditions and not runtime:
             yield from source.read(split, self._scan.columns)
@@ -95,8 +96,8 @@ class _FilteringReader:
             yield from self._whole(split, conditions, runtime)
             return
         rows = self._possible_rows(split, conditions, runtime)
-        read = SplitColumns(source, split, self._by_codes)
-        if read.by_codes and not self._raises:
+        read = SplitColumns(source, split)
+        if source.addressable and not self._raises:
             conditions, runtime, rows = self._narrowed(read, conditions, runtime, rows)
         states = [] if rows is None else [Kept(Batch(pa.schema([]), (), len(rows)), rows)]
         if rows is not None and len(rows) == 0:
@@ -121,7 +122,7 @@ class _FilteringReader:
     ) -> tuple[list[str], list[str], list[str]]:
         """The columns of the conditions, the further ones of the run-time filters, and those that are left."""
         needed = set().union(*(columns_of(c) for c in conditions)) if conditions else set()
-        static = [c for c in self._scan.source.schema.names if c in needed]
+        static = [c for c in self._source.schema.names if c in needed]
         keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
         rest = [c for c in self._scan.columns if c not in needed and c not in keys]
         return static, keys, rest
@@ -157,7 +158,7 @@ class _FilteringReader:
 
     def _true(self, name: str, column: CodedColumn, terms: list[Expr]) -> npt.NDArray[np.bool_]:
         """Of which values of a column the terms are true."""
-        schema = pa.schema([self._scan.source.schema.field(name)])
+        schema = pa.schema([self._source.schema.field(name)])
         mask = self._static(Batch(schema, (column.values,), len(column.values)), terms)
         assert mask is not None
         return true_flags(mask)
@@ -166,7 +167,7 @@ class _FilteringReader:
         self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
     ) -> Int64s | None:
         """The rows that statistics do not rule out; None for all of them."""
-        source = self._scan.source
+        source = self._source
         if not source.addressable:
             return None
         # a condition that can raise has to see the rows that nobody asks for
@@ -179,7 +180,7 @@ class _FilteringReader:
     def _whole(self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]) -> Iterator[Batch]:
         """A source that reads all its columns at once anyway."""
         static, keys, rest = self._steps(conditions, runtime)
-        for batch in self._scan.source.read(split, [*static, *keys, *rest]):
+        for batch in self._source.read(split, [*static, *keys, *rest]):
             state = Kept(batch).where(self._static(batch, conditions))
             for found in runtime:
                 state = state.where(_runtime_mask(found, state.batch))

@@ -8,6 +8,7 @@ and that has no escape character. Such lines are found with a few passes over th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from kquery_spark.errors import SourceError
+from kquery_spark.sources.csv.fields import cut
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.types import names as t
@@ -39,12 +41,18 @@ class TextColumns:
 
 
 def text_columns(
-    block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], columns: int
+    block: bytes,
+    options: CsvOptions,
+    width: int,
+    wanted: dict[int, pa.DataType],
+    columns: int,
+    kernels: ModuleType | None = None,
 ) -> TextColumns:
     """Cut ``block`` (line ends normalized).
 
     ``width``: values in a usual line of this file. ``wanted``: indexes of the columns to return and, where
-    Arrow may parse the numbers itself, their types (else string). ``columns``: what the table has.
+    Arrow may parse the numbers itself, their types (else string). ``columns``: what the table has. ``kernels``: to cut usual
+    lines sooner than Arrow does.
     """
     if not block:
         return TextColumns(tuple(pa.array([], dtype) for dtype in wanted.values()), 0)
@@ -54,7 +62,9 @@ def text_columns(
     quoted = options.quote.encode() in block
     plain = not quoted and not options.trims
     if plain and not _has_special_lines(block, options, width):
-        found = _parse(block, options, width, wanted, quoted=False)
+        found = cut(block, options, width, wanted, kernels) if kernels is not None else None
+        if found is None:
+            found = _parse(block, options, width, wanted, quoted=False)
         if found is not None:
             rows = len(found[0]) if found else _count_lines(block)
             return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
-from kquery_spark.sources.base import DataFile, Split
+from kquery_spark.sources.base import DataFile, Source, Split
+from kquery_spark.sources.compiled import kernels
 from kquery_spark.sources.csv.blocks import TextColumns, count_rows, text_columns
 from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
@@ -33,6 +34,7 @@ class CsvSource(LineSource):
     """CSV files with one table schema, columns by position; partition columns come last, as in Spark."""
 
     options: CsvOptions
+    compiled: bool = True
 
     @property
     def whole_files(self) -> bool:
@@ -49,6 +51,10 @@ class CsvSource(LineSource):
         if self.options.header and not self.options.enforce_schema:
             for file in self.files:
                 self._without_header(first_lines(file), file)
+
+    def without_kernels(self) -> Source:
+        """See Source."""
+        return replace(self, compiled=False)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
@@ -76,7 +82,8 @@ class CsvSource(LineSource):
             self._data[c]: dtype if at_once and t.is_fractional(dtype) else t.STRING
             for c, dtype in zip(wanted, types, strict=True)
         }
-        text = text_columns(block, self.options, _usual_width(block, self.options), places, len(self._data))
+        width, found = _usual_width(block, self.options), kernels() if self.compiled else None
+        text = text_columns(block, self.options, width, places, len(self._data), found)
         values = [converted(c, dtype, self.options) for c, dtype in zip(text.columns, types, strict=True)]
         rows = text.num_rows
         if not permissive:

@@ -1,22 +1,21 @@
-"""The loops over Parquet's codes that neither pyarrow nor numpy offers, compiled by numba.
+"""Parquet's levels and codes of dictionaries, unpacked or looked for.
 
 Levels and dictionary codes are runs of one value and runs packed bit by bit, one behind the other (Encodings.md of
 apache/parquet-format: RLE / bit-packing hybrid). Nothing here trusts its input: what would read behind ``end`` gives
 -1, and the caller leaves the chunk to pyarrow, which says what is wrong with it.
 
-Only ``compiled.py`` imports this module. Indexes are unsigned, as for signed ones numba asks each time whether they
-count from the end.
+Indexes are unsigned, as for signed ones numba asks each time whether they count from the end.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.ir as ir
 import numba
 import numpy as np
 from numba import int64, uint8, uint16, uint64, uintp
-from numba.extending import intrinsic
+
+from kquery_spark.sources.kernels.memory import load64
 
 _ONE, _THREE, _SEVEN, _EIGHT = uintp(1), uintp(3), uintp(7), uintp(8)
 _LENGTH = uintp(4)  # bytes before the levels of a data page of version 1
@@ -24,9 +23,7 @@ _BAD = int64(1 << 32)  # larger than any code
 _EIGHT_VALID = uint64(0x0101010101010101)
 _NONE = uint8(2)  # what is known of a code that no value has
 _HEADER_BITS = uintp(35)  # at most, seven a byte
-_LOADED = (
-    16  # bytes that are loaded for eight codes; nearer to the end of the array they are read byte by byte
-)
+_LOADED = 16  # bytes that are loaded for eight codes; nearer to the end of the array they are read one by one
 
 _Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Flags, _Codes, _Rows = numba.uint8[::1], numba.uint16[::1], numba.int64[::1]
@@ -36,18 +33,6 @@ _at = numba.uintp
 def _compiled(result: Any, *arguments: Any) -> Any:
     """Compiled for these types when the module is imported, or taken from the cache; runs without the interpreter's lock."""
     return numba.njit(result(*arguments), cache=True, nogil=True)
-
-
-@intrinsic
-def _load64(typing: Any, data: Any, at: Any) -> Any:
-    """The eight bytes from ``at`` on as a little-endian integer, wherever they are."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
-
-    return numba.types.uint64(data, at), generate
 
 
 @numba.njit(inline="always")
@@ -144,8 +129,8 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
             to = done
             for i in range(whole):
                 place = at + uintp(i) * group
-                first = _load64(data, place)
-                second = _load64(data, place + half) >> odd
+                first = load64(data, place)
+                second = load64(data, place + half) >> odd
                 for j in range(4):
                     code = (first >> (uint64(j) * bits)) & mask
                     out[to + uintp(j)] = code
@@ -179,9 +164,7 @@ def _spread(found: Any, valid: Any, null: Any, out: Any) -> None:
     at = place = uintp(0)
     count = uintp(len(out))
     while place < count:
-        if (
-            place + _EIGHT <= count and _load64(valid, place) == _EIGHT_VALID
-        ):  # most are, where NULLs are rare
+        if place + _EIGHT <= count and load64(valid, place) == _EIGHT_VALID:  # most are, where NULLs are rare
             for i in range(8):
                 out[place + uintp(i)] = found[at + uintp(i)]
             at += _EIGHT
@@ -270,8 +253,8 @@ def _where(data: Any, at: Any, end: Any, width: Any, count: Any, wanted: Any, ro
                 whole = (safe - at) // group if at < safe else uintp(0)
             for i in range(whole):
                 place = at + uintp(i) * group
-                first = _load64(data, place)
-                second = _load64(data, place + half) >> odd
+                first = load64(data, place)
+                second = load64(data, place + half) >> odd
                 state = uint8(0)
                 for j in range(4):
                     state |= wanted[uintp((first >> (uint64(j) * bits)) & mask)]
@@ -411,7 +394,7 @@ def _codes_of(
             inside = row - level_from
             if level_packed:
                 while counted + uintp(64) <= inside and level_at + (counted >> _THREE) < safe:
-                    ones += _ones(_load64(data, level_at + (counted >> _THREE)))
+                    ones += _ones(load64(data, level_at + (counted >> _THREE)))
                     counted += uintp(64)
                 while counted + _EIGHT <= inside:
                     ones += _ones(uint64(data[level_at + (counted >> _THREE)]))
