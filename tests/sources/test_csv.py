@@ -10,8 +10,9 @@ import pytest
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
 from kquery_spark.logical import Scan
+from kquery_spark.sources import compiled
 from kquery_spark.sources import lines as lines_module
-from kquery_spark.sources.csv import csv_options, csv_source
+from kquery_spark.sources.csv import csv_options, csv_source, source
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types import names as t
@@ -33,6 +34,13 @@ TYPES = {
     "decimal(20,0)": t.decimal(20, 0),
     "decimal(38,10)": t.decimal(38, 10),
 }
+
+
+@pytest.fixture(params=["arrow", "kernels"], autouse=True)
+def _cut_by(request, monkeypatch):
+    """Lines are cut by Arrow, and by the compiled kernels where these can."""
+    found = compiled.compile_now() if request.param == "kernels" else None
+    monkeypatch.setattr(source, "kernels", lambda: found)
 
 
 def schema_of(ddl: dict[str, str]) -> pa.Schema:

@@ -33,7 +33,7 @@ def kernels() -> ModuleType:
 def same(block: bytes, width: int, wanted: list[int], kernels: ModuleType, **options: str) -> bool:
     """Whether the kernels cut the block; then as Arrow does."""
     given = csv_options(options)
-    cut = fields.cut(block, given, width, wanted, kernels)
+    cut = fields.cut(block, given, width, wanted, True, kernels)
     whole = blocks._parse(block, given, width, dict.fromkeys(wanted, t.STRING), quoted=False)
     if cut is None:
         return False
@@ -58,6 +58,68 @@ def test_the_same_as_arrow_or_nothing(kernels, lines, ended, width):
         wanted = sorted({0, width - 1, width})
         assert same(block, width, wanted, kernels) or not usual
         assert same(block, width, wanted, kernels, nullValue="a") or not usual
+
+
+_QUOTED = st.text(st.sampled_from('a,"\\1é '), max_size=9)
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(_QUOTED, st.sampled_from(["", '"', '"', "x"])), min_size=2, max_size=3),
+        max_size=12,
+    ),
+    st.sampled_from([{}, {"escape": '"'}, {"nullValue": "a"}, {"quote": "a"}, {"emptyValue": "e"}]),
+    st.booleans(),
+)
+@settings(max_examples=600, deadline=None)
+def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended):
+    """The path of Arrow and the tokenizer is compared with Spark in test_csv.py."""
+    texts = [",".join(around + text + around for text, around in line) for line in lines]
+    block = "\n".join(texts).encode() + (b"\n" if ended else b"")
+    given = csv_options(options)
+    for wanted in ([0], [1], [0, 1]):
+        cut = fields.cut(block, given, 2, wanted, len(wanted) < 2, kernels)
+        if cut is not None and block and not blocks._has_special_lines(block, given, 2):
+            slowly = text_columns(block, given, 2, dict.fromkeys(wanted, t.STRING), 2)
+            assert [a.to_pylist() for a in cut] == [a.to_pylist() for a in slowly.columns]
+            assert slowly.uneven is None
+
+
+@pytest.mark.parametrize(
+    ("block", "options"),
+    [
+        (b'"a",b\n"c, d","e"\n', {}),
+        (b'1,"a"\n2,""\n3,b', {}),
+        (b'"%b","%b"\n' % (b"x" * 30, b"y" * 40), {}),
+        (b"".join(b'%b"%b",%b"%b"\n' % (b"", b"x" * i, b"", b"," * i) for i in range(30)), {}),
+        (b"'a,b','c'\n", {"quote": "'"}),
+        (b'"a",b\\\n' + b"1,2\n", {"escape": "!"}),
+    ],
+)
+def test_quotes_around_values_are_cut(kernels, block, options):
+    cut = fields.cut(block, csv_options(options), 2, [0, 1], False, kernels)
+    slowly = text_columns(block, csv_options(options), 2, {0: t.STRING, 1: t.STRING}, 2)
+    assert cut is not None
+    assert [a.to_pylist() for a in cut] == [a.to_pylist() for a in slowly.columns]
+
+
+@pytest.mark.parametrize(
+    ("block", "options"),
+    [
+        (b'a"b,c\n', {}),
+        (b'"a"b,c\n', {}),
+        (b'"a,b\n"c,d\n', {}),
+        (b'"a\nb",c\n', {}),
+        (b'"a""b",c\n', {}),
+        (b'"a""b",c\n', {"escape": '"'}),
+        (b'"a\\"b",c\n', {}),
+        (b'"",c\n', {"emptyValue": "e"}),
+        (b'1,2,"', {}),
+        (b'1,2\n3,"4', {}),
+    ],
+)
+def test_other_quotes_are_left(kernels, block, options):
+    assert fields.cut(block, csv_options(options), 2, [0, 1], False, kernels) is None
 
 
 @pytest.mark.parametrize(
@@ -95,7 +157,7 @@ def test_wrong_utf8_is_an_error_for_the_columns_asked_for(kernels):
     with pytest.raises(SourceError, match="UTF-8"):
         text_columns(block, options, 2, {1: t.STRING}, 2, kernels)
     split = "é".encode()  # halves of a character in two values
-    assert fields.cut(b"a" + split[:1] + b"," + split[1:] + b"b\n", options, 2, [0, 1], kernels) is None
+    assert fields.cut(b"a" + split[:1] + b"," + split[1:] + b"b\n", options, 2, [0, 1], True, kernels) is None
 
 
 def test_larger_and_smaller_blocks_share_their_arrays(kernels):
@@ -119,6 +181,8 @@ def test_spark_reads_the_same(spark, tmp_path, monkeypatch, kernels):
             values[place] = str(rng.choice(["", " ", "NA", "x", "1e3", "-0", "NaN", "99999999999", " 7 "]))
         lines.append(",".join(values))
     (tmp_path / "usual.csv").write_text("\n".join(lines) + "\n")
+    quoted = [",".join(f'"{v}"' if i % 3 else v for i, v in enumerate(line.split(","))) for line in lines]
+    (tmp_path / "quoted.csv").write_text("\n".join(quoted) + "\n")
     (tmp_path / "odd.csv").write_text(
         "\n".join([*lines[:100], "1,2", '5,2.0,"q,r",2020-01-01,3.00', *lines[:50]])
     )
@@ -126,7 +190,7 @@ def test_spark_reads_the_same(spark, tmp_path, monkeypatch, kernels):
     real = fields.cut
     monkeypatch.setattr(blocks, "cut", lambda *given: asked.append(True) or real(*given))
     monkeypatch.setattr(csv_source_module, "kernels", lambda: kernels)
-    for name in ("usual", "odd"):
+    for name in ("usual", "quoted", "odd"):
         frame = spark.read.csv(str(tmp_path / f"{name}.csv"), schema=DDL, nullValue="NA")
         wanted = frame.toArrow()
         context = kq.ExecutionContext()
@@ -151,4 +215,4 @@ def test_a_setting_leaves_lines_to_arrow(tmp_path, monkeypatch, kernels):
 
 
 def test_a_text_of_nothing(kernels):
-    assert fields.cut(b"", csv_options({}), 3, [0], kernels) == [pa.array([], t.STRING)]
+    assert fields.cut(b"", csv_options({}), 3, [0], True, kernels) == [pa.array([], t.STRING)]

@@ -59,11 +59,10 @@ def text_columns(
     quote = ord(options.quote)
     if options.multi_line:
         return _multi_line(block, options, width, wanted, columns)
-    quoted = options.quote.encode() in block
-    plain = not quoted and not options.trims
-    if plain and not _has_special_lines(block, options, width):
-        found = cut(block, options, width, wanted, kernels) if kernels is not None else None
-        if found is None:
+    if not options.trims and not _has_special_lines(block, options, width):
+        pruned = len(wanted) < columns
+        found = cut(block, options, width, wanted, pruned, kernels) if kernels is not None else None
+        if found is None and options.quote.encode() not in block:
             found = _parse(block, options, width, wanted, quoted=False)
         if found is not None:
             rows = len(found[0]) if found else _count_lines(block)

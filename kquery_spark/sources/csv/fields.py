@@ -1,4 +1,4 @@
-"""Lines that all have the same number of values, none of them quoted, cut into columns by compiled kernels."""
+"""Lines that all have the same number of values, quoted as a whole or not at all, cut into columns by compiled kernels."""
 
 from __future__ import annotations
 
@@ -36,17 +36,29 @@ _scratch = _Scratch()
 
 
 def cut(
-    block: bytes, options: CsvOptions, width: int, wanted: Collection[int], kernels: ModuleType
+    block: bytes,
+    options: CsvOptions,
+    width: int,
+    wanted: Collection[int],
+    pruned: bool,
+    kernels: ModuleType,
 ) -> list[pa.Array] | None:
     """The texts of some columns, NULL where Spark has NULL; None for lines that are better read in another way.
 
-    block: lines without quotes. width: values of each line.
+    block: lines of which none is blank or a comment, for options that trim nothing. width: values of each line. pruned:
+    whether the table has further columns.
     """
     text = np.frombuffer(block, np.uint8)
-    if len(text) > _MOST_BYTES:
+    if len(text) > _MOST_BYTES or not options.quote.isascii():
         return None
+    quote = ord(options.quote) if options.quote.encode() in block else -1
+    doubled = options.escape == options.quote
+    if quote >= 0 and not doubled and options.escape.encode() in block:
+        return None
+    # where Spark tells an empty value from none, or skips columns by a rule of its own
+    empty = options.null_value == options.empty_value and not (pruned and doubled)
     ends, data = _scratch.of(len(text) + kernels.SLACK)
-    lines = kernels.separators(text, ord(options.delimiter), width, ends)
+    lines = kernels.separators(text, ord(options.delimiter), quote, empty, width, ends)
     if lines < 0:
         return None
     found = []
@@ -55,7 +67,7 @@ def cut(
             found.append(pa.nulls(lines, t.STRING))
             continue
         offsets = np.empty(lines + 1, np.int32)
-        size = kernels.field_texts(text, ends, width, lines, column, offsets, data)
+        size = kernels.field_texts(text, ends, quote, width, lines, column, offsets, data)
         array = _strings(offsets, data[:size].copy(), options)
         if array is None:
             return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import int64, uint8, uint64, uintp
+from numba import boolean, int64, uint8, uint64, uintp
 
 from kquery_spark.sources.kernels.memory import load64, store64
 
@@ -18,11 +18,14 @@ SLACK = 8  # places behind the last one that are written to
 
 _NEWLINE = uint8(10)
 _ONE, _FOUR, _EIGHT = uintp(1), uintp(4), uintp(8)
-_BYTE = uint64(0xFF)
+_NO, _SEVEN, _BYTE = uintp(0), uintp(7), uintp(0xFF)
+_SEVEN_BITS, _BYTES = uint64(7), uint64(0xFF)
 _EACH, _LOW_BITS, _GATHER = uint64(0x0101010101010101), uint64(0x7F7F7F7F7F7F7F7F), uint64(0x0102040810204080)
 _BITS = [[i for i in range(8) if number >> i & 1] for number in range(256)]
 _PLACES = np.array([int.from_bytes(bytes(bits), "little") for bits in _BITS], np.uint64)
 _COUNTS = np.array([len(bits) for bits in _BITS], np.uintp)
+# for each bit, whether an odd number of those up to it are set
+_ODD = np.array([sum(sum(b <= i for b in bits) % 2 << i for i in range(8)) for bits in _BITS], np.uintp)
 
 _Text = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Bytes, _Numbers = numba.uint8[::1], numba.int32[::1]
@@ -34,31 +37,63 @@ def _zeros(eight: Any) -> Any:
     return ~(((eight & _LOW_BITS) + _LOW_BITS) | eight | _LOW_BITS)
 
 
-@numba.njit(int64(_Text, uint8, int64, _Numbers), cache=True, nogil=True)
-def separators(text: Any, delimiter: Any, width: Any, out: Any) -> Any:
-    """Where the fields of lines of ``width`` fields end; gives the number of lines, -1 where one has more or fewer.
+@numba.njit(inline="always")
+def _bits(eight: Any) -> Any:
+    """A bit for each byte whose highest bit is set, of those that ``_zeros`` gives."""
+    return uintp(((eight >> _SEVEN_BITS) * _GATHER) >> uint64(56))
 
-    out: of ``SLACK`` places more than there are bytes. A line that is not ended ends with the text.
+
+@numba.njit(inline="always")
+def _last(text: Any, at: Any) -> Any:
+    """The last bytes, fewer than eight, as ``load64`` gives eight."""
+    eight = uint64(0)
+    for i in range(uintp(len(text)) - at):
+        eight |= uint64(text[at + uintp(i)]) << uint64(8 * i)
+    return eight
+
+
+@numba.njit(int64(_Text, uint8, int64, boolean, int64, _Numbers), cache=True, nogil=True)
+def separators(text: Any, delimiter: Any, quote: Any, empty: Any, width: Any, out: Any) -> Any:
+    """Where the fields of lines of ``width`` fields end; gives the number of lines, -1 for lines that are not so simple.
+
+    They have more or fewer fields, or quotes that stand elsewhere than at both ends of a field, or around a line's end. A
+    line that is not ended ends with the text. quote: -1 for none. empty: whether two quotes may have nothing between
+    them. out: of ``SLACK`` places more than there are bytes.
     """
     count = at = uintp(0)
     size = uintp(len(text))
-    delimiters, newlines = uint64(delimiter) * _EACH, uint64(_NEWLINE) * _EACH
-    while at + _EIGHT <= size:
-        eight = load64(text, at)
-        found = (_zeros(eight ^ delimiters) | _zeros(eight ^ newlines)) >> uint64(7)
-        which = uintp((found * _GATHER) >> uint64(56))  # a bit for each of the bytes
-        places, several = _PLACES[which], _COUNTS[which]
+    delimiters, newlines, quotes = uint64(delimiter) * _EACH, uint64(_NEWLINE) * _EACH, uint64(quote) * _EACH
+    wrong = inside = was_quote = was_opening = uintp(0)
+    was_end = _ONE
+    while at < size:
+        is_whole = at + _EIGHT <= size
+        eight = load64(text, at) if is_whole else _last(text, at)
+        valid = _BYTE if is_whole else (_ONE << (size - at)) - _ONE
+        zeros, ended = _zeros(eight ^ delimiters), _zeros(eight ^ newlines)
+        ends = _bits(zeros | ended) & valid
+        if quote >= 0:
+            marks = _bits(_zeros(eight ^ quotes)) & valid
+            # a bit for each byte behind an odd number of quotes, an opening one included
+            within = (_ODD[marks] ^ inside) & _BYTE
+            opening, closing = marks & within, marks & ~within
+            wrong |= _bits(ended) & valid & within
+            ends &= ~within
+            wrong |= opening & ~((ends << _ONE) | was_end)
+            wrong |= ((closing << _ONE) | was_quote) & valid & ~ends
+            if not empty:
+                wrong |= closing & ((opening << _ONE) | was_opening)
+            was_end, was_quote, was_opening = ends >> _SEVEN, closing >> _SEVEN, opening >> _SEVEN
+            inside = _NO - (within >> _SEVEN)
+        places, several = _PLACES[ends], _COUNTS[ends]
         for i in range(4):
-            out[count + uintp(i)] = at + uintp((places >> uint64(8 * i)) & _BYTE)
+            out[count + uintp(i)] = at + uintp((places >> uint64(8 * i)) & _BYTES)
         if several > _FOUR:
             for i in range(4, 8):
-                out[count + uintp(i)] = at + uintp((places >> uint64(8 * i)) & _BYTE)
+                out[count + uintp(i)] = at + uintp((places >> uint64(8 * i)) & _BYTES)
         count += several
         at += _EIGHT
-    for i in range(at, size):
-        byte = text[uintp(i)]
-        out[count] = i
-        count += uintp((byte == delimiter) | (byte == _NEWLINE))
+    if wrong or inside:
+        return int64(-1)
     if size and text[size - _ONE] != _NEWLINE:
         out[count] = size
         count += _ONE
@@ -80,9 +115,11 @@ def separators(text: Any, delimiter: Any, width: Any, out: Any) -> Any:
     return int64(lines)
 
 
-@numba.njit(int64(_Text, _Numbers, int64, int64, int64, _Numbers, _Bytes), cache=True, nogil=True)
-def field_texts(text: Any, ends: Any, width: Any, lines: Any, column: Any, offsets: Any, out: Any) -> Any:
-    """The texts of one column one behind the other, and where each begins and the last one ends; gives their bytes.
+@numba.njit(int64(_Text, _Numbers, int64, int64, int64, int64, _Numbers, _Bytes), cache=True, nogil=True)
+def field_texts(
+    text: Any, ends: Any, quote: Any, width: Any, lines: Any, column: Any, offsets: Any, out: Any
+) -> Any:
+    """The texts of one column, without quotes around them, and where each begins and the last one ends; gives their bytes.
 
     ends: as ``separators`` gives them. offsets: of one place more than lines. out: of as many bytes as the texts have, which
     are fewer than ``text`` has, and ``SLACK``.
@@ -95,6 +132,9 @@ def field_texts(text: Any, ends: Any, width: Any, lines: Any, column: Any, offse
         at = uintp(ends[place - _ONE] + 1) if place else uintp(0)
         end = uintp(ends[place])
         place += fields
+        if at < end and int64(text[at]) == quote:
+            at += _ONE
+            end -= _ONE
         if at + _EIGHT <= size:
             store64(out, done, load64(text, at))
         else:
