@@ -47,19 +47,17 @@ class CodedColumn:
         """The numbers of the rows, or of some of them, whose value is wanted; ``wanted`` says so of each value."""
         if not wanted.any():
             return np.zeros(0, np.int64)
-        if rows is not None and not self._are_decoded and self._are_few(rows):
+        if rows is not None and self._are_few(rows):
             return rows[wanted.take(self._codes_of(rows))]
         flags = wanted.view(np.uint8)
         # one place more than there may be hits, as the next place is written to before it is known to be a hit
         out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
-        count = -1
         if rows is not None:
-            count = self.kernels.matching_of(self._codes, flags, rows, out)
-        elif not self._are_decoded and self._packed is not None:
-            count = self.kernels.where(*self._packed, flags, out)
-        if count < 0:
-            count = self.kernels.matching(self._codes, flags, out)
-        return out[:count]
+            return out[: self.kernels.matching_of(self._codes, flags, rows, out)]
+        count = (
+            -1 if self._are_decoded or self._packed is None else self.kernels.where(*self._packed, flags, out)
+        )
+        return out[: count if count >= 0 else self.kernels.matching(self._codes, flags, out)]
 
     def take(self, rows: Int64s | None) -> pa.Array:
         """The values of some rows in rising order (None: of all)."""
@@ -75,14 +73,15 @@ class CodedColumn:
         return pa.Array.from_buffers(dtype, len(codes), [bitmap, data])
 
     def _codes_of(self, rows: Int64s) -> Codes:
-        if not self._are_decoded and self._are_few(rows) and self._packed is not None:
+        if self._are_few(rows) and self._packed is not None:
             out = np.empty(len(rows), np.uint16)
             if self.kernels.codes_of(*self._packed, len(self.values) - 1, rows, out) == 0:
                 return out
         return self._codes.take(rows)
 
     def _are_few(self, rows: Int64s) -> bool:
-        return len(rows) * _FEW <= self.rows
+        """Whether to look up the codes of just these rows takes less than to decode all, which nobody has done yet."""
+        return not self._are_decoded and len(rows) * _FEW <= self.rows
 
     @property
     def _are_decoded(self) -> bool:

@@ -17,7 +17,7 @@ from kquery_spark.sources import compiled
 from kquery_spark.sources.csv import blocks, fields
 from kquery_spark.sources.csv import source as csv_source_module
 from kquery_spark.sources.csv.blocks import text_columns
-from kquery_spark.sources.csv.options import csv_options
+from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.types import names as t
 
 DDL = "i INT, d DOUBLE, s STRING, day DATE, m DECIMAL(10,2)"
@@ -30,16 +30,23 @@ def kernels() -> ModuleType:
     return found
 
 
+def cut(
+    block: bytes, options: CsvOptions, width: int, wanted: list[int], pruned: bool, kernels: ModuleType
+) -> list[pa.Array] | None:
+    quoted = options.quote.encode() in block
+    return fields.cut(block, options, width, wanted, quoted, pruned, kernels)
+
+
 def same(block: bytes, width: int, wanted: list[int], kernels: ModuleType, **options: str) -> bool:
     """Whether the kernels cut the block; then as Arrow does."""
     given = csv_options(options)
-    cut = fields.cut(block, given, width, wanted, True, kernels)
+    found = cut(block, given, width, wanted, True, kernels)
     whole = blocks._parse(block, given, width, dict.fromkeys(wanted, t.STRING), quoted=False)
-    if cut is None:
+    if found is None:
         return False
     assert whole is not None
-    assert [a.to_pylist() for a in cut] == [a.to_pylist() for a in whole]
-    for array in cut:
+    assert [a.to_pylist() for a in found] == [a.to_pylist() for a in whole]
+    for array in found:
         array.validate(full=True)
     return True
 
@@ -78,10 +85,10 @@ def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended
     block = "\n".join(texts).encode() + (b"\n" if ended else b"")
     given = csv_options(options)
     for wanted in ([0], [1], [0, 1]):
-        cut = fields.cut(block, given, 2, wanted, len(wanted) < 2, kernels)
-        if cut is not None and block and not blocks._has_special_lines(block, given, 2):
+        found = cut(block, given, 2, wanted, len(wanted) < 2, kernels)
+        if found is not None and block and not blocks._has_special_lines(block, given, 2):
             slowly = text_columns(block, given, 2, dict.fromkeys(wanted, t.STRING), 2)
-            assert [a.to_pylist() for a in cut] == [a.to_pylist() for a in slowly.columns]
+            assert [a.to_pylist() for a in found] == [a.to_pylist() for a in slowly.columns]
             assert slowly.uneven is None
 
 
@@ -97,10 +104,10 @@ def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended
     ],
 )
 def test_quotes_around_values_are_cut(kernels, block, options):
-    cut = fields.cut(block, csv_options(options), 2, [0, 1], False, kernels)
+    found = cut(block, csv_options(options), 2, [0, 1], False, kernels)
     slowly = text_columns(block, csv_options(options), 2, {0: t.STRING, 1: t.STRING}, 2)
-    assert cut is not None
-    assert [a.to_pylist() for a in cut] == [a.to_pylist() for a in slowly.columns]
+    assert found is not None
+    assert [a.to_pylist() for a in found] == [a.to_pylist() for a in slowly.columns]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +126,7 @@ def test_quotes_around_values_are_cut(kernels, block, options):
     ],
 )
 def test_other_quotes_are_left(kernels, block, options):
-    assert fields.cut(block, csv_options(options), 2, [0, 1], False, kernels) is None
+    assert cut(block, csv_options(options), 2, [0, 1], False, kernels) is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +164,7 @@ def test_wrong_utf8_is_an_error_for_the_columns_asked_for(kernels):
     with pytest.raises(SourceError, match="UTF-8"):
         text_columns(block, options, 2, {1: t.STRING}, 2, kernels)
     split = "é".encode()  # halves of a character in two values
-    assert fields.cut(b"a" + split[:1] + b"," + split[1:] + b"b\n", options, 2, [0, 1], True, kernels) is None
+    assert cut(b"a" + split[:1] + b"," + split[1:] + b"b\n", options, 2, [0, 1], True, kernels) is None
 
 
 def test_larger_and_smaller_blocks_share_their_arrays(kernels):
@@ -215,4 +222,4 @@ def test_a_setting_leaves_lines_to_arrow(tmp_path, monkeypatch, kernels):
 
 
 def test_a_text_of_nothing(kernels):
-    assert fields.cut(b"", csv_options({}), 3, [0], True, kernels) == [pa.array([], t.STRING)]
+    assert cut(b"", csv_options({}), 3, [0], True, kernels) == [pa.array([], t.STRING)]

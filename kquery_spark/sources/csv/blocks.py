@@ -59,10 +59,13 @@ def text_columns(
     quote = ord(options.quote)
     if options.multi_line:
         return _multi_line(block, options, width, wanted, columns)
-    if not options.trims and not _has_special_lines(block, options, width):
-        pruned = len(wanted) < columns
-        found = cut(block, options, width, wanted, pruned, kernels) if kernels is not None else None
-        if found is None and options.quote.encode() not in block:
+    quoted = options.quote.encode() in block
+    may_be_cut = not options.trims and (kernels is not None or not quoted)
+    if may_be_cut and not _has_special_lines(block, options, width):
+        found = None
+        if kernels is not None:
+            found = cut(block, options, width, wanted, quoted, len(wanted) < columns, kernels)
+        if found is None and not quoted:
             found = _parse(block, options, width, wanted, quoted=False)
         if found is not None:
             rows = len(found[0]) if found else _count_lines(block)

@@ -15,6 +15,7 @@ from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
 
 _MOST_BYTES = (1 << 31) - 1  # places are numbers of 32 bits
+_KEPT = 32 << 20
 _ASCII = 128
 
 
@@ -26,7 +27,9 @@ class _Scratch(threading.local):
         self._data = np.empty(0, np.uint8)
 
     def of(self, size: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-        """For so many places and bytes."""
+        """For so many places and bytes; those for very long lines are not kept."""
+        if size > _KEPT:
+            return np.empty(size, np.int32), np.empty(size, np.uint8)
         if len(self._ends) < size:
             self._ends, self._data = np.empty(size, np.int32), np.empty(size, np.uint8)
         return self._ends, self._data
@@ -40,21 +43,20 @@ def cut(
     options: CsvOptions,
     width: int,
     wanted: Collection[int],
+    quoted: bool,
     pruned: bool,
     kernels: ModuleType,
 ) -> list[pa.Array] | None:
     """The texts of some columns, NULL where Spark has NULL; None for lines that are better read in another way.
 
-    block: lines of which none is blank or a comment, for options that trim nothing. width: values of each line. pruned:
-    whether the table has further columns.
+    block: lines of which none is blank or a comment, for options that trim nothing. width: values of each line. quoted:
+    whether there is any quote. pruned: whether the table has further columns.
     """
     text = np.frombuffer(block, np.uint8)
-    if len(text) > _MOST_BYTES or not options.quote.isascii():
-        return None
-    quote = ord(options.quote) if options.quote.encode() in block else -1
     doubled = options.escape == options.quote
-    if quote >= 0 and not doubled and options.escape.encode() in block:
+    if len(text) > _MOST_BYTES or (quoted and not doubled and options.escape.encode() in block):
         return None
+    quote = ord(options.quote) if quoted else -1
     # where Spark tells an empty value from none, or skips columns by a rule of its own
     empty = options.null_value == options.empty_value and not (pruned and doubled)
     ends, data = _scratch.of(len(text) + kernels.SLACK)

@@ -17,17 +17,19 @@ from numba import int64, uint8, uint16, uint64, uintp
 
 from kquery_spark.sources.kernels.memory import load64
 
-_ONE, _THREE, _SEVEN, _EIGHT = uintp(1), uintp(3), uintp(7), uintp(8)
+_ONE, _THREE, _SEVEN, _EIGHT, _WORD = uintp(1), uintp(3), uintp(7), uintp(8), uintp(64)
 _LENGTH = uintp(4)  # bytes before the levels of a data page of version 1
 _BAD = int64(1 << 32)  # larger than any code
 _EIGHT_VALID = uint64(0x0101010101010101)
 _NONE = uint8(2)  # what is known of a code that no value has
 _HEADER_BITS = uintp(35)  # at most, seven a byte
-_LOADED = 16  # bytes that are loaded for eight codes; nearer to the end of the array they are read one by one
+_NULL = int64(-1)  # the place of a row that has no code
+_LOADED = uintp(
+    16
+)  # bytes that are loaded for eight codes; nearer to the end of the array they are read one by one
 
 _Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Flags, _Codes, _Rows = numba.uint8[::1], numba.uint16[::1], numba.int64[::1]
-_at = numba.uintp
 
 
 def _compiled(result: Any, *arguments: Any) -> Any:
@@ -95,6 +97,15 @@ def _code(data: Any, at: Any, number: Any, bits: Any) -> Any:
 
 
 @numba.njit(inline="always")
+def _loadable(data: Any, at: Any, groups: Any, group: Any) -> Any:
+    """How many of the groups of eight codes, of so many bytes each, ``load64`` may be asked for."""
+    size = uintp(len(data))
+    if at + groups * group + _LOADED <= size:
+        return groups
+    return (size - _LOADED - at) // group if at + _LOADED < size else uintp(0)
+
+
+@numba.njit(inline="always")
 def _repeated(data: Any, at: Any, bits: Any) -> Any:
     """The integer of so many bits, at most 16, in whole bytes."""
     code = uint64(data[at]) if bits > uint64(0) else uint64(0)
@@ -113,7 +124,6 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
     mask = (uint64(1) << bits) - uint64(1)
     group, half = uintp(width), uintp(width) >> _ONE
     odd = (uint64(width) & uint64(1)) << uint64(2)  # four codes of an odd width end within a byte
-    safe = uintp(max(len(data) - _LOADED, 0))
     while done < count:
         header, at = _run_header(data, at, end)
         run = header >> _ONE
@@ -123,9 +133,7 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
             wanted = min(run * _EIGHT, count - done)
             if at + (wanted * group + _SEVEN) // _EIGHT > end:
                 return _BAD
-            whole = wanted >> _THREE
-            if at + whole * group > safe:
-                whole = (safe - at) // group if at < safe else uintp(0)
+            whole = _loadable(data, at, wanted >> _THREE, group)
             to = done
             for i in range(whole):
                 place = at + uintp(i) * group
@@ -196,6 +204,43 @@ def _page(data: Any, at: Any, end: Any, told: Any) -> Any:
     return at, at + size
 
 
+@numba.njit
+def _levels(data: Any, at: Any, end: Any, told: Any, valid: Any) -> Any:
+    """Where the width of a page's codes is, and how many of its rows are not NULL; -1 of them for another page.
+
+    valid: filled for the rows, where there are levels.
+    """
+    first, body = _page(data, at, end, told)
+    if body == end:
+        return body, int64(-1)
+    return body, int64(len(valid)) if body == first else _flags(data, first, body, valid)
+
+
+@numba.njit
+def _page_codes(
+    data: Any, body: Any, end: Any, present: Any, values: Any, valid: Any, found: Any, out: Any
+) -> Any:
+    """Fill ``out`` with the codes of a page's rows, ``present`` of them not NULL; False for another page.
+
+    found: for the codes of these, and one more.
+    """
+    some = out if present == len(out) else found[:present]
+    if present and _codes(data, body + _ONE, end, data[body], some) >= int64(values):
+        return False
+    if present < len(out):
+        _spread(found, valid, values, out)
+    return True
+
+
+@numba.njit(inline="always")
+def _longest(counts: Any) -> Any:
+    """Rows of the longest page."""
+    longest = 0
+    for page in range(len(counts)):
+        longest = max(longest, counts[page])
+    return longest
+
+
 @_compiled(int64, _Bytes, _Rows, _Rows, _Rows, uint16, _Codes)
 def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: Any) -> Any:
     """Fill ``out`` with the codes of the pages of a chunk, ``values`` for NULL; gives how many are NULL, -1 for other pages.
@@ -203,31 +248,30 @@ def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: An
     starts: where each page's data begins in ``data``, and at last where the last one's ends. counts: rows of each. levels:
     bytes of the levels that come first, 0 for none, -1 where the bytes before them say so.
     """
-    longest = 0
-    for page in range(len(counts)):
-        longest = max(longest, counts[page])
-    valid = np.empty(longest, np.uint8)
-    found = np.zeros(longest + 1, np.uint16)
+    longest = _longest(counts)
+    valid, found = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
     done = nulls = 0
     for page in range(len(counts)):
         end, rows = uintp(starts[page + 1]), counts[page]
-        first, body = _page(data, uintp(starts[page]), end, levels[page])
-        if body == end:
+        flags = valid[:rows]
+        body, present = _levels(data, uintp(starts[page]), end, levels[page], flags)
+        if present < 0 or not _page_codes(
+            data, body, end, present, values, flags, found, out[done : done + rows]
+        ):
             return int64(-1)
-        present = rows if body == first else _flags(data, first, body, valid[:rows])
-        if present < 0:
-            return int64(-1)
-        width = data[body]
-        if present == rows:
-            if _codes(data, body + _ONE, end, width, out[done : done + rows]) >= int64(values):
-                return int64(-1)
-        else:
-            if present and _codes(data, body + _ONE, end, width, found[:present]) >= int64(values):
-                return int64(-1)
-            _spread(found, valid, values, out[done : done + rows])
-            nulls += rows - present
+        nulls += rows - present
         done += rows
     return int64(nulls)
+
+
+@numba.njit
+def _matching(found: Any, wanted: Any, row: Any, out: Any) -> Any:
+    """The rows, from ``row`` on, whose code is wanted; gives how many they are."""
+    count = uintp(0)
+    for i in range(len(found)):
+        out[count] = row + int64(i)
+        count += uintp(wanted[uintp(found[uintp(i)])])
+    return int64(count)
 
 
 @numba.njit
@@ -238,7 +282,6 @@ def _where(data: Any, at: Any, end: Any, width: Any, count: Any, wanted: Any, ro
     bits, group, half = uint64(width), uintp(width), uintp(width) >> _ONE
     mask = (uint64(1) << bits) - uint64(1)
     odd = (uint64(width) & uint64(1)) << uint64(2)
-    safe = uintp(max(len(data) - _LOADED, 0))
     while done < count:
         header, at = _run_header(data, at, end)
         run = header >> _ONE
@@ -248,9 +291,7 @@ def _where(data: Any, at: Any, end: Any, width: Any, count: Any, wanted: Any, ro
             some = min(run * _EIGHT, count - done)
             if at + (some * group + _SEVEN) // _EIGHT > end:
                 return int64(-1)
-            whole = some >> _THREE
-            if at + whole * group > safe:
-                whole = (safe - at) // group if at < safe else uintp(0)
+            whole = _loadable(data, at, some >> _THREE, group)
             for i in range(whole):
                 place = at + uintp(i) * group
                 first = load64(data, place)
@@ -299,39 +340,27 @@ def where(data: Any, starts: Any, counts: Any, levels: Any, wanted: Any, out: An
     Codes are not written down. wanted: of each value, the last one is NULL. out: of a place more than rows. The others: as
     for ``codes``.
     """
-    longest = 0
-    for page in range(len(counts)):
-        longest = max(longest, counts[page])
-    valid = np.empty(longest, np.uint8)
-    decoded = np.zeros(longest + 1, np.uint16)
-    spread = np.empty(longest, np.uint16)
     values = uint16(len(wanted) - 1)
     states = np.empty(1 << 16, np.uint8)
     for code in range(len(states)):
         states[uintp(code)] = wanted[uintp(code)] if uint64(code) < uint64(values) else _NONE
+    longest = _longest(counts)
+    valid, decoded = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
+    spread = np.empty(longest, np.uint16)
     done, found = int64(0), int64(0)  # a literal would have what it is given to compiled twice
     for page in range(len(counts)):
         end, rows = uintp(starts[page + 1]), counts[page]
-        first, body = _page(data, uintp(starts[page]), end, levels[page])
-        if body == end:
-            return int64(-1)
-        present = rows if body == first else _flags(data, first, body, valid[:rows])
-        if present < 0:
-            return int64(-1)
-        width = data[body]
+        flags = valid[:rows]
+        body, present = _levels(data, uintp(starts[page]), end, levels[page], flags)
         if present == rows:
-            more = _where(data, body + _ONE, end, width, rows, states, done, out[found:])
-            if more < 0:
-                return int64(-1)
-            found += more
+            more = _where(data, body + _ONE, end, data[body], rows, states, done, out[found:])
+        elif present >= 0 and _page_codes(data, body, end, present, values, flags, decoded, spread[:rows]):
+            more = _matching(spread[:rows], wanted, done, out[found:])
         else:
-            if present and _codes(data, body + _ONE, end, width, decoded[:present]) >= int64(values):
-                return int64(-1)
-            _spread(decoded, valid, values, spread[:rows])
-            for i in range(rows):
-                place = uintp(i)
-                out[uintp(found)] = done + i
-                found += int64(wanted[uintp(spread[place])])
+            more = int64(-1)
+        if more < 0:
+            return int64(-1)
+        found += more
         done += rows
     return int64(found)
 
@@ -346,86 +375,84 @@ def _ones(word: Any) -> Any:
 
 
 @numba.njit
-def _codes_of(
-    data: Any, first: Any, body: Any, end: Any, values: Any, rows: Any, before: Any, count: Any, out: Any
-) -> Any:
-    """The codes of some rows of a page of ``count`` rows, ``before`` are in earlier ones; False for another page.
+def _ones_between(data: Any, at: Any, low: Any, high: Any) -> Any:
+    """How many of the bits packed from ``at`` on are 1, from number ``low``, which is a multiple of eight, to ``high``."""
+    ones = uintp(0)
+    while low + _WORD <= high and at + (low >> _THREE) + _LOADED <= uintp(len(data)):
+        ones += _ones(load64(data, at + (low >> _THREE)))
+        low += _WORD
+    while low < high:
+        byte = uint64(data[at + (low >> _THREE)])
+        ones += _ones(byte & ((uint64(1) << uint64(min(high - low, _EIGHT))) - uint64(1)))
+        low += _EIGHT
+    return ones
 
-    Runs that hold none of the rows are only passed by; of levels the ones are counted up to each row.
+
+@numba.njit
+def _places(data: Any, at: Any, end: Any, count: Any, rows: Any, out: Any) -> Any:
+    """Where some rows of a page of ``count`` are among those that are not NULL, ``_NULL`` for NULL; False for other levels.
+
+    Runs that hold none of the rows are only counted.
     """
-    bits, group = uint64(data[body]), uintp(data[body])
-    safe = uintp(max(len(data) - _LOADED, 0))
-    has_levels, count = body > first, uintp(count)
-    # the run of levels at hand: its rows, where its bits begin if it is packed, and what was counted of it
-    level_from = level_to = ones = counted = uintp(0)
-    level_at, level_next, level_packed, level = first, first, False, uintp(1)
-    # the run of codes at hand
-    code_from = code_to = uintp(0)
-    code_at, code_next, code_packed = body, body + _ONE, False
+    low = high = ones = counted = uintp(
+        0
+    )  # the run's rows; those that are not NULL before row ``counted`` of it
+    bits, is_packed, level = at, False, uintp(0)
     for i in range(len(rows)):
-        row = uintp(rows[i] - before)
-        place = row
-        if has_levels:
-            while row >= level_to:
-                if level_packed:
-                    while counted < level_to - level_from:
-                        left = min(level_to - level_from - counted, _EIGHT)
-                        byte = uint64(data[level_at + (counted >> _THREE)])
-                        ones += _ones(byte & ((uint64(1) << uint64(left)) - uint64(1)))
-                        counted += _EIGHT
-                elif level:
-                    ones += level_to - level_from
-                header, level_at = _run_header(data, level_next, body)
-                run = header >> _ONE
-                if run == uintp(0):
-                    return False
-                level_from, counted, level_packed = level_to, uintp(0), (header & _ONE) == _ONE
-                if level_packed:
-                    level_to = min(level_from + run * _EIGHT, count)
-                    level_next = level_at + run
-                    if level_at + (level_to - level_from + _SEVEN) // _EIGHT > body:
-                        return False
-                else:
-                    level_to = min(level_from + run, count)
-                    level_next = level_at + _ONE
-                    if level_next > body or data[level_at] > uint8(1):
-                        return False
-                    level = uintp(data[level_at])
-            inside = row - level_from
-            if level_packed:
-                while counted + uintp(64) <= inside and level_at + (counted >> _THREE) < safe:
-                    ones += _ones(load64(data, level_at + (counted >> _THREE)))
-                    counted += uintp(64)
-                while counted + _EIGHT <= inside:
-                    ones += _ones(uint64(data[level_at + (counted >> _THREE)]))
-                    counted += _EIGHT
-                byte = uint64(data[level_at + (inside >> _THREE)])
-                if (byte >> uint64(inside & _SEVEN)) & uint64(1) == uint64(0):
-                    out[i] = values
-                    continue
-                place = ones + _ones(byte & ((uint64(1) << uint64(inside & _SEVEN)) - uint64(1)))
-            elif level:
-                place = ones + inside
-            else:
-                out[i] = values
-                continue
-        while place >= code_to:
-            header, code_at = _run_header(data, code_next, end)
+        row = uintp(rows[i])
+        while row >= high:
+            ones += _ones_between(data, bits, counted, high - low) if is_packed else level * (high - low)
+            header, bits = _run_header(data, at, end)
             run = header >> _ONE
+            is_packed = (header & _ONE) == _ONE
+            low, counted = high, uintp(0)
+            high = min(low + (run * _EIGHT if is_packed else run), count)
+            at = bits + (run if is_packed else _ONE)
+            if run == uintp(0) or bits + (((high - low + _SEVEN) >> _THREE) if is_packed else _ONE) > end:
+                return False
+            level = uintp(data[bits])
+            if not is_packed and level > _ONE:
+                return False
+        inside = row - low
+        if is_packed:
+            before = inside & ~_SEVEN
+            ones += _ones_between(data, bits, counted, before)
+            counted = before
+            is_valid = (uintp(data[bits + (inside >> _THREE)]) >> (inside & _SEVEN)) & _ONE
+            place = ones + _ones_between(data, bits, before, inside)
+        else:
+            is_valid, place = level, ones + level * inside
+        out[i] = place if is_valid else _NULL
+    return True
+
+
+@numba.njit
+def _codes_at(data: Any, body: Any, end: Any, values: Any, places: Any, out: Any) -> Any:
+    """The codes at rising places, ``values`` at ``_NULL``; False for another page.
+
+    Runs that hold none of the places are only passed by.
+    """
+    low = high = uintp(0)  # the places of the run
+    bits, group = uint64(data[body]), uintp(data[body])
+    at = start = body + _ONE
+    is_packed = False
+    for i in range(len(places)):
+        if places[i] == _NULL:
+            out[i] = values
+            continue
+        place = uintp(places[i])
+        while place >= high:
+            header, start = _run_header(data, at, end)
+            run = header >> _ONE
+            is_packed = (header & _ONE) == _ONE
+            low, high = high, high + (run * _EIGHT if is_packed else run)
+            at = start + (run * group if is_packed else (group + _SEVEN) >> _THREE)
             if run == uintp(0):
                 return False
-            code_from, code_packed = code_to, (header & _ONE) == _ONE
-            code_to = code_from + (run * _EIGHT if code_packed else run)
-            code_next = code_at + (run * group if code_packed else (group + _SEVEN) >> _THREE)
-        if code_packed:
-            inside = place - code_from
-            if code_at + ((inside + _ONE) * group + _SEVEN) // _EIGHT > end:
-                return False
-            code = _code(data, code_at, inside, bits)
-        else:
-            if code_next > end:
-                return False
-            code = _repeated(data, code_at, bits)
+        number = place - low if is_packed else uintp(0)
+        if start + ((((number + _ONE) * group if is_packed else group) + _SEVEN) >> _THREE) > end:
+            return False
+        code = _code(data, start, number, bits) if is_packed else _repeated(data, start, bits)
         if code >= uint64(values):
             return False
         out[i] = code
@@ -436,34 +463,33 @@ def _codes_of(
 def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows: Any, out: Any) -> Any:
     """Fill ``out`` with the codes of some rows, in rising order; 0, or -1 for other pages. The others: as for ``codes``.
 
-    Only what comes before the rows is looked at.
+    Of pages and runs that hold none of the rows little is looked at, so not all that ``codes`` finds wrong is found.
     """
-    before, next_row = int64(0), int64(0)
+    places = np.empty(len(rows), np.int64)
+    done, low = int64(0), int64(0)
     for page in range(len(counts)):
-        upto = next_row
-        while upto < len(rows) and rows[upto] < before + counts[page]:
-            upto += 1
-        if upto > next_row:
-            end = uintp(starts[page + 1])
+        high = low
+        while high < len(rows) and rows[high] < done + counts[page]:
+            places[high] = rows[high] - done
+            high += 1
+        if high > low:
+            end, some = uintp(starts[page + 1]), places[low:high]
             first, body = _page(data, uintp(starts[page]), end, levels[page])
-            if body == end or not _codes_of(
-                data, first, body, end, values, rows[next_row:upto], before, counts[page], out[next_row:upto]
-            ):
+            if body == end:
                 return int64(-1)
-        next_row = upto
-        before += counts[page]
-    return int64(0 if next_row == len(rows) else -1)
+            if body > first and not _places(data, first, body, uintp(counts[page]), some, some):
+                return int64(-1)
+            if not _codes_at(data, body, end, values, some, out[low:high]):
+                return int64(-1)
+        low = high
+        done += counts[page]
+    return int64(0 if low == len(rows) else -1)
 
 
 @_compiled(int64, _Codes, _Flags, _Rows)
 def matching(found: Any, wanted: Any, out: Any) -> Any:
-    """The numbers of the rows whose code is wanted, into ``out``, which has place for all; gives how many."""
-    count = uintp(0)
-    for i in range(len(found)):
-        place = uintp(i)
-        out[count] = place
-        count += uintp(wanted[uintp(found[place])])
-    return int64(count)
+    """The numbers of the rows whose code is wanted, into ``out``, which has a place more than rows; gives how many."""
+    return _matching(found, wanted, int64(0), out)
 
 
 @_compiled(int64, _Codes, _Flags, _Rows, _Rows)
