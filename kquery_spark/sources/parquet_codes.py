@@ -66,33 +66,11 @@ class CodedChunk:
             stored = file.read_buffer(size)  # mapped, not copied
             if stored.size < size:
                 return None
-            for at, length, raw_size, compressed in self._pieces:
-                part = stored.slice(at, length)
-                found = self._unpacked(part, raw_size) if compressed else part
-                if found is None or found.size != raw_size:
+            for page in self.pages:
+                body = stored.slice(page.body - first.offset, page.header.size)
+                if not self._append(parts, page, body):
                     return None
-                parts.append(found)
         return PackedCodes(np.frombuffer(b"".join(parts), np.uint8), starts, counts, levels)
-
-    @cached_property
-    def _pieces(self) -> list[tuple[int, int, int, bool]]:
-        """Of what the pages are put together.
-
-        Place behind the first page's, bytes, bytes decompressed, whether there is anything to decompress.
-        """
-        found = []
-        for page in self.pages:
-            header, at = page.header, page.body - self.pages[0].offset
-            size, raw_size = header.size, header.raw_size
-            if header.kind == DATA_V2 and header.level_bytes:  # which are not compressed
-                found.append((at, min(header.level_bytes, size), header.level_bytes, False))
-                at, size, raw_size = (
-                    at + header.level_bytes,
-                    size - header.level_bytes,
-                    raw_size - header.level_bytes,
-                )
-            found.append((at, max(size, 0), raw_size, header.compressed))
-        return found
 
     @cached_property
     def _layout(self) -> tuple[Int64s, Int64s, Int64s]:
@@ -102,6 +80,21 @@ class CodedChunk:
         # of version 1 the levels have their length before them, of version 2 the header tells it
         levels = [h.level_bytes if h.kind == DATA_V2 else -1 if self.levels else 0 for h in headers]
         return starts, np.array([h.values for h in headers], np.int64), np.array(levels, np.int64)
+
+    def _append(self, parts: list[pa.Buffer], page: Page, body: pa.Buffer) -> bool:
+        """Whether the page is of as many bytes as its header says; its levels and codes become parts then."""
+        raw_size = page.header.raw_size
+        if page.header.kind == DATA_V2:  # whose levels are not compressed
+            if page.header.level_bytes > body.size:
+                return False
+            parts.append(body.slice(0, page.header.level_bytes))
+            body = body.slice(page.header.level_bytes)
+            raw_size -= page.header.level_bytes
+        codes = self._unpacked(body, raw_size) if page.header.compressed else body
+        if codes is None or codes.size != raw_size:
+            return False
+        parts.append(codes)
+        return True
 
     def _unpacked(self, data: pa.Buffer, raw_size: int) -> pa.Buffer | None:
         """The bytes decompressed, or None where they are not as many as the header says."""

@@ -6,7 +6,6 @@ Source: thrift-compact-protocol.md of apache/thrift.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
@@ -130,7 +129,6 @@ def listed(kind: int, values: Sequence[bytes]) -> bytes:
     return head + b"".join(values)
 
 
-@lru_cache(1 << 12)
 def varint(value: int) -> bytes:
     """An unsigned integer."""
     found = bytearray()
