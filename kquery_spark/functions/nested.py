@@ -18,6 +18,8 @@ from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
+_MOST_ELEMENTS = 2**31 - 1  # that offsets of 32 bits reach
+
 
 def _nulls(array: pa.Array) -> Any:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else None
@@ -174,6 +176,8 @@ def _one_type(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 def _array(args: Sequence[Vector], context: CallContext) -> Data:
     n, width = context.num_rows, len(args)
+    if n * width > _MOST_ELEMENTS:
+        raise MemoryError("a batch of arrays grew past 2^31 elements")
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
     stacked = pa.concat_arrays(columns) if columns else pa.nulls(0, element)

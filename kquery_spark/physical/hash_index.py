@@ -6,6 +6,7 @@ Unlike Arrow's ``index_in`` they are built once and probed batch by batch.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kquery_spark.types.vector import Int64s
 
@@ -13,6 +14,11 @@ _ROOMY = (
     1 << 16
 )  # up to so many values most slots are left free, so that absent values are seen at the first look
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def row_numbers(size: int, rows: int) -> npt.NDArray[np.signedinteger]:
+    """``size`` empty slots (-1) for any of ``rows`` row numbers: 32 bits wide where that is enough."""
+    return np.full(size, -1, np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
 
 
 class HashIndex:
@@ -24,7 +30,7 @@ class HashIndex:
         bits = max(4, int(room * max(len(values), 1) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)
-        self._slots = np.full(1 << bits, -1, np.int32)
+        self._slots = row_numbers(1 << bits, len(values))
         pending = np.arange(len(values), dtype=np.int64)
         places = self._hash(values)
         while len(pending):
@@ -58,8 +64,8 @@ class DirectIndex:
     """Positions of distinct values from 0 to ``size``, one slot for each that could be."""
 
     def __init__(self, values: Int64s, size: int) -> None:
-        self._slots = np.full(size + 1, -1, np.int32)
-        self._slots[values] = np.arange(len(values), dtype=np.int32)
+        self._slots = row_numbers(size + 1, len(values))
+        self._slots[values] = np.arange(len(values), dtype=self._slots.dtype)
 
     def lookup(self, values: Int64s) -> Int64s:
         """Position of each value, -1 where it is absent or itself -1."""

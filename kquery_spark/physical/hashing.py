@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.functions.text import Words
 from kquery_spark.physical.keys import as_integers, check_key_type, normalized_bits
@@ -20,6 +21,7 @@ _A = np.uint64(0xBF58476D1CE4E5B9)
 _B = np.uint64(0x94D049BB133111EB)
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0x2545F4914F6CDD1D)
+_RADIX_SORTED = 1 << 16  # different integers of 16 bits
 
 
 def mix(values: UInt64s) -> UInt64s:
@@ -79,3 +81,13 @@ def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDAr
     for key in keys:
         total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
     return ((total >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+
+
+def partition_order(ids: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
+    """Row numbers by partition, those of one partition in their own order; ``ids`` are in ``[0, count)``.
+
+    numpy sorts integers of 16 bits by digits, several times as fast as it sorts wider ones.
+    """
+    if count > _RADIX_SORTED:
+        return integer_order.stable_order(ids)
+    return np.argsort(ids.astype(np.uint16), kind="stable")

@@ -14,7 +14,7 @@ from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions import integer_order
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.physical.bytes_index import BytesIndex, places_of
-from kquery_spark.physical.hash_index import DirectIndex, HashIndex
+from kquery_spark.physical.hash_index import DirectIndex, HashIndex, row_numbers
 from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
@@ -110,7 +110,7 @@ class JoinTable:
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)
-        self._row_of = np.full(self._cardinality + 1, -1, np.int32)
+        self._row_of = row_numbers(self._cardinality + 1, self.num_rows)
         self._row_of[present] = rows
         self.unique = bool((self._row_of[present] == rows).all())
         if self.unique:

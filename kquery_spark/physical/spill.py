@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.physical.hashing import partition_ids
+from kquery_spark.physical.hashing import partition_ids, partition_order
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector, decode
 
@@ -117,7 +117,7 @@ class SpillDirectory:
 def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], level: int = 0) -> None:
     """Append each row to the file of its keys' hash; equal keys meet, whatever batch or side they come from."""
     ids = partition_ids(keys, batch.num_rows, len(files) ** (level + 2)) // len(files) ** (level + 1)
-    order = np.argsort(ids.astype(np.uint16), kind="stable")
+    order = partition_order(ids, len(files))
     ends = np.cumsum(np.bincount(ids, minlength=len(files)))
     moved = batch.take(pa.array(order))
     start = 0

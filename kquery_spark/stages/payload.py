@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.hashing import partition_ids
+from kquery_spark.physical.hashing import partition_ids, partition_order
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restored
@@ -94,7 +94,7 @@ def partitioned(
             ids = range_ids(keys[0], batch.num_rows, where.bounds, where.descending, where.nulls_last)
         else:
             ids = partition_ids(keys, batch.num_rows, where.count)
-        order = np.argsort(ids.astype(np.uint16), kind="stable")
+        order = partition_order(ids, where.count)
         ends = np.cumsum(np.bincount(ids, minlength=where.count))
         moved = batch.take(pa.array(order))
         start = 0

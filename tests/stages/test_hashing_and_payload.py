@@ -9,8 +9,11 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.expr import Column
+from kquery_spark.physical.hash_index import row_numbers
 from kquery_spark.physical.hashing import hash_vector, partition_ids
 from kquery_spark.physical.operators import Partitioning
+from kquery_spark.physical.operators.base import Metrics
+from kquery_spark.physical.spill import SpillDirectory, scatter
 from kquery_spark.stages.payload import decode_payload, encode, partitioned
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -92,3 +95,33 @@ def test_partitioning_loses_and_repeats_no_row(count: int, payload_bytes: int):
         for value in batch.columns[0].to_pylist():
             homes.setdefault(value, set()).add(target)
     assert all(len(targets) == 1 for targets in homes.values())
+
+
+@pytest.mark.parametrize("count", [65_535, 65_536, 65_600, 200_000])
+def test_each_row_goes_to_the_task_of_its_key_however_many_tasks_there_are(count: int):
+    schema = pa.schema([("k", pa.int64())])
+    values = np.arange(100_000) % 40_000
+    batch = Batch(schema, (pa.array(values),), len(values))
+    by_hash = Partitioning((Column("k", pa.int64()),), count)
+    by_range = Partitioning((Column("k", pa.int64()),), count, tuple(range(1, count)))
+    hashed = partition_ids([batch.vector(0)], len(values), count)
+    for where, ids in ((by_hash, hashed), (by_range, values)):
+        pieces = list(partitioned(iter([batch]), where, schema, 1 << 20))
+        targets = np.repeat([target for target, _ in pieces], [piece.num_rows for _, piece in pieces])
+        rows = np.concatenate([piece.columns[0].to_numpy() for _, piece in pieces])
+        assert sorted(zip(targets, rows, strict=True)) == sorted(zip(ids, values, strict=True))
+
+
+def test_spilled_rows_go_to_the_file_of_their_key():
+    schema = pa.schema([("k", pa.int64())])
+    batch = Batch(schema, (pa.array(np.arange(10_000) % 3_000),), 10_000)
+    with SpillDirectory(Metrics()) as spill:
+        files = spill.partitions(schema)
+        scatter(batch, [batch.vector(0)], files, level=2)
+        homes = [{v for part in file.read() for v in part.columns[0].to_pylist()} for file in files]
+    assert sum(map(len, homes)) == len(set().union(*homes)) == 3_000
+
+
+def test_slots_hold_row_numbers_past_32_bits():
+    assert row_numbers(4, 2**31 - 1).dtype == np.int32
+    assert row_numbers(4, 2**31).dtype == np.int64
