@@ -61,8 +61,18 @@ def check_unchanged(file: DataFile) -> None:
         status = os.stat(path)
     except OSError:
         raise SourceError(f"{path} does not exist any more; it did when the query was planned") from None
-    if status.st_size != file.size or status.st_mtime_ns // 1_000_000 != file.modified_ms:
-        raise SourceError(f"{path} has changed since the query was planned; plan the query again")
+    if is_changed(file, status):
+        raise changed_error(path)
+
+
+def changed_error(path: str) -> SourceError:
+    """The error for a file that was written to."""
+    return SourceError(f"{path} has changed since the query was planned; plan the query again")
+
+
+def is_changed(file: DataFile, status: os.stat_result) -> bool:
+    """Whether a local file has another size or time than when the query was planned."""
+    return status.st_size != file.size or status.st_mtime_ns // 1_000_000 != file.modified_ms
 
 
 def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str | None]]]:

@@ -17,14 +17,14 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.files import (
-    check_unchanged,
+    changed_error,
     constant,
     differs_in_case,
-    filesystem,
     partition_range,
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.orc_footer import OrcFacts, gregorian_days, orc_facts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -65,7 +65,7 @@ class OrcSource(Source):
     def _opened(self) -> list[tuple[tuple[int, int, int], pa.Schema]]:
         """Rows, stripes and bytes of each file, and its columns."""
         nothing = (0, 0, 0), pa.schema([])
-        return [_described(_open(f)) if f.size else nothing for f in self.files]
+        return [_described(f) if f.size else nothing for f in self.files]
 
     @property
     def _footers(self) -> list[tuple[int, int, int]]:
@@ -115,29 +115,36 @@ class OrcSource(Source):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per stripe."""
         file = self.files[split.file]
-        reader = _open(file)
-        names = set(reader.schema.names)
+        with InputFile(file) as source:
+            reader = _open(source)
+            names = set(reader.schema.names)
+            wanted = [c for c in columns if c not in self.partition_columns and c in names]
+            # Reading no column loses the number of rows, so one is read to count them.
+            counted = wanted or [_narrowest(reader.schema)]
+            for stripe in split.pieces:
+                try:
+                    found = reader.read_stripe(stripe, columns=counted)
+                except (pa.ArrowException, OSError) as error:
+                    cause = changed_error(file.path) if source.has_changed else error
+                    raise SourceError(f"cannot read stripe {stripe} of {file.path}: {cause}") from None
+                source.check_unchanged()
+                yield self._batch(file, columns, names, found)
+
+    def _batch(self, file: DataFile, columns: Sequence[str], names: set[str], found: pa.RecordBatch) -> Batch:
+        """The columns asked for, of a stripe, of the file's partition values, or NULL where the file has no such column."""
         schema = pa.schema([self.table_schema.field(c) for c in columns])
-        wanted = [c for c in columns if c not in self.partition_columns and c in names]
-        # Reading no column loses the number of rows, so one is read to count them.
-        counted = wanted or [_narrowest(reader.schema)]
-        for stripe in split.pieces:
-            try:
-                found = reader.read_stripe(stripe, columns=counted)
-            except (pa.ArrowException, OSError) as error:
-                raise SourceError(f"cannot read stripe {stripe} of {file.path}: {error}") from None
-            arrays = []
-            for column in columns:
-                dtype = schema.field(column).type
-                if column in self.partition_columns:
-                    value = file.partition[self.partition_columns.index(column)]
-                    arrays.append(constant(value, dtype, found.num_rows))
-                elif column in names:
-                    arrays.append(self._convert(found.column(column), dtype, column, file))
-                else:
-                    differs_in_case(column, names, file.path)
-                    arrays.append(pa.nulls(found.num_rows, dtype))
-            yield Batch(schema, tuple(arrays), found.num_rows)
+        arrays = []
+        for column in columns:
+            dtype = schema.field(column).type
+            if column in self.partition_columns:
+                value = file.partition[self.partition_columns.index(column)]
+                arrays.append(constant(value, dtype, found.num_rows))
+            elif column in names:
+                arrays.append(self._convert(found.column(column), dtype, column, file))
+            else:
+                differs_in_case(column, names, file.path)
+                arrays.append(pa.nulls(found.num_rows, dtype))
+        return Batch(schema, tuple(arrays), found.num_rows)
 
     def _convert(self, data: pa.Array, dtype: pa.DataType, column: str, file: DataFile) -> pa.Array:
         what = f"{column} of {file.path}"
@@ -202,16 +209,14 @@ def _check_times(file: DataFile, columns: Sequence[str]) -> None:
 
 
 def _facts(file: DataFile) -> OrcFacts | None:
-    fs, inner = filesystem(file.path)
-    try:
-        with fs.open_input_file(inner) as opened:
-            return orc_facts(opened)
-    except OSError as error:
-        raise SourceError(f"cannot read {file.path}: {error}") from None
+    with InputFile(file) as opened:
+        return orc_facts(opened)
 
 
-def _described(opened: Any) -> tuple[tuple[int, int, int], pa.Schema]:
-    return (int(opened.nrows), int(opened.nstripes), int(opened.content_length)), opened.schema
+def _described(file: DataFile) -> tuple[tuple[int, int, int], pa.Schema]:
+    with InputFile(file) as source:
+        opened = _open(source)
+        return (int(opened.nrows), int(opened.nstripes), int(opened.content_length)), opened.schema
 
 
 def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
@@ -238,13 +243,14 @@ def _narrowest(schema: pa.Schema) -> str:
     return str(min(flat, key=lambda f: f.type.bit_width).name if flat else schema[0].name)
 
 
-def _open(file: DataFile) -> Any:
-    check_unchanged(file)
+def _open(source: InputFile) -> Any:
     try:
-        fs, inner = filesystem(file.path)
-        return pa_orc.ORCFile(fs.open_input_file(inner))
+        found = pa_orc.ORCFile(source.native)
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"cannot read {file.path} as ORC: {error}") from None
+        source.check_unchanged()
+        raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
+    source.check_unchanged()
+    return found
 
 
 def spark_field(field: pa.Field, tz: str) -> pa.Field:
@@ -285,7 +291,7 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
     filled = [f for f in files if f.size]
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")
-    found = _open(filled[0]).schema
+    _, found = _described(filled[0])
     if all(name.startswith("_col") for name in found.names):
         raise Unsupported("ORC files without column names are not supported.")
     columns = with_partitions([spark_field(f, tz) for f in found], fields)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.sources.coded import PackedCodes
+from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet_pages import (
     DATA_V2,
     PLAIN,
@@ -46,26 +47,23 @@ class CodedChunk:
     dtype: pa.DataType
     levels: bool
 
-    def values(self, file: Any) -> pa.Array | None:
+    def values(self, file: InputFile) -> pa.Array | None:
         """The distinct values, in the order of their codes; None for a page that is not as its header says."""
         header = self.dictionary.header
-        file.seek(self.dictionary.body)
-        data = self._unpacked(file.read_buffer(header.size), header.raw_size)
+        stored = pa.py_buffer(file.read_at(header.size, self.dictionary.body))
+        data = self._unpacked(stored, header.raw_size)
         if data is None or data.size < header.values * self.dtype.bit_width // 8:
             return None
         return pa.Array.from_buffers(self.dtype, header.values, [None, data], 0)
 
-    def packed(self, file: Any) -> PackedCodes | None:
+    def packed(self, file: InputFile) -> PackedCodes | None:
         """The codes of all pages, decompressed; None for pages that are not as their headers say."""
         starts, counts, levels = self._layout
         parts: list[pa.Buffer] = []
         if self.pages:
             first, last = self.pages[0], self.pages[-1]
-            file.seek(first.offset)
             size = last.body + last.header.size - first.offset
-            stored = file.read_buffer(size)  # mapped, not copied
-            if stored.size < size:
-                return None
+            stored = pa.py_buffer(file.read_at(size, first.offset))
             for page in self.pages:
                 body = stored.slice(page.body - first.offset, page.header.size)
                 if not self._append(parts, page, body):

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.coded import Codes, PackedCodes
-from kquery_spark.sources.files import check_unchanged, filesystem, local_path
+from kquery_spark.sources.files import changed_error, check_unchanged, local_path
+from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
 from kquery_spark.sources.parquet_codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet_footer import column_indexes, flat_elements, plain_integers, read_footer
 from kquery_spark.sources.parquet_pages import (
@@ -49,19 +50,19 @@ class Typed:
 
 
 class OpenFile:
-    """An open Parquet file with its parsed footer, kept by the worker between tasks.
+    """A Parquet file's parsed footer, kept by the worker between tasks, and reading the file.
 
-    Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer.
+    Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
     """
 
     def __init__(self, file: DataFile) -> None:
         self.file = file
-        self._local = threading.local()
-        check_unchanged(file)
         try:
-            reader = self._open(None)
+            reader = self._open(shared_input(file), None)
         except (pa.ArrowException, OSError) as error:
+            self._input.check_unchanged()
             raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
+        self._input.check_unchanged()
         self.metadata: Any = reader.metadata
         keys = self.metadata.metadata or {}
         if b"org.apache.spark.legacyDateTime" in keys or b"org.apache.spark.legacyINT96" in keys:
@@ -123,19 +124,17 @@ class OpenFile:
 
     @cached_property
     def _footer(self) -> bytes | None:
-        fs, inner = filesystem(self.file.path)
-        with fs.open_input_file(inner) as file:
-            return read_footer(file)
+        return read_footer(self._input)
 
-    def _open(self, metadata: Any) -> pq.ParquetFile:
-        path = local_path(self.file.path)
+    @property
+    def _input(self) -> InputFile:
+        return shared_input(self.file)
+
+    def _open(self, file: InputFile, metadata: Any) -> pq.ParquetFile:
         options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": "us"}
         if metadata is not None:
             options["read_dictionary"] = self._dictionaries
-        if path is not None:
-            return pq.ParquetFile(path, memory_map=True, pre_buffer=False, **options)
-        fs, inner = filesystem(self.file.path)
-        return pq.ParquetFile(inner, filesystem=fs, pre_buffer=True, **options)
+        return pq.ParquetFile(file.native, pre_buffer=not file.is_local, **options)
 
     def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
         """Data of a column with the type the file gives it.
@@ -207,13 +206,16 @@ class OpenFile:
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Columns of one row group."""
-        reader = getattr(self._local, "reader", None)
+        file = self._input
+        reader = getattr(file.readers, "parquet", None)
         try:
             if reader is None:
-                reader = self._local.reader = self._open(self._physical)
-            return reader.read_row_group(group, columns=list(columns), use_threads=False)
+                reader = file.readers.parquet = self._open(file, self._physical)
+            found = reader.read_row_group(group, columns=list(columns), use_threads=False)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
+        file.check_unchanged()
+        return found
 
     def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
         """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
@@ -234,7 +236,7 @@ class OpenFile:
         has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
-            data = file_of_pages(self._bytes_of_file, columns, schema)
+            data = file_of_pages(self._input, columns, schema)
             reader = pq.ParquetFile(
                 pa.BufferReader(data),
                 read_dictionary=[n for n in names if n in self._dictionaries],
@@ -250,12 +252,12 @@ class OpenFile:
         if key not in self._coded:
             self._coded[key] = self._find_coded(group, column)
         chunk = self._coded[key]
-        values = None if chunk is None else chunk.values(self._bytes_of_file)
+        values = None if chunk is None else chunk.values(self._input)
         return None if chunk is None or values is None else (chunk, values)
 
     def packed(self, chunk: CodedChunk) -> PackedCodes | None:
         """Its codes, decompressed; None for pages that are not as their headers say."""
-        return chunk.packed(self._bytes_of_file)
+        return chunk.packed(self._input)
 
     def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
         """The codes of pages that are unlike those expected, which pyarrow reads or says what is wrong with them.
@@ -286,7 +288,7 @@ class OpenFile:
         if key not in self._headers:
             chunk = self.metadata.row_group(group).column(self._flat[column])
             try:
-                self._headers[key] = pages_of(self._bytes_of_file, chunk)
+                self._headers[key] = pages_of(self._input, chunk)
             except ValueError:
                 self._headers[key] = None
         return self._headers[key]
@@ -308,7 +310,7 @@ class OpenFile:
             return None
         try:
             offset, length = self._column_indexes[group][place]
-            index = self._bytes_of_file.read_at(length, offset)
+            index = self._input.read_at(length, offset)
             ranges = page_ranges(index, chunk.physical_type, self.schema.field(column).type)
         except (ValueError, IndexError):  # what cannot be read says nothing of the data
             return None
@@ -331,14 +333,6 @@ class OpenFile:
         found = self._page_headers(group, column) if column in self._elements else None
         return None if found is None else placed(*found, rows)
 
-    @property
-    def _bytes_of_file(self) -> pa.MemoryMappedFile:
-        """The local file, for one thread."""
-        found = getattr(self._local, "bytes", None)
-        if found is None:
-            found = self._local.bytes = pa.memory_map(local_path(self.file.path))
-        return found
-
     @cached_property
     def _elements(self) -> dict[str, bytes]:
         return flat_elements(self._footer) if self._footer else {}
@@ -348,7 +342,8 @@ class OpenFile:
         return column_indexes(self._footer) if self._footer else []
 
     def _unreadable(self, group: int, error: BaseException) -> SourceError:
-        return SourceError(f"cannot read row group {group} of {self.file.path}: {error}")
+        cause = changed_error(self.file.path) if self._input.has_changed else error
+        return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
 
 
 def _range(chunk: Any) -> ColumnRange | None:
@@ -375,7 +370,11 @@ def open_file(file: DataFile) -> OpenFile:
         if found is not None:
             _cache.move_to_end(file)
     if found is not None:
-        check_unchanged(file)
+        try:
+            check_unchanged(file)
+        except SourceError:
+            forget_file(file)
+            raise
         return found
     opened = OpenFile(file)
     with _lock:
@@ -383,3 +382,10 @@ def open_file(file: DataFile) -> OpenFile:
         while len(_cache) > _CACHE_LIMIT:
             _cache.popitem(last=False)
     return opened
+
+
+def forget_file(file: DataFile) -> None:
+    """Let go of a file that is gone or has changed."""
+    with _lock:
+        _cache.pop(file, None)
+    forget_input(file)

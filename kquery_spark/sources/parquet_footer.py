@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.thrift_compact import Cursor, Field, struct
 
 MAGIC = b"PAR1"
@@ -27,20 +28,16 @@ _INTEGERS = (1, 2)  # Type.INT32, Type.INT64
 _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
-def read_footer(file: Any) -> bytes | None:
-    """The serialized FileMetaData of a file; None for an encrypted footer or no Parquet: pyarrow says what is wrong with it.
-
-    file: a seekable ``pyarrow.NativeFile``.
-    """
+def read_footer(file: InputFile) -> bytes | None:
+    """The serialized FileMetaData; None for an encrypted footer or no Parquet: pyarrow says what is wrong with it."""
     size = file.size()
-    file.seek(max(0, size - _TAIL))
-    tail = file.read(_TAIL)
+    if size < _TAIL:
+        return None
+    tail = file.read_at(_TAIL, size - _TAIL)
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != MAGIC or length > size - _TAIL:
         return None
-    file.seek(size - _TAIL - length)
-    footer: bytes = file.read(length)
-    return footer
+    return file.read_at(length, size - _TAIL - length)
 
 
 def as_file(footer: bytes) -> bytes:

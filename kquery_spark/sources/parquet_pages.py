@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.sources.base import ColumnRange
+from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet_footer import MAGIC, as_file
 from kquery_spark.sources.thrift_compact import (
     BINARY,
@@ -141,11 +142,11 @@ def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pag
     return Pages(place, np.array([p.offset for p in pages], np.int64), np.array(sizes, np.int64), starts)
 
 
-def pages_of(file: Any, chunk: Any) -> tuple[Page | None, list[Page]] | None:
+def pages_of(file: InputFile, chunk: Any) -> tuple[Page | None, list[Page]] | None:
     """The dictionary page, if any, and the data pages of a flat column's chunk.
 
-    None where they are not as expected and the chunk is better read as a whole. file: a ``pyarrow.NativeFile``. chunk:
-    ``ColumnChunkMetaData``. Raises ValueError for headers that are no Thrift.
+    None where they are not as expected and the chunk is better read as a whole. chunk: ``ColumnChunkMetaData``.
+    Raises ValueError for headers that are no Thrift.
     """
     if chunk.compression not in _CODECS:
         return None
@@ -167,7 +168,7 @@ def pages_of(file: Any, chunk: Any) -> tuple[Page | None, list[Page]] | None:
     return (dictionary, pages) if first == end else None
 
 
-def _page(file: Any, offset: int, end: int) -> Page:
+def _page(file: InputFile, offset: int, end: int) -> Page:
     length = _HEADER_BYTES
     while True:
         cursor = Cursor(file.read_at(min(length, end - offset), offset))
@@ -218,7 +219,9 @@ def _numbers(cursor: Cursor) -> dict[int, int]:
     return found
 
 
-def file_of_pages(file: Any, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None) -> pa.Buffer:
+def file_of_pages(
+    file: InputFile, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None
+) -> pa.Buffer:
     """A Parquet file with one row group of just these pages; its columns may differ in length, so read them one by one.
 
     arrow_schema: of these columns, where the file has one of Arrow's.

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.files import check_unchanged, filesystem
+from kquery_spark.sources.input_file import InputFile
 
 _BLOCK_BYTES = 8 << 20
+_PEEK_BYTES = 4096
 _BOM = b"\xef\xbb\xbf"
 _CODECS = {".gz": "gzip", ".bz2": "bz2"}
 _UNREAD = (".deflate", ".snappy", ".lz4", ".zst", ".lzo", ".xz")
@@ -26,19 +27,6 @@ def check_codec(path: str) -> None:
     """Raise Unsupported for files Spark would decompress and the engine cannot."""
     if path.endswith(_UNREAD):
         raise Unsupported(f"Text files compressed like {path} are not supported.")
-
-
-def _open(file: DataFile) -> Any:
-    check_unchanged(file)
-    try:
-        fs, inner = filesystem(file.path)
-        raw = fs.open_input_file(inner)
-    except (OSError, pa.ArrowException) as error:
-        raise SourceError(f"cannot open {file.path}: {error}") from None
-    for suffix, codec in _CODECS.items():
-        if file.path.endswith(suffix):
-            return pa.CompressedInputStream(raw, codec)
-    return raw
 
 
 def first_lines(file: DataFile, size: int = 1 << 20) -> bytes:
@@ -56,28 +44,35 @@ def line_blocks(
     A line end is a newline, a carriage return or both; in the blocks it is always one newline.
     """
     try:
-        with _open(file) as stream:
-            yield from _blocks(stream, file, start, length, whole, block_bytes)
+        with InputFile(file) as source:
+            for block in _blocks(source, start, length, whole, block_bytes):
+                source.check_unchanged()
+                yield _normalized(block)
     except (OSError, pa.ArrowException, EOFError) as error:
         raise SourceError(f"cannot read {file.path}: {error}") from None
 
 
-def _blocks(
-    stream: Any, file: DataFile, start: int, length: int, whole: bool, block_bytes: int
-) -> Iterator[bytes]:
+def _blocks(source: InputFile, start: int, length: int, whole: bool, block_bytes: int) -> Iterator[bytes]:
+    file = source.file
     if whole or is_compressed(file.path):
-        yield from _streamed(stream, file, whole, block_bytes)
+        yield from _streamed(_decompressed(source), file, whole, block_bytes)
         return
     # A line belongs to the range its first byte is in: it begins behind the first line end from start - 1 on.
-    at = _next_line(stream, start - 1) if start else 0
+    at = _next_line(source, start - 1) if start else 0
     end = min(start + length, file.size)
     while at < end:
         stop = min(end, at + block_bytes)
-        stop = file.size if stop == file.size else min(_next_line(stream, stop - 1), file.size)
-        stream.seek(at)
-        block = stream.read(stop - at)
-        yield _normalized(block if at else block.removeprefix(_BOM))
+        stop = file.size if stop == file.size else min(_next_line(source, stop - 1), file.size)
+        block = source.read_at(stop - at, at)
+        yield block if at else block.removeprefix(_BOM)
         at = stop
+
+
+def _decompressed(source: InputFile) -> Any:
+    for suffix, codec in _CODECS.items():
+        if source.file.path.endswith(suffix):
+            return pa.CompressedInputStream(source.native, codec)
+    return source.native
 
 
 def _streamed(stream: Any, file: DataFile, whole: bool, block_bytes: int) -> Iterator[bytes]:
@@ -89,22 +84,22 @@ def _streamed(stream: Any, file: DataFile, whole: bool, block_bytes: int) -> Ite
         pending += chunk
         cut = 0 if whole else pending.rfind(b"\n") + 1
         if cut:
-            yield _normalized(pending[:cut])
+            yield pending[:cut]
             pending = pending[cut:]
     returns = pending.count(b"\r") if whole else 0
     if returns and not returns == pending.count(b"\n") == pending.count(b"\r\n"):
         raise SourceError(f"{file.path} has several kinds of line ends, which multiLine does not support")
     if pending:
-        yield _normalized(pending)
+        yield pending
 
 
-def _next_line(stream: Any, position: int) -> int:
+def _next_line(source: InputFile, position: int) -> int:
     """Where the line after the one at ``position`` begins; behind the end of the file when there is none."""
-    stream.seek(position)
-    while chunk := stream.read(4096):
+    while position < source.file.size:
+        chunk = source.read_at(min(_PEEK_BYTES, source.file.size - position), position)
         at = chunk.find(b"\n")
         if at >= 0:
-            return position + int(at) + 1
+            return position + at + 1
         position += len(chunk)
     return 1 << 62
 
