@@ -26,6 +26,10 @@ class SourceError(KQueryError):
     """A file or table that is missing, changed, unreadable or corrupt; the message names it."""
 
 
+class SpillError(KQueryError):
+    """State that passed the memory budget could not be written to local disk; the message names the directory."""
+
+
 class ConfigError(KQueryError):
     """A setting or an option with a value that is not allowed."""
 

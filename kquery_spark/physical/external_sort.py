@@ -61,27 +61,21 @@ def sorted_batches(
         held.append(batch)
         size += batch.nbytes
         if size > config.memory_bytes and batch.columns:
-            runs.append(_spilled(held, schema, keys, config, spill))
+            runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0] if runs else None)))
             size = 0
     if not runs:
         yield from _pieces_in_order(held, schema, keys, config.batch_rows)
         return
     if held:
-        runs.append(_spilled(held, schema, keys, config, spill))
+        runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0])))
     yield from _merged([run.read() for run in runs], schema, keys)
 
 
 def _spilled(
-    batches: list[Batch],
-    schema: pa.Schema,
-    keys: Sequence[SortKey],
-    config: EngineConfig,
-    spill: SpillDirectory,
+    batches: list[Batch], keys: Sequence[SortKey], config: EngineConfig, run: SpillFile
 ) -> SpillFile:
-    run = spill.file(schema)
-    for piece in _pieces_in_order(batches, schema, keys, max(1024, config.batch_rows // 8)):
+    for piece in _pieces_in_order(batches, run.schema, keys, max(1024, config.batch_rows // 8)):
         run.append(piece)
-    run.close()
     return run
 
 

@@ -1,22 +1,20 @@
-"""State on local disk: Arrow IPC files in a directory of the task that is gone when the operator is done.
+"""State on local disk, past the memory budget: batches in nameless scratch files that are gone when the operator is done.
 
-Operators use a ``SpillDirectory`` as a context manager inside their generator, so that the files are removed at the end,
+Operators use a ``SpillDirectory`` as a context manager inside their generator, so that disk space is given back at the end,
 after an error, and when the consumer stops pulling.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.hashing import partition_ids, partition_order
+from kquery_spark.physical.spill_store import SpillStore
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector, decode
 
@@ -29,65 +27,57 @@ DEEPEST = 3  # 4096 partitions; what is larger then has too few different keys t
 Keys = Callable[[Batch], Sequence[Vector]]
 
 
-class SpillFile:
-    """Batches of one schema, appended, then read once or more in order."""
+class _Block(NamedTuple):
+    """A batch in a store: its place and its physical types."""
 
-    def __init__(self, path: Path, schema: pa.Schema, metrics: Metrics) -> None:
-        self._path = path
-        self._schema = schema
+    start: int
+    nbytes: int
+    form: pa.Schema
+
+
+class SpillFile:
+    """Batches of one schema, appended, then read once or more in order; several files may share a store."""
+
+    def __init__(self, store: SpillStore, schema: pa.Schema, metrics: Metrics) -> None:
+        self.store = store
+        self.schema = schema
         self._metrics = metrics
-        self._parts: list[Path] = []
-        self._writer: pa.ipc.RecordBatchStreamWriter | None = None
-        self._form: pa.Schema | None = None
+        self._blocks: list[_Block] = []
+        self._form = pa.schema([])
         self.rows = 0
         self.nbytes = 0
 
     def append(self, batch: Batch) -> None:
-        """Write one batch; another physical form than the last one's starts another part."""
+        """Write one batch."""
         arrays = [decode(c) if pa.types.is_dictionary(c.type) else c for c in batch.columns]
-        form = pa.schema([pa.field(str(i), a.type) for i, a in enumerate(arrays)])
         if not arrays:
             raise ValueError("rows without columns need no spilling")
-        if self._writer is None or form != self._form:
-            self.close()
-            part = self._path.with_suffix(f".{len(self._parts)}.arrow")
-            self._parts.append(part)
-            self._form = form
-            self._writer = pa.ipc.new_stream(str(part), form)
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=form))
+        if [a.type for a in arrays] != self._form.types:
+            self._form = pa.schema([pa.field(str(i), a.type) for i, a in enumerate(arrays)])
+        data = pa.RecordBatch.from_arrays(arrays, schema=self._form).serialize()
+        self._blocks.append(_Block(self.store.append(data), data.size, self._form))
         self.rows += batch.num_rows
         self.nbytes += sum(a.nbytes for a in arrays)
         self._metrics.add("spilled_bytes", sum(a.nbytes for a in arrays))
 
-    def close(self) -> None:
-        """End writing."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
     def remove(self) -> None:
-        """Give the disk space back before the operator ends."""
-        self.close()
-        for part in self._parts:
-            part.unlink(missing_ok=True)
-        self._parts = []
+        """Give the disk space back before the operator ends; for a file with a store of its own."""
+        self._blocks = []
+        self.store.close()
 
     def read(self) -> Iterator[Batch]:
         """All batches in the order they were written."""
-        self.close()
-        for part in self._parts:
-            with pa.OSFile(str(part)) as file, pa.ipc.open_stream(file) as reader:
-                for batch in reader:
-                    yield Batch(self._schema, tuple(batch.columns), batch.num_rows)
+        for start, nbytes, form in self._blocks:
+            batch = pa.ipc.read_record_batch(self.store.read(start, nbytes), form)
+            yield Batch(self.schema, tuple(batch.columns), batch.num_rows)
 
 
 class SpillDirectory:
-    """A temporary directory, made when the first file is."""
+    """The spill files of an operator in one task; none is opened before there is something to spill."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._path: Path | None = None
-        self._files: list[SpillFile] = []
+        self._stores: list[SpillStore] = []
 
     def __enter__(self) -> SpillDirectory:
         return self
@@ -95,23 +85,25 @@ class SpillDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file in self._files:
-            file.close()
-        if self._path is not None:
-            shutil.rmtree(self._path, ignore_errors=True)
+        for store in self._stores:
+            store.close()
 
-    def file(self, schema: pa.Schema) -> SpillFile:
-        """A new, empty file."""
-        if self._path is None:
-            self._path = Path(tempfile.mkdtemp(prefix="kquery-spill-"))
-        done = SpillFile(self._path / str(len(self._files)), schema, self._metrics)
-        self._files.append(done)
-        self._metrics.add("spill_files", 1)
-        return done
+    def file(self, schema: pa.Schema, beside: SpillFile | None = None) -> SpillFile:
+        """A new, empty file; ``beside`` another one in the same store, so that any number of them is one open file."""
+        return self._files(schema, 1, beside)[0]
 
     def partitions(self, schema: pa.Schema) -> list[SpillFile]:
-        """Files for the rows of ``FAN_OUT`` hash partitions."""
-        return [self.file(schema) for _ in range(FAN_OUT)]
+        """Files for the rows of ``FAN_OUT`` hash partitions, in one store so that few files are open."""
+        return self._files(schema, FAN_OUT)
+
+    def _files(self, schema: pa.Schema, count: int, beside: SpillFile | None = None) -> list[SpillFile]:
+        if beside is not None:
+            store = beside.store
+        else:
+            store = SpillStore()
+            self._stores.append(store)
+        self._metrics.add("spill_files", count)
+        return [SpillFile(store, schema, self._metrics) for _ in range(count)]
 
 
 def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], level: int = 0) -> None:

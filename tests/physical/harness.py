@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -189,3 +191,14 @@ def call(name: str, *args: Expr) -> Call:
 
 def named(expr: Expr, name: str) -> Named:
     return Named(expr, name)
+
+
+def open_files(folder: Path) -> list[str]:
+    """Files in a folder that this process has open, with or without a name."""
+    found = []
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{fd}"))
+        except OSError:  # that of the listing itself
+            continue
+    return [name for name in found if name.startswith(str(folder))]

@@ -29,7 +29,7 @@ from kquery_spark.physical.operators import (
     WindowExec,
 )
 from kquery_spark.types import names as t
-from tests.physical.harness import assert_same_by, batches_of, execute, read, scan
+from tests.physical.harness import assert_same_by, batches_of, execute, open_files, read, scan
 
 TINY = EngineConfig(memory_bytes=40_000, batch_rows=1000)
 ROOMY = replace(TINY, memory_bytes=1 << 30)
@@ -39,8 +39,10 @@ N = 20_000
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
     yield tmp_path
     assert list(tmp_path.iterdir()) == []
+    assert open_files(tmp_path) == []
 
 
 def table(seed: int = 1, prefix: str = "") -> pa.Table:
@@ -138,18 +140,18 @@ def test_no_file_is_left_when_a_nested_loop_fails_or_the_reader_stops(scratch: P
 
     def failing() -> Iterator:
         yield from batches_of(tables["l"], 100)
-        assert list(scratch.iterdir()), "nothing was spilled"
+        assert open_files(scratch), "nothing was spilled"
         raise RuntimeError("the disk is gone")
 
     inputs = {n: (lambda t=t: iter(batches_of(t, 100))) for n, t in tables.items()}
     with pytest.raises(RuntimeError, match="disk is gone"):
         list(plan.run(TaskContext(config=NARROW, inputs={**inputs, "l": failing})))
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []
     running = plan.run(TaskContext(config=NARROW, inputs=inputs))
     next(running)
-    assert list(scratch.iterdir())
+    assert open_files(scratch)
     running.close()
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []
     # the condition raises for some pair
     share = Call.of("lt", Call.of("div", ROW, Column("ri", t.LONG)), K)
     raising, _ = nested(JoinKind.INNER, BuildSide.RIGHT, share)
@@ -186,14 +188,14 @@ def test_no_file_is_left_when_the_input_fails_or_the_reader_stops(name: str, scr
 
     def failing() -> Iterator:
         yield from batches_of(T, 700)
-        assert list(scratch.iterdir()), "nothing was spilled"
+        assert open_files(scratch), "nothing was spilled"
         raise RuntimeError("the disk is gone")
 
     with pytest.raises(RuntimeError, match="disk is gone"):
         list(plan.run(TaskContext(config=TINY, inputs={"t": failing})))
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []
     running = plan.run(TaskContext(config=TINY, inputs={"t": lambda: iter(batches_of(T, 700))}))
     next(running)
-    assert list(scratch.iterdir())
+    assert open_files(scratch)
     running.close()
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []

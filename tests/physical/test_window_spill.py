@@ -18,7 +18,7 @@ from kquery_spark.expr.windows import UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.physical.operators import TaskContext, WindowExec
 from kquery_spark.physical.windows import StreamedPartition, streamable
 from kquery_spark.types import names as t
-from tests.physical.harness import assert_same_by, batches_of, execute, read
+from tests.physical.harness import assert_same_by, batches_of, execute, open_files, read
 
 TINY = EngineConfig(memory_bytes=60_000, batch_rows=1000)
 ROOMY = replace(TINY, memory_bytes=1 << 30)
@@ -28,8 +28,10 @@ N = 4000
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
     yield tmp_path
     assert list(tmp_path.iterdir()) == []
+    assert open_files(tmp_path) == []
 
 
 def table() -> pa.Table:
@@ -160,9 +162,9 @@ def test_a_sum_too_large_is_an_error_and_leaves_no_file(scratch: Path) -> None:
     with pytest.raises(ExecutionError, match="ARITHMETIC_OVERFLOW"):
         for batch in plan.run(task):
             seen += batch.num_rows
-            assert list(scratch.iterdir())
+            assert open_files(scratch)
     assert seen, "the first rows do not wait for the last ones"
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []
 
 
 @pytest.mark.parametrize("partition", [[], [G]], ids=["all", "g"])
@@ -172,17 +174,17 @@ def test_a_failing_input_and_an_early_end_leave_no_file(partition: list[Expr], s
 
     def failing() -> Iterator:
         yield from batches_of(T, 500)
-        assert list(scratch.iterdir()), "nothing was spilled"
+        assert open_files(scratch), "nothing was spilled"
         raise RuntimeError("the disk is gone")
 
     with pytest.raises(RuntimeError, match="disk is gone"):
         list(plan.run(TaskContext(config=TINY, inputs={"t": failing})))
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []
     running = plan.run(TaskContext(config=TINY, inputs={"t": lambda: iter(batches_of(T, 500))}))
     next(running)
-    assert list(scratch.iterdir())
+    assert open_files(scratch)
     running.close()
-    assert list(scratch.iterdir()) == []
+    assert open_files(scratch) == []
 
 
 def test_what_is_held_does_not_grow_with_the_partition(monkeypatch: pytest.MonkeyPatch) -> None:

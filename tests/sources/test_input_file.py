@@ -18,6 +18,7 @@ from kquery_spark.sources.json import json_source
 from kquery_spark.sources.orc import orc_source
 from kquery_spark.sources.parquet import parquet_source
 from kquery_spark.sources.parquet_file import open_file
+from tests.physical.harness import open_files
 
 ROWS = 400_000  # enough for pages and dictionary indices to be looked at one by one
 
@@ -122,7 +123,7 @@ def test_few_handles_stay_open(tmp_path, monkeypatch):
         pq.write_table(pa.table({"v": [i]}), path)
         files.append(data_file(path))
     assert [open_file(f).read(0, ["v"]).column(0).to_pylist() for f in files] == [[i] for i in range(8)]
-    assert len(_open_in(tmp_path)) == 3
+    assert len(open_files(tmp_path)) == 3
     assert [open_file(f).read(0, ["v"]).column(0).to_pylist() for f in files] == [[i] for i in range(8)]
     kept = shared_input(files[7])
     forget_input(files[7])
@@ -138,14 +139,4 @@ def test_the_handle_of_a_file_that_is_gone_is_let_go(tmp_path, change):
     change(path)
     with pytest.raises(SourceError, match=str(path)):
         open_file(file)
-    assert _open_in(tmp_path) == []
-
-
-def _open_in(folder):
-    found = []
-    for fd in os.listdir("/proc/self/fd"):
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{fd}"))
-        except OSError:  # that of the listing
-            continue
-    return [name for name in found if name.startswith(str(folder))]
+    assert open_files(tmp_path) == []
