@@ -23,6 +23,7 @@ from kquery_spark.functions.integer_order import first_rows, lexicographic_order
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import coerce_concat, concat, concat_type, joint_mask, numbers
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 
@@ -244,7 +245,9 @@ def _join(args: Sequence[Vector], context: CallContext) -> Data:
         values = pc.if_else(values.is_valid(), values, instead)
     kept = kept[np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)[kept]]
     lists = listed(values, kept, _counts(found.rows[kept], n), mask, pa.list_(t.STRING))
-    return pc.binary_join(lists, args[1].array(n))
+    separators = args[1].array(n)
+    reserve_gather([separators], found.rows)
+    return pc.binary_join(lists, separators)
 
 
 def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
@@ -252,6 +255,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     count = np.maximum(numbers(args[1], n), 0)
     mask = _mask(args[1:], n)
     check_size(int(np.where(mask, 0, count).sum()))
+    reserve_rows(int(np.where(mask, 0, count).sum()), 16)
     places = np.repeat(np.arange(n), np.where(mask, 0, count))
     return listed(args[0].array(n), places, count, mask, context.dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,12 @@ import pyarrow as pa
 
 from kquery_spark.functions.integer_order import runs
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Vector
+
+_UNCHECKED_BYTES = 1 << 18
 
 
 def values(array: pa.Array) -> list[Any]:
@@ -68,10 +72,30 @@ def per_distinct(
     for table_values, size in zip(reversed(tables), reversed(sizes), strict=True):
         columns.append([table_values[i] for i in (rest % size)] if size > 1 else table_values * len(used))
         rest = rest // size
-    found = [fn(*row) for row in zip(*reversed(columns), strict=True)]
+    found = list(_reserved(fn(*row) for row in zip(*reversed(columns), strict=True)))
     place = np.zeros(length, np.int64)
     place[present] = same.ids()
-    return _from_values(found, dtype).take(pa.array(place, mask=~present))
+    array = _from_values(found, dtype)
+    reserve_gather([array], np.where(present, place, -1))
+    return array.take(pa.array(place, mask=~present))
+
+
+def _reserved(found: Iterable[Any]) -> Iterable[Any]:
+    """The values as they are; where the run has a limit of bytes, only as many as it allows."""
+    control = bounding_control()
+    if control is None:
+        return found
+
+    def counted() -> Iterator[Any]:
+        total = seen = 0
+        for value in found:
+            total += len(value) if isinstance(value, str | bytes) else 8
+            if total - seen > _UNCHECKED_BYTES:
+                control.reserve(total)
+                seen = total
+            yield value
+
+    return counted()
 
 
 def _keys(array: pa.Array) -> tuple[pa.Array, pa.Array]:

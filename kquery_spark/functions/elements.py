@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.ordered_bytes import ordered_bytes
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s
 
 Mask = npt.NDArray[np.bool_]
@@ -81,6 +82,7 @@ def listed(values: pa.Array, places: Int64s, sizes: Int64s, mask: Mask, dtype: p
     np.cumsum(np.where(mask, 0, sizes), out=bounds[1:])
     if bounds[-1] >= 2**31:
         raise MemoryError("a batch of arrays grew past 2^31 elements")
+    reserve_gather([values], places)
     child = values.take(pa.array(places))
     return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), child, type=dtype, mask=pa.array(mask))
 

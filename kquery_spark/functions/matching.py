@@ -25,7 +25,9 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Vector
 
 
@@ -187,6 +189,9 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
         raise Unsupported(
             "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported."
         )
+    if bounding_control() is not None and len(by) > 1:
+        matches = pc.sum(pc.count_substring_regex(args[0].data, pattern.text)).as_py() or 0
+        reserve_rows(matches, 4 * len(by))
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
 

@@ -15,7 +15,9 @@ from typing import Final
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.run_control import bounding_control
 from kquery_spark.types.names import spark_name
+from kquery_spark.types.sizes import reserve_gather, reserve_repeats
 from kquery_spark.types.vector import Data, Vector, decode, gather
 
 
@@ -155,7 +157,19 @@ def _one(vector: Vector) -> pa.Array:
 def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
     if not entry.encoded:
         args = [Vector(a.dtype, a.plain()) for a in args]
-    return entry.kernel(args, context)
+    control = bounding_control()
+    if control is None:
+        return entry.kernel(args, context)
+    if not _is_fixed_width(context.dtype):
+        reserve_repeats([a.data for a in args], context.num_rows)
+    data = entry.kernel(args, context)
+    if isinstance(data, pa.Array):
+        control.reserve(data.nbytes)  # what calls around this one make more of
+    return data
+
+
+def _is_fixed_width(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(dtype) or pa.types.is_decimal(dtype) or pa.types.is_null(dtype))
 
 
 def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data | None:
@@ -177,6 +191,8 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
     if pa.types.is_dictionary(data.type):
         data = decode(data)
     if pa.types.is_string(data.type):
+        if data.null_count:
+            reserve_gather([data], column.indices)
         return (
             pa.DictionaryArray.from_arrays(column.indices, data)
             if not data.null_count

@@ -13,7 +13,10 @@ from kquery_spark.functions.elements import check_size, listed
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
+
+_ELEMENT_BYTES = 48  # of an element on its way
 
 
 def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
@@ -38,6 +41,7 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
         raise Unsupported("Sequences of numbers near the end of bigint are not supported.")
     sizes = np.where(mask, 0, (stop - start) // np.where(step == 0, 1, step) + 1)
     check_size(int(sizes.sum()))
+    reserve_rows(int(sizes.sum()), _ELEMENT_BYTES)
     rows = np.repeat(np.arange(n), sizes)
     order = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     values = start[rows] + order * step[rows]

@@ -23,7 +23,9 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.functions.text import Characters, build, gather, layout, null_mask
+from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _INT_MAX = 2**31 - 1
@@ -167,6 +169,9 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
 def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     count = args[1].data
     clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
+    if bounding_control() is not None:
+        lengths = pc.cast(pc.binary_length(args[0].data), t.LONG)
+        reserve_rows(pc.sum(pc.multiply(lengths, pc.cast(clipped, t.LONG))).as_py() or 0)
     found = pc.binary_repeat(args[0].data, clipped)
     if (
         isinstance(found, pa.Array) and found.buffers()[2] is None
@@ -192,6 +197,9 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         width = args[1]
         pad = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(" "))
+        if bounding_control() is not None:
+            widths = numbers(Vector(t.INT, width.data), context.num_rows)
+            reserve_rows(int(np.maximum(widths, 0).sum()))
         if width.is_scalar and width.data.is_valid and pad.is_scalar and pad.data.is_valid:
             cells, filler = max(width.data.as_py(), 0), pad.data.as_py()
             if len(filler) == 1 and cells < 10_000:
@@ -249,7 +257,10 @@ def _replace(args: Sequence[Vector], context: CallContext) -> Data:
     if search.is_scalar and by.is_scalar and search.data.is_valid and by.data.is_valid:
         if not search.data.as_py():
             return text.data
-        return pc.replace_substring(text.data, search.data.as_py(), by.data.as_py())
+        old, new = search.data.as_py(), by.data.as_py()
+        if bounding_control() is not None and len(new) > len(old):
+            reserve_rows(pc.sum(pc.count_substring(text.data, old)).as_py() or 0, 4 * len(new))
+        return pc.replace_substring(text.data, old, new)
     return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
 
 

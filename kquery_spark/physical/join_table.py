@@ -156,6 +156,16 @@ class JoinTable:
         codes = self._codes(keys, num_rows)
         return np.asarray((self._row_of[codes] >= 0) if self.unique else (self._counts[codes] > 0))
 
+    def mark_matched(self, codes: Int64s, marks: npt.NDArray[np.bool_]) -> None:
+        """Set the marks of all build rows with these codes, without a pair for each row that probes them."""
+        if self.unique:
+            rows = self._row_of[codes]
+            marks[rows[rows >= 0]] = True
+            return
+        matched = np.zeros(len(self._counts), np.bool_)
+        matched[codes] = True
+        marks[self._order[np.repeat(matched, self._counts)]] = True
+
     def matches(self, codes: Int64s, counts: Int64s) -> Matches:
         """All pairs for the codes and counts that ``counts`` gave."""
         if self.unique:

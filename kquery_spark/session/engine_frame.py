@@ -69,20 +69,25 @@ class EngineFrame(ClassicDataFrame):
 
     def take(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.take."""
-        return self._some("take", num, lambda table: table.slice(0, num))
+        return self._some("take", num, lambda table: table.slice(0, num), first=True)
 
     def tail(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.tail."""
         return self._some("tail", num, lambda table: table.slice(max(table.num_rows - num, 0)))
 
-    def _some(self, action: str, num: int, pick: Callable[[pa.Table], pa.Table]) -> list[Row]:
-        """The rows that ``pick`` leaves of those in the driver; what the action gives where they are elsewhere."""
+    def _some(
+        self, action: str, num: int, pick: Callable[[pa.Table], pa.Table], first: bool = False
+    ) -> list[Row]:
+        """The rows that ``pick`` leaves of those in the driver; what the action gives where they are elsewhere.
+
+        first: they are the first ones, so no more are made.
+        """
         execution = self._kquery
 
         def some() -> list[Row]:
-            table = execution.table()
             counts = type(num) is int and num >= 0  # other arguments are Spark's to refuse
-            rows = rows_of(pick(table), self.schema) if table is not None and counts else None
+            table = execution.table(num if first and counts else None) if counts else None
+            rows = rows_of(pick(table), self.schema) if table is not None else None
             return getattr(execution.frame(table), action)(num) if rows is None else rows
 
         return execution.attempt(action, some, lambda: getattr(execution.original, action)(num))
@@ -92,8 +97,8 @@ class EngineFrame(ClassicDataFrame):
         execution = self._kquery
 
         def size() -> int:
-            table = execution.table()
-            return execution.frame().count() if table is None else table.num_rows
+            rows = execution.count()
+            return execution.frame().count() if rows is None else rows
 
         return execution.attempt("count", size, execution.original.count)
 
@@ -102,7 +107,7 @@ class EngineFrame(ClassicDataFrame):
         execution = self._kquery
 
         def lacks_rows() -> bool:
-            table = execution.table()
+            table = execution.table(1)
             return execution.frame().isEmpty() if table is None else not table.num_rows
 
         return execution.attempt("isEmpty", lacks_rows, execution.original.isEmpty)
@@ -129,9 +134,12 @@ class EngineFrame(ClassicDataFrame):
         def shown(frame: Any) -> str:
             return str(frame._show_string(n, truncate, vertical))
 
-        return execution.attempt(
-            "show", lambda: shown(execution.frame(execution.table())), lambda: shown(execution.original)
-        )
+        counts = type(n) is int and n >= 0  # other arguments are Spark's to refuse
+
+        def first() -> str:
+            return shown(execution.frame(execution.table(n + 1) if counts else None))
+
+        return execution.attempt("show", first, lambda: shown(execution.original))
 
     def inputFiles(self) -> list[str]:
         """See pyspark.sql.DataFrame.inputFiles."""

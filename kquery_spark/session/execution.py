@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from kquery_spark.logical import Scan, walk_plan
+from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
 from kquery_spark.session.failures import unless_too_much
@@ -52,6 +54,7 @@ class Execution:
         self.placement = placement
         self.rescue = rescue
         self.cached = False
+        self._exceeds_driver = False
         self._renew = renew
         self._built: Any = None
         self._shared: DataFrame | None = None
@@ -84,15 +87,28 @@ class Execution:
         else:
             self.placement = replace(found, planned=replace(found.planned, frame=self.original))
 
-    def table(self) -> pa.Table | None:
-        """The rows, made here; None where that is Spark's workers' work, or done and kept there."""
+    def table(self, rows: int | None = None) -> pa.Table | None:
+        """The rows, or the first of them, made here; None where that is Spark's workers' work, or done and kept there."""
+        return self._in_driver(lambda driver: driver.table(rows))
+
+    def count(self) -> int | None:
+        """How many rows there are, where they are counted here; None as for ``table``."""
+        return self._in_driver(lambda driver: driver.count())
+
+    def _in_driver(self, work: Callable[[DriverStage], R]) -> R | None:
+        """What the driver's work gives; None where it is not the driver's, from now on if it turns out to be too much."""
         driver = self.placement.driver
-        if driver is None or self.cached:
+        if driver is None or self.cached or self._exceeds_driver:
             return None
-        table = unless_too_much(driver.table)
-        if table is None:  # many more rows than estimated: one of Spark's tasks takes them
+        try:
+            found = unless_too_much(lambda: work(driver))
+        except LimitReached as reached:
+            clear_frames(reached.__traceback__)  # of what they hold
+            found = None
+        if found is None:
+            self._exceeds_driver = True
             self.placement = replace(self.placement, driver=None)
-        return table
+        return found
 
     def brought(self) -> pa.Table | None:
         """The rows for an action that wants all of them here; None where Spark brings them."""

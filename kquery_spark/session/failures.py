@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from typing import TypeVar
 
 import pyarrow as pa
 import pyspark
@@ -26,6 +27,8 @@ _OURS = re.compile(
     r'File "[^"\n]*kquery_spark/(?:runtime|physical|stages|sources|functions|types|expr)/|No module named \'kquery_spark|'
     r"Python worker exited unexpectedly|org\.apache\.arrow\.vector"
 )
+
+R = TypeVar("R")
 
 _TOO_MUCH = "spark.driver.maxResultSize"
 
@@ -76,8 +79,8 @@ def engine_failure(error: BaseException) -> str | None:
     return lines[-1] if lines else text.strip().split("\n", 1)[0][:300]
 
 
-def unless_too_much(make: Callable[[], pa.Table | None]) -> pa.Table | None:
-    """The table, or None where Spark does not let the driver have so much at once."""
+def unless_too_much(make: Callable[[], R]) -> R | None:
+    """What ``make`` gives, or None where Spark does not let the driver have so much at once."""
     try:
         return make()
     except SPARK_ERRORS as error:

@@ -25,7 +25,7 @@ from kquery_spark.optimizer import Step, optimize_steps
 from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.spark.driver import Threaded
+from kquery_spark.runtime.spark.driver import KEPT_BYTES, Threaded
 from kquery_spark.session.bridge import Bridge, bridge, check_frame
 from kquery_spark.session.failures import SPARK_ERRORS
 from kquery_spark.session.tables import Moment, SparkPlan, spark_plan
@@ -36,7 +36,6 @@ _UNKNOWN_ROWS = 1_000_000.0
 _FEW_ROWS = 1_000_000
 _WORTH_THREADS = 3 << 20  # bytes to decode, which take one thread 30 ms and more
 _THREAD_BYTES = 1 << 20  # below which one thread does it all
-_KEPT_BYTES = 64 << 20  # of build sides, in the user's own process
 _ABSURD = 1e15  # Spark says eight exabytes of what it knows nothing about
 
 
@@ -88,7 +87,7 @@ class Part:
         threads = min(self.config.parallelism, available_cores())
         if threads < 2 or not _WORTH_THREADS <= self.estimate.scanned < self.config.thread_bytes:
             return None
-        kept = min(self.config.kept_bytes, _KEPT_BYTES)
+        kept = min(self.config.kept_bytes, KEPT_BYTES)
         config = replace(self.config, parallelism=threads, small_bytes=_THREAD_BYTES, kept_bytes=kept)
         graph = build_stages(plan_query(self.optimized, config), config, in_order=True)
         return Threaded(graph, config) if len(graph.stages) > 1 and len(graph.result.tasks) == 1 else None

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_gather, reserve_repeats
 
 Int64s = npt.NDArray[np.int64]
 _FEW_CODES = 4  # comparing with each costs less than looking every row up
@@ -83,6 +84,7 @@ def fill(scalar: pa.Scalar, length: int) -> pa.Array:
         return pa.array([scalar], t.STRING).dictionary_encode().take(pa.array(np.zeros(length, np.int32)))
     if not scalar.is_valid or not length:  # pa.repeat takes no list or map zero times
         return pa.nulls(length, scalar.type)
+    reserve_repeats([scalar], length)
     return pa.repeat(scalar, length)
 
 
@@ -90,12 +92,14 @@ def decode(data: Data) -> Data:
     """A dictionary column (or scalar) as plain strings."""
     if isinstance(data, pa.Scalar):
         return pa.scalar(data.as_py(), t.STRING)
+    reserve_gather([data.dictionary], data.indices)
     return data.dictionary.take(data.indices)
 
 
 def gather(values: pa.Array, indices: pa.Array) -> pa.Array:
     """What a dictionary's values became, for its rows: ``values.take(indices)``, with less work for flags."""
     if not pa.types.is_boolean(values.type) or values.null_count or len(indices) < len(values):
+        reserve_gather([values], indices)
         return values.take(indices)
     flags = values.to_numpy(zero_copy_only=False)
     rare = bool(2 * np.count_nonzero(flags) <= len(flags))
@@ -197,6 +201,7 @@ def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
     if pa.types.is_dictionary(kind):
         if dtype == t.STRING and kind == pa.dictionary(pa.int32(), t.STRING):
             return Vector(dtype, data)
+        reserve_gather([data.dictionary], data.indices)
         data = data.dictionary.take(data.indices)
         if data.type == dtype:
             return Vector(dtype, data)

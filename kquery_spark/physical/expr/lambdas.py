@@ -14,6 +14,7 @@ from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.functions.elements import Elements, elements, listed
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Vector, from_arrow
 
 Body = Callable[[Batch], Vector]
@@ -50,7 +51,9 @@ def _batch(expr: HigherOrder, found: Elements, captured: Sequence[Vector], num_r
     if len(expr.parameters) > 1:
         columns.append(pa.array(found.order.astype(np.int32)))
     rows = pa.array(found.rows)
-    columns += [vector.physical(num_rows).take(rows) for vector in captured]
+    outer = [vector.physical(num_rows) for vector in captured]
+    reserve_gather(outer, found.rows)
+    columns += [column.take(rows) for column in outer]
     return Batch(schema, tuple(columns), len(found.rows))
 
 

@@ -24,6 +24,7 @@ from kquery_spark.functions.registry import CallContext, call
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.sizes import reserve_repeats
 from kquery_spark.types.vector import Vector, gather
 
 _RIGHT_FIRST = ("divide", "div", "mod", "pmod")  # Spark looks at the divisor before the dividend
@@ -281,6 +282,7 @@ def _choose(
     vectors = [*values, last]
     narrow = t.is_decimal(dtype) and all(v.is_narrow or (v.null_count and v.is_scalar) for v in vectors)
     *forms, result = alike([_form(v, dtype, narrow) for v in vectors], dtype)
+    reserve_repeats([*forms, result], num_rows)
     for test, form in zip(reversed(tests), reversed(forms), strict=True):
         result = pc.if_else(pc.fill_null(test, False), form, result)
     return Vector(dtype, result)

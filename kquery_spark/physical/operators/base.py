@@ -11,6 +11,7 @@ import pyarrow as pa
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
+from kquery_spark.run_control import current_control
 from kquery_spark.sources.base import Split
 from kquery_spark.types.batch import Batch
 
@@ -86,8 +87,8 @@ class PhysicalPlan:
         raise NotImplementedError
 
     def run(self, task: TaskContext) -> Generator[Batch, None, None]:
-        """``execute`` with metrics, without empty batches."""
-        metrics = task.metrics_of(self)
+        """``execute`` with metrics, without empty batches, as long as the run's control allows."""
+        metrics, control = task.metrics_of(self), current_control()
         source = self.execute(task)
         try:
             while True:
@@ -96,10 +97,13 @@ class PhysicalPlan:
                 metrics.seconds += time.perf_counter() - started
                 if batch is None:
                     return
+                nbytes = batch.nbytes if batch.num_rows else 0
+                if control is not None:
+                    control.add(batch.num_rows, nbytes)
                 if batch.num_rows:
                     metrics.rows += batch.num_rows
                     metrics.batches += 1
-                    metrics.nbytes += batch.nbytes
+                    metrics.nbytes += nbytes
                     yield batch
         finally:
             close = getattr(source, "close", None)

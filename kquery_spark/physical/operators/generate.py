@@ -16,7 +16,10 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat_arrays
+from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Int64s, Vector, from_arrow
+
+_ROW_BYTES = 40  # of row numbers on the way to a generated row
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class GenerateExec(PhysicalPlan):
             args = [Vector(v.dtype, v.physical(batch.num_rows)) for v in program.run(batch)]
             owners, made = self._generated(args, batch.num_rows)
             index = pa.array(owners)
+            reserve_gather([batch.columns[i] for i in places], owners)
             columns = [batch.columns[i].take(index) for i in places]
             yield Batch(self.output, (*columns, *made), len(owners))
 
@@ -59,11 +63,14 @@ class GenerateExec(PhysicalPlan):
         """The row each generated row comes from, and the generated columns."""
         if self.generator is Generator.REPLICATE:
             counts = args[0].data.fill_null(0).to_numpy(zero_copy_only=False)
-            return np.repeat(np.arange(n, dtype=np.int64), np.maximum(counts, 0)), []
+            counts = np.maximum(counts, 0)
+            reserve_rows(int(counts.sum()), _ROW_BYTES)
+            return np.repeat(np.arange(n, dtype=np.int64), counts), []
         if self.generator is Generator.STACK:
             return self._stacked(args, n)
         data = args[0].data
         lengths, values = _entries(data, self.generator is Generator.INLINE)
+        reserve_rows(int(lengths.sum()), _ROW_BYTES)
         owners = np.repeat(np.arange(n, dtype=np.int64), lengths)
         position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)

@@ -23,10 +23,14 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.runtime_filter import MatchFilter, RuntimeFilter, drops_unmatched, key_names
 from kquery_spark.physical.spill import SpillDirectory, SpillFile, scatter
+from kquery_spark.run_control import bounding_control
 from kquery_spark.types.batch import Batch, coalesced, concat
+from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
 
 _PAIR_LIMIT = 2_000_000
+_BOUNDED_PAIR_LIMIT = 131_072  # where the run may use little memory
+_PAIR_BYTES = 48  # of row numbers while pairs are found
 _ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 
 
@@ -232,7 +236,8 @@ class _Probe:
     def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
         self._plan = plan
         self._built, self._table = side
-        self.pairs_at_once = _PAIR_LIMIT
+        self._control = bounding_control()
+        self.pairs_at_once = _PAIR_LIMIT if self._control is None else _BOUNDED_PAIR_LIMIT
         # for NOT IN, of all build rows: whether there are any, and whether a key is NULL
         self.listed = self._built.num_rows > 0, self._table.has_null_key
         self._probe_is_left = plan.build is BuildSide.RIGHT
@@ -296,10 +301,16 @@ class _Probe:
         codes, counts = self._table.counts(keys, n)
         if self._one_sided and self._condition is None:
             matched |= counts > 0
-            if self.marks is not None:
+            if self.marks is not None and counts.sum() > _PAIR_LIMIT:
+                self._table.mark_matched(codes, self.marks)
+            elif self.marks is not None:
                 self.marks[self._table.matches(codes, counts).build] = True
             return
         for start, stop in _slices(counts, self.pairs_at_once):
+            if self._control is not None:  # one row may match more than fit, and a condition drop most pairs
+                pairs = int(counts[start:stop].sum())
+                self._control.reserve(pairs * _PAIR_BYTES)
+                self._control.add(pairs)
             found = self._table.matches(codes[start:stop], counts[start:stop])
             found = self._residual(batch, Matches(found.probe + start, found.build))
             if self._keep_probe or self._one_sided:
@@ -321,6 +332,8 @@ class _Probe:
         if self._condition is None or not len(pairs.probe):
             return pairs
         left, right = pa.array(pairs.probe), pa.array(pairs.build)
+        reserve_gather([batch.columns[i] for i in self._probe_needs], pairs.probe)
+        reserve_gather([self._built.columns[i] for i in self._build_needs], pairs.build)
         columns = [batch.columns[i].take(left) for i in self._probe_needs]
         columns += [self._built.columns[i].take(right) for i in self._build_needs]
         found = self._condition.run(Batch(self._pair_schema, tuple(columns), len(pairs.probe)))[0]
@@ -329,6 +342,10 @@ class _Probe:
 
     def _joined(self, batch: Batch, pairs: Matches) -> Batch:
         """Output rows of pairs; -1 on either side stands for a row of NULLs."""
+        reserve_gather([batch.columns[i] for from_probe, i in self._places if from_probe], pairs.probe)
+        reserve_gather(
+            [self._built.columns[i] for from_probe, i in self._places if not from_probe], pairs.build
+        )
         probe = _indices(pairs.probe, batch.num_rows)
         build = _indices(pairs.build, None)
         columns = []

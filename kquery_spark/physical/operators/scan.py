@@ -17,9 +17,11 @@ from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.split_columns import Kept, SplitColumns, asked_for, rows_of, true_flags
+from kquery_spark.run_control import current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.sizes import fixed_bytes, reserve_rows
 from kquery_spark.types.vector import Int64s
 
 
@@ -57,7 +59,10 @@ class ScanExec(PhysicalPlan):
         runtime = task.runtime_filters.get(self.scan_id, [])
         source = self.source if task.config.compiled else self.source.without_kernels()
         reader = _FilteringReader(self, source, runtime, task.metrics_of(self))
+        control = current_control()
         for split in _promising_first(self.source, splits, runtime):
+            if control is not None:
+                control.check()
             yield from reader.read(split)
 
     def label(self) -> str:
@@ -78,6 +83,7 @@ class _FilteringReader:
         self._source = source
         self._metrics = metrics
         self._schema = scan.schema
+        self._row_bytes = sum(fixed_bytes(field.type) for field in scan.schema)
         # the cheap ones first: what they drop the others need not look up
         self._runtime = sorted(runtime, key=lambda f: (not f.is_quick, len(f.columns)))
         self._conditions = scan.filters
@@ -89,7 +95,9 @@ class _FilteringReader:
         runtime = [f for f in self._runtime if f.is_on]
         source = self._source
         conditions = [*_bounds(split, source), *self._conditions]
+        reserve_rows(split.rows)
         if not conditions and not runtime:
+            reserve_rows(split.rows, self._row_bytes)
             yield from source.read(split, self._scan.columns)
             return
         if not source.columnar:
@@ -99,6 +107,7 @@ class _FilteringReader:
         read = SplitColumns(source, split)
         if source.addressable and not self._raises:
             conditions, runtime, rows = self._narrowed(read, conditions, runtime, rows)
+        reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         states = [] if rows is None else [Kept(Batch(pa.schema([]), (), len(rows)), rows)]
         if rows is not None and len(rows) == 0:
             return

@@ -27,6 +27,7 @@ from kquery_spark.physical.windows.sliding import (
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
 
 _INT64 = np.iinfo(np.int64)
@@ -43,6 +44,7 @@ def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments
     accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)
     done = _finish(accumulate, states, context_of(call, segments.count))
+    reserve_gather([done], segments.ids)
     return Vector(call.dtype, done.take(pa.array(segments.ids)))
 
 
@@ -203,6 +205,7 @@ def _range_by_range(
         groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))
         states = accumulate.update(here, groups, context_of(call, len(owner)))
         done.append(_finish(accumulate, states, context_of(call, stop - start)))
+        reserve_rows(sum(one.nbytes for one in done))
     return Vector(call.dtype, concat_arrays(call.dtype, done))
 
 

@@ -16,6 +16,7 @@ from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import prefix_counts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
 
 # first and last as aggregates mean the same over a frame
@@ -88,6 +89,7 @@ class Windowed:
         else:
             target = s.rows + by
         outside = (target < s.start) | (target >= s.end)
+        reserve_gather([data], np.where(outside, -1, target))
         if len(args) < 3 or (args[2].is_scalar and not args[2].data.is_valid):
             return Vector(call.dtype, data.take(pa.array(np.where(outside, 0, target), mask=outside)))
         both = Vector(call.dtype, concat_arrays(call.dtype, [data, args[2].physical(n)]))
@@ -116,6 +118,7 @@ class Windowed:
         rows = np.where(outside, 0, target)
         if places is not None:
             rows = places[rows] if len(places) else rows
+        reserve_gather([data], rows)
         return Vector(call.dtype, data.take(pa.array(rows, mask=outside if outside.any() else None)))
 
 

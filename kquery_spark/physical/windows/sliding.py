@@ -16,10 +16,13 @@ import pyarrow as pa
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator
 from kquery_spark.physical.keys import Groups
+from kquery_spark.run_control import bounding_control
 from kquery_spark.types.batch import concat_arrays
+from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
 
 _PAIRS = 2_000_000
+_BOUNDED_PAIRS = 131_072  # where the run may use little memory
 _GROWING = 2  # frames that only grow have no more rows than this times theirs in all
 _ADDED = 64  # additions a row, from the first to the last, that are worth their time
 _LONG = 512
@@ -160,10 +163,12 @@ def pieces(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s
     lengths = high - low
     ends = np.cumsum(lengths)
     start, n = 0, len(low)
+    at_once = _PAIRS if bounding_control() is None else _BOUNDED_PAIRS
     while start < n:
         done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + _PAIRS, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + at_once, side="right")))
         size = lengths[start:stop]
+        reserve_rows(int(ends[stop - 1]) - done, 48)
         owner = np.repeat(np.arange(stop - start, dtype=np.int64), size)
         within = np.arange(len(owner), dtype=np.int64) - np.repeat(np.cumsum(size) - size, size)
         yield start, stop, owner, np.repeat(low[start:stop], size) + within

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import closing
-from contextvars import copy_context
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Full, Queue
+from typing import TypeVar
 
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.payload import partitioned
 from kquery_spark.types.batch import Batch
 
 Inputs = Mapping[str, Callable[[], Iterator[Batch]]]
 Exchanged = dict[str, list[list[Batch]]]
+R = TypeVar("R")
 
 _BATCHES_AHEAD = 4  # of each task that runs, before they are asked for
 _STOP_SECONDS = 0.1  # how often a task that waits to hand over a batch looks whether anyone still wants it
@@ -43,13 +45,13 @@ class Run:
 
 
 def run_graph(graph: StageGraph, config: EngineConfig, inputs: Inputs | None = None) -> Run:
-    """Run all stages; the first error of any task stops the run and is raised."""
+    """Run all stages; the first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
     exchanged: Exchanged = {}
     run = Run(graph.result.plan.schema, [])
-    with ThreadPoolExecutor(max_workers=max(1, config.parallelism)) as pool:
+    with _threads(config) as threads:
         for stage in graph.stages:
             contexts = _contexts(stage, config, exchanged, inputs or {})
-            results = _run_tasks(pool, stage, contexts)
+            results = _run_tasks(threads, stage, contexts)
             run.metrics[stage.stage_id] = _merge_metrics(stage.plan, contexts)
             if stage.output is None:
                 run.batches = [batch for pieces in results for _, batch in pieces]
@@ -64,21 +66,44 @@ def stream_graph(graph: StageGraph, config: EngineConfig) -> Generator[Batch, No
     Nothing runs before the first batch is asked for; closing the iterator stops the tasks.
     """
     exchanged: Exchanged = {}
-    with ThreadPoolExecutor(max_workers=max(1, config.parallelism)) as pool:
+    with _threads(config) as threads:
         for stage in graph.stages:
             contexts = _contexts(stage, config, exchanged, {})
             if stage.output is None:
-                yield from _stream_tasks(pool, stage, contexts)
+                yield from _stream_tasks(threads, stage, contexts)
             else:
-                results = _run_tasks(pool, stage, contexts)
+                results = _run_tasks(threads, stage, contexts)
                 exchanged[stage.stage_id] = _by_target(results, stage.output.count)
 
 
-def _run_tasks(
-    pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]
-) -> list[list[tuple[int, Batch]]]:
-    # each with the caller's settings of numpy and of decimals
-    futures = [pool.submit(copy_context().run, _run_task, stage, context) for context in contexts]
+@dataclass(frozen=True)
+class _Threads:
+    """A pool for the tasks of one run, and what stops them."""
+
+    pool: ThreadPoolExecutor
+    control: RunControl
+
+    def submit(self, function: Callable[..., R], *args: object) -> Future[R]:
+        """Start a task with the caller's settings of numpy and of decimals."""
+        return self.pool.submit(self.control.controlled(function), *args)
+
+
+@contextmanager
+def _threads(config: EngineConfig) -> Iterator[_Threads]:
+    """Threads that are gone at the end; leaving early (an error, Ctrl-C, a closed iterator) stops what they do."""
+    control = RunControl(within=current_control())
+    pool = ThreadPoolExecutor(max_workers=max(1, config.parallelism), thread_name_prefix="kquery-task")
+    try:
+        yield _Threads(pool, control)
+    except BaseException:
+        control.cancel("the run was left")
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> list[list[tuple[int, Batch]]]:
+    futures = [threads.submit(_run_task, stage, context) for context in contexts]
     done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
     for future in waiting:
         future.cancel()
@@ -95,7 +120,7 @@ def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[
     return targets
 
 
-def _stream_tasks(pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]) -> Iterator[Batch]:
+def _stream_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> Iterator[Batch]:
     """The tasks start in the order in which they are read, so the one that is waited for always runs."""
     stopped = threading.Event()
     ahead: list[Queue[Batch | BaseException | None]] = [Queue(_BATCHES_AHEAD) for _ in contexts]
@@ -119,8 +144,9 @@ def _stream_tasks(pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskCon
         except BaseException as error:
             put(queue, error)
 
-    futures = [pool.submit(produce, *pair) for pair in zip(contexts, ahead, strict=True)]
     try:
+        for pair in zip(contexts, ahead, strict=True):
+            threads.submit(produce, *pair)
         for queue in ahead:
             while (item := queue.get()) is not None:
                 if isinstance(item, BaseException):
@@ -128,8 +154,6 @@ def _stream_tasks(pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskCon
                 yield item
     finally:
         stopped.set()
-        for future in futures:
-            future.cancel()
 
 
 def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:

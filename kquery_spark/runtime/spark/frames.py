@@ -17,6 +17,7 @@ from kquery_spark.runtime.spark.worker import StageTask
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
+_SMALLEST_LIMIT = 2 << 20  # of what one of many tasks may write, as they may differ
 _PAYLOAD = StructType(
     [
         StructField("stage", IntegerType()),
@@ -58,10 +59,15 @@ def _with_own_names(schema: StructType) -> StructType:
     )
 
 
-def gathered(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
-    """The payload rows that the last stage reads, of all the stages before it."""
+def gathered(
+    spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig, limit: int | None = None
+) -> DataFrame:
+    """The payload rows that the last stage reads, of all the stages before it.
+
+    limit: about how many bytes of them are wanted; a task with much more than its share ends with a row tagged TOO_MUCH.
+    """
     plans = SparkPlans(spark, jvm)
-    made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD))
+    made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), limit=limit)
     return plans.frame(made.gathered(graph.result))
 
 
@@ -83,6 +89,7 @@ class _Builder:
         meter: Meter | None,
         output: Any,
         shipped: bool = False,
+        limit: int | None = None,
     ) -> None:
         self._plans = plans
         self._graph = graph
@@ -92,6 +99,7 @@ class _Builder:
         self._meter = meter
         self._output = output
         self._shipped = shipped
+        self._limit = limit
         self._made: dict[str, Any] = {}
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
@@ -116,11 +124,19 @@ class _Builder:
             sources,
             self._meter,
             last and self._shipped,
+            self._limit_of(stage),
         )
         child = self._input(stage)
         if last:
             return self._plans.mapped(child, task, self._schema, self._output)
         return self._plans.mapped(child, task, _PAYLOAD, self._plans.attributes(_PAYLOAD))
+
+    def _limit_of(self, stage: Stage) -> int | None:
+        """Bytes that each task of a stage may write, where only the last stage reads them."""
+        readers = [s for s in self._graph.stages if stage.stage_id in s.inputs]
+        if self._limit is None or readers != [self._graph.result]:
+            return None
+        return max(self._limit // len(stage.tasks), _SMALLEST_LIMIT)
 
     def _input(self, stage: Stage) -> Any:
         if stage.is_map:

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from kquery_spark.runtime.spark.metering import Meter
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
+TOO_MUCH = -1
+"""The tag of the last payload row of a task that stopped because it wrote more than it may."""
+_TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
+    {"stage": [TOO_MUCH], "partition": [0], "payload": [b""]}, PAYLOAD_SCHEMA
+)
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _KEPT = 64
@@ -72,7 +77,7 @@ class StageTask:
 
     ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
     names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``shipped``: the
-    last stage writes payload rows, too, for the driver.
+    last stage writes payload rows, too, for the driver. ``limit``: bytes that a task which is no last one may write.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class StageTask:
         sources: dict[str, int],
         meter: Meter | None = None,
         shipped: bool = False,
+        limit: int | None = None,
     ) -> None:
         self._stage = stage
         self._config = config
@@ -92,12 +98,13 @@ class StageTask:
         self._sources = sources
         self._meter = meter
         self._shipped = shipped
+        self._limit = limit
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition."""
         settle()
         config = from_bytes(self._config, EngineConfig)
-        told = self._number, self._names, self._sources, self._meter, self._shipped
+        told = self._number, self._names, self._sources, self._meter, self._shipped, self._limit
         return StageRun(_stage(self._stage), config, *told)(batches)
 
 
@@ -112,6 +119,7 @@ class StageRun:
     sources: dict[str, int]
     meter: Meter | None = None
     shipped: bool = False
+    limit: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
@@ -166,8 +174,14 @@ class StageRun:
         stage, schema, config = self.stage, self.stage.plan.schema, context.config
         rows = stage.plan.run(context)
         if stage.output is not None:
+            written = 0
             for target, batch in partitioned(rows, stage.output, schema, config.payload_bytes):
-                yield self._payload(target, batch)
+                payload = self._payload(target, batch)
+                written += payload.nbytes
+                if self.limit is not None and written > self.limit:
+                    yield _TOO_MUCH_ROW
+                    return
+                yield payload
         elif self.shipped:
             for batch in result_pieces(rows, schema, _SHIPPED_BYTES):
                 yield self._payload(0, batch)

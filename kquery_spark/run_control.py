@@ -1,0 +1,115 @@
+"""RunControl: what a run of a query may use, and the request to stop it.
+
+Operators and kernels find the control of their run in a context variable. They report the rows and bytes that they produce,
+and ask before an allocation whose size depends on values. Workers have no control, and pay for one look at the variable.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_LARGEST_ALLOCATION_SHARE = 4  # one allocation may take this part of all bytes
+
+
+class RunStopped(BaseException):
+    """A run ends before its result is complete. No ``Exception``, which code on the way could take for its own failure."""
+
+
+class LimitReached(RunStopped):
+    """The run would use more than its control allows."""
+
+
+class RunCancelled(RunStopped):
+    """Somebody asked the run to stop; the text says who."""
+
+
+class RunControl:
+    """Counts what the tasks of one run produce and stops them; any thread may call any method.
+
+    max_rows, max_bytes: of all operators' output together. None: no limit. within: the control of a run that this one is a
+    part of, whose limits hold.
+    """
+
+    def __init__(
+        self, max_rows: int | None = None, max_bytes: int | None = None, within: RunControl | None = None
+    ) -> None:
+        self.max_rows: int | None = max_rows if within is None else within.max_rows
+        self.max_bytes: int | None = max_bytes if within is None else within.max_bytes
+        self._within = within
+        self.rows = 0
+        self.nbytes = 0
+        self._deadline: float | None = None
+        self._lock = threading.Lock()
+        self._stop: tuple[type[RunStopped], str] | None = None
+        self.cancelled: str | None = None
+
+    def cancel(self, reason: str) -> None:
+        """Stop the run's tasks at their next check, whatever else would stop them."""
+        self.cancelled = reason
+        self._stop = RunCancelled, reason
+
+    def limit_time(self, seconds: float) -> None:
+        """Let the run go on for so long from now."""
+        self._deadline = time.monotonic() + seconds
+
+    def check(self) -> None:
+        """Raise RunStopped if the run has to end."""
+        if self._stop is None and self._deadline is not None and time.monotonic() > self._deadline:
+            self._stop = LimitReached, "time"
+        if self._stop is not None:
+            kind, reason = self._stop
+            raise kind(reason)
+        if self._within is not None:
+            self._within.check()
+
+    def add(self, rows: int, nbytes: int = 0) -> None:
+        """Count rows that an operator produced, or is about to."""
+        if self._within is not None:
+            self._within.add(rows, nbytes)
+            self.check()
+            return
+        with self._lock:
+            self.rows += rows
+            self.nbytes += nbytes
+            if self._stop is None and self.max_rows is not None and self.rows > self.max_rows:
+                self._stop = LimitReached, "rows"
+            if self._stop is None and self.max_bytes is not None and self.nbytes > self.max_bytes:
+                self._stop = LimitReached, "bytes"
+        self.check()
+
+    def reserve(self, nbytes: int) -> None:
+        """Raise LimitReached if one allocation of this size is too large; counts nothing."""
+        if self.max_bytes is not None and nbytes * _LARGEST_ALLOCATION_SHARE > self.max_bytes:
+            self._stop = self._stop or (LimitReached, "bytes")
+        self.check()
+
+    def controlled(self, function: Callable[P, R]) -> Callable[P, R]:
+        """The function under this control, in a copy of this thread's context (settings of numpy and of decimals)."""
+        context = copy_context()
+        context.run(_CURRENT.set, self)
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return context.run(function, *args, **kwargs)
+
+        return call
+
+
+_CURRENT: ContextVar[RunControl | None] = ContextVar("kquery_run_control", default=None)
+
+
+def current_control() -> RunControl | None:
+    """The control of the run that this code is part of."""
+    return _CURRENT.get()
+
+
+def bounding_control() -> RunControl | None:
+    """The control of this run if it limits bytes."""
+    control = _CURRENT.get()
+    return control if control is not None and control.max_bytes is not None else None

@@ -1,0 +1,104 @@
+"""Checks before allocations whose size depends on values: gathers, repeated values, values per row.
+
+They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.run_control import bounding_control
+
+Counts = npt.NDArray[np.int64]
+
+
+def row_bytes(array: pa.Array) -> Counts:
+    """Bytes that each row of an array takes where it is copied."""
+    dtype = array.type
+    if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+        return 4 + np.diff(_offsets(array))
+    if pa.types.is_struct(dtype):
+        return sum(
+            (row_bytes(array.field(i)) for i in range(dtype.num_fields)), np.ones(len(array), np.int64)
+        )
+    if pa.types.is_list(dtype) or pa.types.is_map(dtype):
+        children = [array.values] if pa.types.is_list(dtype) else [array.keys, array.items]
+        offsets, sizes = _offsets(array), np.full(len(array), 4, np.int64)
+        for child in children:
+            ends = np.concatenate(([0], np.cumsum(row_bytes(child))))
+            sizes += np.diff(ends[offsets])
+        return sizes
+    return np.full(len(array), fixed_bytes(dtype), np.int64)
+
+
+def reserve_gather(columns: Iterable[pa.Array], rows: Any) -> None:
+    """Before ``column.take(rows)`` of each column, where rows (numpy or Arrow) may repeat; NULL or below 0: no row."""
+    control = bounding_control()
+    if control is None:
+        return
+    if isinstance(rows, pa.Array):
+        rows = rows.fill_null(-1).to_numpy(zero_copy_only=False)
+    total = 0
+    for column in columns:
+        if not len(column):
+            continue
+        if column.nbytes * len(rows) <= _SMALL or not _is_variable(column.type):
+            total += len(rows) * max(fixed_bytes(column.type), 1)
+            continue
+        sizes = row_bytes(column)
+        most = int(sizes.max())
+        total += most * len(rows) if most * len(rows) <= _SMALL else int(sizes[np.maximum(rows, 0)].sum())
+    control.reserve(total)
+
+
+def reserve_repeats(values: Sequence[Any], length: int) -> None:
+    """Before single values (pa.Scalar) among these are repeated or combined with each of ``length`` rows."""
+    control = bounding_control()
+    if control is not None:
+        control.reserve(length * sum(map(_scalar_bytes, values)))
+
+
+def reserve_rows(count: int, width: int = 1) -> None:
+    """Before an array of so many values of ``width`` bytes."""
+    control = bounding_control()
+    if control is not None:
+        control.reserve(count * width)
+
+
+_SMALL = 1 << 20
+
+
+def _offsets(array: pa.Array) -> Counts:
+    if not len(array):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, 4 * array.offset).astype(np.int64)
+
+
+def _scalar_bytes(value: Any) -> int:
+    if not isinstance(value, pa.Scalar) or not value.is_valid:
+        return 0
+    if pa.types.is_string(value.type) or pa.types.is_binary(value.type):
+        return int(value.as_buffer().size)
+    return int(pa.array([value], value.type).nbytes) if _is_variable(value.type) else 8
+
+
+def _is_variable(dtype: pa.DataType) -> bool:
+    kinds = pa.types
+    return bool(
+        kinds.is_string(dtype) or kinds.is_binary(dtype) or kinds.is_nested(dtype) or kinds.is_map(dtype)
+    )
+
+
+def fixed_bytes(dtype: pa.DataType) -> int:
+    """Bytes that a value takes at least in an array; of strings and nested values those of their place."""
+    if pa.types.is_dictionary(dtype):
+        return 4
+    try:
+        return max(1, int(dtype.bit_width) // 8)
+    except ValueError:
+        return 4
