@@ -254,8 +254,9 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     count = np.maximum(numbers(args[1], n), 0)
     mask = _mask(args[1:], n)
-    check_size(int(np.where(mask, 0, count).sum()))
-    reserve_rows(int(np.where(mask, 0, count).sum()), 16)
+    total = int(np.where(mask, 0, count).sum())
+    reserve_rows(total, 16)
+    check_size(total)
     places = np.repeat(np.arange(n), np.where(mask, 0, count))
     return listed(args[0].array(n), places, count, mask, context.dtype)
 

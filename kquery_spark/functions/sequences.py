@@ -40,8 +40,8 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
     if (np.abs(start.astype(np.float64)) + np.abs(stop.astype(np.float64)) > 2.0**62).any():
         raise Unsupported("Sequences of numbers near the end of bigint are not supported.")
     sizes = np.where(mask, 0, (stop - start) // np.where(step == 0, 1, step) + 1)
-    check_size(int(sizes.sum()))
     reserve_rows(int(sizes.sum()), _ELEMENT_BYTES)
+    check_size(int(sizes.sum()))
     rows = np.repeat(np.arange(n), sizes)
     order = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     values = start[rows] + order * step[rows]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from traceback import clear_frames
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.stages.payload import decode_payload
 from kquery_spark.types.names import nullable_within
 
@@ -29,19 +31,41 @@ class ArrowResult:
         self._made = made
         self._schema = schema
         self._frame: Any = None
+        self._too_large = False
 
     def table(self) -> pa.Table | None:
-        """Run the query: all rows, in order, in the Arrow types that Spark gives."""
-        if self._frame is None:
+        """Run the query: all rows, in order, in the Arrow types that Spark gives; None where Spark has to bring them."""
+        if self._frame is None and not self._too_large:
             self._frame = self._build()
         if self._frame is None:
             return None
         with _tagged(self._frame.sparkSession):
             batches = self._frame._collect_as_arrow()
-        payloads = (cell.as_buffer() for batch in batches for cell in batch.column(2))
-        return table_of(
-            (decode_payload(p, self._made).to_arrow() for p in payloads), self._made, self._schema
-        )
+        control = RunControl(max_bytes=_max_result_bytes(self._frame.sparkSession))
+        try:
+            return control.controlled(self._decoded)(batches, control)
+        except LimitReached as reached:
+            clear_frames(reached.__traceback__)  # of what they hold
+            self._too_large, self._frame = True, None
+            return None
+
+    def _decoded(self, batches: list[pa.RecordBatch], control: RunControl) -> pa.Table:
+        """The rows in the payloads, which may take many times as many bytes as these."""
+
+        def decoded() -> Iterator[pa.RecordBatch]:
+            for payload in (cell.as_buffer() for batch in batches for cell in batch.column(2)):
+                rows = decode_payload(payload, self._made).to_arrow()
+                control.add(rows.num_rows, rows.nbytes)
+                yield rows
+
+        return table_of(decoded(), self._made, self._schema)
+
+
+def _max_result_bytes(spark: SparkSession) -> int | None:
+    """What Spark lets the driver have of one result; None for any amount."""
+    text = spark.conf.get("spark.driver.maxResultSize", "1g")
+    jvm: Any = spark.sparkContext._jvm
+    return int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) or None
 
 
 @contextmanager
