@@ -27,6 +27,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
+_GREGORIAN = "CORRECTED"  # Spark's word for files that need no rebasing
+
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
@@ -78,6 +80,7 @@ class ParquetSource(Source):
 
     def check_files(self, columns: Sequence[str]) -> None:
         """See Source; looks at footers."""
+        self.check_calendar(columns)
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file in self.files:
             opened = open_file(file)
@@ -112,6 +115,39 @@ class ParquetSource(Source):
                         raise Unsupported(
                             f"{asked.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
                         )
+
+    def check_calendar(
+        self, columns: Sequence[str], dates: str = _GREGORIAN, int96: str = _GREGORIAN
+    ) -> None:
+        """Raise Unsupported for columns whose dates or times are, or may be, of the hybrid calendar of Spark 2.
+
+        dates, int96: Spark's modes for files that do not say by which calendar they were written.
+        """
+        times = [
+            c
+            for c in columns
+            if c not in self.partition_columns and _has_times(self.table_schema.field(c).type)
+        ]
+        for file in self.files if times else ():
+            opened = open_file(file)
+            for column in times:
+                modes = [] if column in opened.int96 else [opened.calendar(dates)]
+                if opened.has_instants(column):
+                    modes.append(opened.int96_calendar(int96))
+                for mode in modes:
+                    if mode != _GREGORIAN:
+                        raise Unsupported(
+                            f"{column} of {file.path} has dates or timestamps in the legacy hybrid calendar, or may "
+                            f"have: Spark reads them in {mode} mode"
+                        )
+
+    def check_no_int96(self, columns: Sequence[str]) -> None:
+        """Raise Unsupported for columns of INT96 times."""
+        for file in self.files:
+            opened = open_file(file)
+            for column in columns:
+                if opened.has_instants(column):
+                    raise Unsupported(f"{column} of {file.path} is of INT96 times, which Spark converts")
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
@@ -307,6 +343,13 @@ def _finds(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
     if not found:
         return True
     return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
+
+
+def _has_times(dtype: pa.DataType) -> bool:
+    """Whether a column, or a part of it, has dates or timestamps."""
+    if pa.types.is_nested(dtype):
+        return any(_has_times(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
 def _in_nanoseconds(dtype: pa.DataType) -> bool:

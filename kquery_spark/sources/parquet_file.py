@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.coded import Codes, PackedCodes
 from kquery_spark.sources.files import changed_error, check_unchanged, local_path
@@ -64,9 +64,6 @@ class OpenFile:
             raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
         self._input.check_unchanged()
         self.metadata: Any = reader.metadata
-        keys = self.metadata.metadata or {}
-        if b"org.apache.spark.legacyDateTime" in keys or b"org.apache.spark.legacyINT96" in keys:
-            raise Unsupported(f"{file.path} has dates or timestamps in the legacy hybrid calendar.")
         self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
         # A leaf of a struct may have the path that is another column's name. A repeated one is a list, of whose elements
         # the statistics speak.
@@ -85,6 +82,22 @@ class OpenFile:
         self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
         self._coded: dict[tuple[int, str], CodedChunk | None] = {}
         self._dictionaries = self._low_cardinality()
+
+    def calendar(self, unmarked: str) -> str:
+        """Spark's rebase mode for dates and timestamps; ``unmarked`` for a file that Spark did not write."""
+        return self._calendar("3.0.0", b"org.apache.spark.legacyDateTime", unmarked)
+
+    def int96_calendar(self, unmarked: str) -> str:
+        """Spark's rebase mode for INT96 times; ``unmarked`` for a file that Spark did not write."""
+        return self._calendar("3.1.0", b"org.apache.spark.legacyINT96", unmarked)
+
+    def _calendar(self, since: str, legacy_key: bytes, unmarked: str) -> str:
+        keys = self.metadata.metadata or {}
+        written_by = keys.get(b"org.apache.spark.version")
+        if written_by is None:
+            return unmarked
+        # as texts, like Spark
+        return "LEGACY" if written_by.decode() < since or legacy_key in keys else "CORRECTED"
 
     @cached_property
     def shared_paths(self) -> set[str]:

@@ -19,7 +19,7 @@ from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.scope import exactly
-from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, SessionSettings
+from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, TIME_PARSER, SessionSettings
 from kquery_spark.frontends.catalyst.support import Level, Row
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.wanted import Wanted
@@ -38,8 +38,9 @@ from kquery_spark.logical import (
 )
 from kquery_spark.sources.base import Source
 
-# Settings that matter to files only: a file scan is declined for them, not the query.
-_FILE_SETTINGS = (
+# Settings that matter to file scans or to some expressions: these are declined for them, not the query.
+_LOCAL_SETTINGS = (
+    TIME_PARSER,
     "spark.sql.parquet.",
     "spark.sql.files.",
     *ORC_SETTINGS,
@@ -85,7 +86,7 @@ class Importer:
     def import_plan(self, node: CatalystNode) -> Imported:
         """The engine's plan of a subtree; raises Unsupported when the node itself cannot be in the engine."""
         for name, value in self._settings.unexpected().items():
-            if not name.startswith(_FILE_SETTINGS):
+            if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
         wanted = Wanted.of(node)
         context = Context(self._facts, self._relations, self._settings, self._sources, wanted)

@@ -17,6 +17,7 @@ from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_schema
 from kquery_spark.frontends.catalyst.values import array_of_texts, from_text, scalar
 from kquery_spark.sources.orc import check_orc_type
+from kquery_spark.sources.parquet_ids import FieldIds, field_ids
 from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
@@ -51,8 +52,8 @@ class FileRelation:
 
     Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
     node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
-    of columns that the engine has no type for why not; ``data_schema`` is without them. ``jvm_zone`` is the
-    time zone of Spark's JVM, which ORC files are read by.
+    of columns that the engine has no type for why not; ``data_schema`` is without them. ``field_ids`` has those of
+    the table's columns, for Parquet. ``jvm_zone`` is the time zone of Spark's JVM, which ORC files are read by.
     """
 
     format: str
@@ -62,6 +63,7 @@ class FileRelation:
     partition_schema: pa.Schema
     options: Mapping[str, str] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
+    field_ids: Mapping[str, FieldIds] = field(default_factory=dict)
     jvm_zone: str = "UTC"
 
 
@@ -173,7 +175,8 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         short = format_class.rsplit(".", 1)[-1]
         return OtherRelation(short, f"files of {short} are read by Spark")
     try:
-        data_schema, unread = _schema_and_unread(source.dataSchema(), jvm, time_zone)
+        columns = _fields(source.dataSchema(), jvm)
+        data_schema, unread = _schema_and_unread(columns, time_zone)
         if unread and name not in _BY_NAME:
             return OtherRelation(name, next(iter(unread.values())))
         if name == "orc":
@@ -183,14 +186,15 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         return OtherRelation(name, error.reason)
     options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
     roots = tuple(jvm.strings(source.location().rootPaths()))
-    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread)
+    ids = {column["name"]: found for column in columns if (found := field_ids(column)) is not None}
+    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread, ids)
 
 
-def _schema_and_unread(struct: Any, jvm: Jvm, time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
+def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
     """The columns that the engine has a type for, and why it has none for the others."""
     fields: list[pa.Field] = []
     unread: dict[str, str] = {}
-    for column in _fields(struct, jvm):
+    for column in columns:
         try:
             fields += arrow_schema({"fields": [column]}, time_zone)
         except Unsupported as error:

@@ -13,24 +13,16 @@ from kquery_spark.frontends.catalyst.jvm import Jvm
 _CONF = "org.apache.spark.sql.internal.SQLConf"
 
 # Settings that change what a supported query answers, beyond those with an attribute of their own, each with
-# the only value under which the engine's answer is known to be Spark's.
+# the only value under which the engine's answer is known to be Spark's. Those of file formats decline a scan of the
+# format, the time parser's decline what parses or prints times by a pattern, the others the query.
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
-        "spark.sql.parquet.binaryAsString": "false",
-        "spark.sql.parquet.int96AsTimestamp": "true",
-        "spark.sql.parquet.int96TimestampConversion": "false",
-        "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
-        "spark.sql.parquet.fieldId.read.enabled": "false",
-        "spark.sql.legacy.parquet.nanosAsLong": "false",
-        "spark.sql.parquet.mergeSchema": "false",
         "spark.sql.parquet.ignoreVariantAnnotation": "false",
-        "spark.sql.files.ignoreCorruptFiles": "false",
-        "spark.sql.files.ignoreMissingFiles": "false",
-        "spark.sql.orc.mergeSchema": "false",
+        "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
         "orc.force.positional.evolution": "false",
         "spark.hadoop.orc.force.positional.evolution": "false",
         "spark.sql.legacy.csv.enableDateTimeParsingFallback": "false",
@@ -40,6 +32,30 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.legacy.json.allowEmptyString.enabled": "false",
     }
 )
+# Settings of file formats that look as if they decided what a scan gives, and do not; tests compare scans under each.
+IRRELEVANT: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.parquet.mergeSchema": "read when a schema is inferred, which a relation has by then",
+        "spark.sql.orc.mergeSchema": "read when a schema is inferred, which a relation has by then",
+        "spark.sql.parquet.binaryAsString": "makes the schema say string of plain bytes, and such a column is declined",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
+        "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
+        "spark.sql.sources.partitionOverwriteMode": "read by writers only",
+        "spark.sql.files.maxRecordsPerFile": "read by writers only",
+        "spark.sql.parquet.filterPushdown": "decides what Spark skips unread, and not which rows pass",
+        "spark.sql.orc.filterPushdown": "decides what Spark skips unread, and not which rows pass",
+        "spark.sql.parquet.enableVectorizedReader": "another reader of Spark's, with the same rows",
+        "spark.sql.orc.enableVectorizedReader": "another reader of Spark's, with the same rows",
+    }
+)
+# Settings that matter to some columns only, or that an option of the relation may overrule: each scan looks at them.
+IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
+IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
+INT96_AS_TIMESTAMP = "spark.sql.parquet.int96AsTimestamp"
+INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
+TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
 # Prefixes of the settings that say how ORC files are read.
 ORC_SETTINGS = ("spark.sql.orc.", "orc.", "spark.hadoop.orc.")
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
@@ -60,6 +76,12 @@ _OWN = (
     "spark.sql.parquet.datetimeRebaseModeInRead",
     "spark.sql.columnNameOfCorruptRecord",
     "spark.sql.csv.parser.columnPruning.enabled",
+    IGNORE_CORRUPT_FILES,
+    IGNORE_MISSING_FILES,
+    FIELD_IDS,
+    IGNORE_MISSING_IDS,
+    INT96_AS_TIMESTAMP,
+    INT96_CONVERSION,
 )
 
 
@@ -78,6 +100,10 @@ class SessionSettings:
     datetime_rebase: str
     corrupt_record_column: str
     values: Mapping[str, str | None]
+
+    def is_on(self, name: str) -> bool:
+        """Whether a setting that was asked for is true; false if this Spark does not know it."""
+        return str(self.values.get(name)).lower() == "true"
 
     def unexpected(self, *prefixes: str) -> dict[str, str]:
         """Settings below one of the prefixes (default: all) whose value the engine does not follow."""

@@ -202,7 +202,7 @@ def test_a_whole_query_is_its_own_root(taken: Any) -> None:
     ("name", "value"),
     [
         ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
-        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+        ("spark.sql.legacy.charVarcharAsString", "true"),
     ],
 )
 def test_settings_that_change_answers_decline_the_query(
@@ -217,8 +217,8 @@ def test_settings_that_change_answers_decline_the_query(
     ("name", "value"),
     [
         ("spark.sql.files.ignoreCorruptFiles", "true"),
-        ("spark.sql.parquet.binaryAsString", "true"),
-        ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
+        ("spark.sql.parquet.ignoreVariantAnnotation", "true"),
+        ("spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing", "true"),
     ],
 )
 def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: str, value: str) -> None:
@@ -230,10 +230,15 @@ def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: st
 
 
 def test_an_option_that_is_not_known_makes_spark_read_the_files(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
-    frame = spark.read.option("datetimeRebaseMode", "LEGACY").parquet(str(zoo_dir / "t")).groupBy("i").count()
+    frame = (
+        spark.read.option("parquet.page.verify-checksum.enabled", "true")
+        .parquet(str(zoo_dir / "t"))
+        .groupBy("i")
+        .count()
+    )
     imported = take(spark, jvm, frame).whole()
     assert [reason for _, reason in imported.declined] == [
-        "files with the option datetimerebasemode are read by Spark"
+        "files with the option parquet.page.verify-checksum.enabled are read by Spark"
     ]
 
 

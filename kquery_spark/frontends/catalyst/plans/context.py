@@ -73,7 +73,7 @@ class Context:
         self.names = Names()
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
-        self._otherwise = answered_otherwise(settings.version)
+        self._otherwise = answered_otherwise(settings)
 
     def subtree(self, node: CatalystNode) -> Scope:
         """The engine's plan of a subtree; raises Declined with the node that cannot be in the engine."""

@@ -11,11 +11,22 @@ import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, SourceError, Unsupported
 from kquery_spark.expr import Named
+from kquery_spark.frontends.catalyst.file_options import followed_options
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.relations import DataFile as ListedFile
 from kquery_spark.frontends.catalyst.relations import FileRelation, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, SessionSettings
+from kquery_spark.frontends.catalyst.settings import (
+    FIELD_IDS,
+    IGNORE_CORRUPT_FILES,
+    IGNORE_MISSING_FILES,
+    IGNORE_MISSING_IDS,
+    INT96_AS_TIMESTAMP,
+    INT96_CONVERSION,
+    ORC_SETTINGS,
+    TIME_PARSER,
+    SessionSettings,
+)
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_type
 from kquery_spark.logical import LogicalPlan, Projection, Scan
@@ -28,32 +39,18 @@ from kquery_spark.sources.json.source import check_columns
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.orc import OrcSource
 from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.parquet_ids import check_field_ids
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.text import check_codec
 
-# Options that only chose the files, which are listed by now, that matter to writing, or to what Spark skips unread.
-_HARMLESS = frozenset(
-    {
-        "path",
-        "paths",
-        "basepath",
-        "pathglobfilter",
-        "recursivefilelookup",
-        "modifiedbefore",
-        "modifiedafter",
-        "serialization.format",
-        "mergeschema",
-        "compression",
-        "parquet.compression",
-        "orc.compress",
-        *(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats")),
-    }
-)
-
 # Every task carries the rows with it, and so does the query's plan.
 _LOCAL_VALUES = 20_000
 _WIDEST_RANGE = 1 << 62
+# Options that files of any format are asked about, with the setting that each overrules.
+_IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
+_FILE_OPTIONS = tuple(_IGNORED_FILES)
+_REBASE_OPTIONS = ("datetimerebasemode", "int96rebasemode")
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
@@ -78,8 +75,11 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
             raise Unsupported(
                 f"the column {column} comes from the file and not from its data, so Spark reads it"
             )
+    columns = [attribute["name"] for attribute in attributes]
     try:
-        source.check_files([attribute["name"] for attribute in attributes])
+        if isinstance(source, ParquetSource):
+            _check_parquet_columns(found, source, columns, context.settings)
+        source.check_files(columns)
     except SourceError as error:
         raise Unsupported(f"{found.format} files are read by Spark: {error}") from error
     return _scan(_table_name(found), source, attributes, context)
@@ -173,7 +173,8 @@ def _file(listed: ListedFile) -> DataFile:
 def _parquet(
     relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
-    _check_parquet(relation.options, settings)
+    _check_settings(settings, "spark.sql.parquet.", "spark.sql.legacy.parquet.")
+    _check_options(relation, settings, _REBASE_OPTIONS)
     return ParquetSource(files, schema, tuple(relation.partition_schema.names))
 
 
@@ -204,7 +205,8 @@ def _line_options(
     relation: FileRelation, files: tuple[DataFile, ...], settings: SessionSettings, *prefixes: str
 ) -> dict[str, str]:
     """The options that say how lines are read, of text files that the engine may read at all."""
-    _check_settings(settings, "spark.sql.files.", *prefixes, "spark.sql.legacy.timeParserPolicy")
+    _check_settings(settings, *prefixes, TIME_PARSER)
+    _check_ignored_files(relation.options, settings)
     kind = relation.format.upper()
     if set(relation.data_schema.names) & set(relation.partition_schema.names):
         raise Unsupported(f"{kind} files with a column of a partition's name are read by Spark")
@@ -212,32 +214,48 @@ def _line_options(
         raise Unsupported(f"which {kind} lines are malformed depends on Spark's own choice of columns")
     for file in files:
         check_codec(file.path)
-    return {name: value for name, value in relation.options.items() if name not in _HARMLESS}
+    return followed_options(relation.format, relation.options, _FILE_OPTIONS)
 
 
 def _orc(
     relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
-    _check_settings(settings, *ORC_SETTINGS, "spark.sql.files.", "spark.sql.legacy.")
-    _check_options(relation.options)
+    _check_settings(settings, *ORC_SETTINGS)
+    _check_options(relation, settings)
     return OrcSource(files, schema, tuple(relation.partition_schema.names), relation.jvm_zone)
 
 
 _FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json, "orc": _orc}
 
 
-def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:
-    _check_settings(settings, "spark.sql.parquet.", "spark.sql.files.", "spark.sql.legacy.")
-    for rebase in (settings.datetime_rebase, settings.int96_rebase):
-        if rebase != "CORRECTED":
-            raise Unsupported(f"files are read by Spark while dates are rebased in {rebase} mode")
-    _check_options(options)
+def _check_parquet_columns(
+    relation: FileRelation, source: ParquetSource, columns: list[str], settings: SessionSettings
+) -> None:
+    """Raise Unsupported for columns that Spark, by its settings, finds or converts otherwise than the engine."""
+    asked = {name: relation.field_ids[name] for name in columns if name in relation.field_ids}
+    by_id, ignore_missing = settings.is_on(FIELD_IDS), settings.is_on(IGNORE_MISSING_IDS)
+    check_field_ids(source.files, asked, by_id, ignore_missing)
+    dates = relation.options.get("datetimerebasemode", settings.datetime_rebase).upper()
+    instants = relation.options.get("int96rebasemode", settings.int96_rebase).upper()
+    source.check_calendar(columns, dates, instants)
+    if settings.is_on(INT96_CONVERSION) or not settings.is_on(INT96_AS_TIMESTAMP):
+        source.check_no_int96(columns)
 
 
-def _check_options(options: Mapping[str, str]) -> None:
-    for name, value in options.items():
-        if name not in _HARMLESS and not (name.startswith("ignore") and value.lower() == "false"):
-            raise Unsupported(f"files with the option {name} are read by Spark")
+def _check_options(relation: FileRelation, settings: SessionSettings, own: tuple[str, ...] = ()) -> None:
+    _check_ignored_files(relation.options, settings)
+    for name in followed_options(relation.format, relation.options, (*_FILE_OPTIONS, *own)):
+        raise Unsupported(f"files with the option {name} are read by Spark")
+
+
+def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:
+    """Raise Unsupported where Spark goes on without files that it cannot read: an option overrules the setting."""
+    for option, setting in _IGNORED_FILES.items():
+        given = options.get(option)
+        if given is None and settings.is_on(setting):
+            raise Unsupported(f"files are read by Spark while {setting} is true")
+        if given is not None and given.lower() != "false":
+            raise Unsupported(f"files with the option {option} are read by Spark")
 
 
 def _check_settings(settings: SessionSettings, *prefixes: str) -> None:
