@@ -34,3 +34,8 @@ def peak_memory() -> Iterator[Peak]:
 def _status(name: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line.split()[1] for line in lines if line.startswith(f"{name}:")))
+
+
+def resident_memory() -> int:
+    """Bytes that this process has in memory."""
+    return _status("VmRSS")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from kquery_spark.run_control import current_control
+
+_STOP_SECONDS = 0.1  # how often a run that waits for another one's build looks whether it is stopped
 
 
 @dataclass
@@ -13,6 +18,21 @@ class _Entry:
     value: Any
     size: int
     last_use: int
+
+
+@contextmanager
+def _held_by_this_run(lock: threading.Lock) -> Iterator[None]:
+    """The lock, for which another run's build is waited for only as long as this run goes on."""
+    control = current_control()
+    if control is None:
+        lock.acquire()
+    else:
+        while not lock.acquire(timeout=_STOP_SECONDS):
+            control.check()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class WorkerCache:
@@ -38,12 +58,17 @@ class WorkerCache:
             if entry is not None:
                 return entry.value
             lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
+        with _held_by_this_run(lock):
             with self._lock:
                 entry = self._used(key)
                 if entry is not None:
                     return entry.value
-            value, size = build()
+            try:
+                value, size = build()
+            except BaseException:
+                with self._lock:
+                    self._locks.pop(key, None)
+                raise
             with self._lock:
                 self._uses += 1
                 self._entries[key] = _Entry(value, size, self._uses)

@@ -81,10 +81,13 @@ def decide(planned: PlannedQuery, part: Part) -> Decision:
 
 
 def fits_driver(planned: PlannedQuery, part: Part) -> bool:
-    """Whether the last stage may run in the driver: one task of little work, on files or on the engine's own stages."""
+    """Whether the last stage is to run in the driver: one task of little work, on files or on the engine's own stages.
+
+    By estimates: what runs there is bounded while it does.
+    """
     graph = part.graph
     little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
-    return planned.whole and little and has_columns(part) and part.is_bounded
+    return planned.whole and little and has_columns(part) and part.is_bounded and not part.exceeds_driver
 
 
 def has_columns(part: Part) -> bool:

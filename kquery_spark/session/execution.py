@@ -107,6 +107,7 @@ class Execution:
             found = None
         if found is None:
             self._exceeds_driver = True
+            self.placement.parts[0].remember_exceeds_driver()
             self.placement = replace(self.placement, driver=None)
         return found
 

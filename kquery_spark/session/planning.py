@@ -36,6 +36,8 @@ _UNKNOWN_ROWS = 1_000_000.0
 _FEW_ROWS = 1_000_000
 _WORTH_THREADS = 3 << 20  # bytes to decode, which take one thread 30 ms and more
 _THREAD_BYTES = 1 << 20  # below which one thread does it all
+_MOST_EXCEEDING = 1000
+_exceeding: dict[int, None] = {}  # hashes of plans
 _ABSURD = 1e15  # Spark says eight exabytes of what it knows nothing about
 
 
@@ -91,6 +93,17 @@ class Part:
         config = replace(self.config, parallelism=threads, small_bytes=_THREAD_BYTES, kept_bytes=kept)
         graph = build_stages(plan_query(self.optimized, config), config, in_order=True)
         return Threaded(graph, config) if len(graph.stages) > 1 and len(graph.result.tasks) == 1 else None
+
+    @property
+    def exceeds_driver(self) -> bool:
+        """Whether an equal query over the same files turned out to be too much for the driver."""
+        return bool(_exceeding) and hash(self.optimized) in _exceeding
+
+    def remember_exceeds_driver(self) -> None:
+        """Keep equal queries away from the driver, as actions of an enabled session plan theirs again each time."""
+        _exceeding[hash(self.optimized)] = None
+        if len(_exceeding) > _MOST_EXCEEDING:
+            _exceeding.pop(next(iter(_exceeding)), None)
 
     @cached_property
     def is_bounded(self) -> bool:

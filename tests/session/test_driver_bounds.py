@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark import arrow_result, driver
+from kquery_spark.session import planning
 from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.session.planning import Part
 from tests.conftest import settings
@@ -73,6 +75,7 @@ def misjudged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_driver(spark: Any, query: str) -> Any:
+    planning._exceeding.clear()
     fast = spark.sql(query).transform(kquery_plan, when="always", fallback="error")
     assert execution_of(fast).placement.driver is not None
     return fast
@@ -175,3 +178,26 @@ def test_a_result_that_unfolds_to_more_than_the_driver_may_have(spark: Any, monk
     assert result.table() is None
     assert jobs(spark, result.table) == 0  # it is not tried again
     assert fast.toArrow().num_rows == frame.count()
+
+
+@pytest.mark.usefixtures("misjudged")
+def test_equal_queries_of_an_enabled_session_try_the_driver_once(spark: Any, monkeypatch: pytest.MonkeyPatch):
+    tries = []
+    work = driver.DriverStage._run
+
+    def counted(self: Any, consume: Any) -> Any:
+        tries.append(1)
+        return work(self, consume)
+
+    monkeypatch.setattr(driver.DriverStage, "_run", counted)
+    query = f"SELECT b.text, count(*) AS c, max(a.v) AS m FROM {PAIRS} GROUP BY b.text"
+    with settings(spark, IN_DRIVER):
+        kq.enable(spark, when="always")
+        try:
+            for _ in range(2):
+                assert len(spark.sql(query).collect()) == 1
+            assert len(tries) == 1
+            assert len(spark.sql("SELECT k FROM skewed WHERE v = 3").collect()) == 1
+            assert len(tries) == 2
+        finally:
+            kq.disable(spark)
