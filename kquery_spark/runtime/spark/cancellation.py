@@ -57,7 +57,7 @@ class _Handles:
 
 
 _running: set[_Work] = set()
-_lock = threading.Lock()
+_lock = threading.RLock()  # the handler of Ctrl-C may need it in the thread that holds it
 _handles: weakref.WeakKeyDictionary[SparkSession, _Handles] = weakref.WeakKeyDictionary()
 _wrapped = False
 
