@@ -21,6 +21,7 @@ from kquery_spark.sources.files import (
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.parquet_calendar import CORRECTED_ALL, RebaseSettings
 from kquery_spark.sources.parquet_file import OpenFile, Typed, open_file
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -40,6 +41,7 @@ class ParquetSource(Source):
     table_schema: pa.Schema
     partition_columns: tuple[str, ...] = ()
     compiled: bool = True
+    rebase: RebaseSettings = CORRECTED_ALL
 
     @property
     def schema(self) -> pa.Schema:
@@ -74,7 +76,15 @@ class ParquetSource(Source):
     def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
         """Statistics per file and row group; of a file that lacks the column, None."""
         # each file is looked for once a column, not once a row group
-        return self.once(("ranges", column), lambda: [open_file(f).column_ranges(column) for f in self.files])
+        return self.once(("ranges", column), lambda: [self._ranges(open_file(f), column) for f in self.files])
+
+    def _ranges(self, opened: OpenFile, column: str) -> list[ColumnRange | None] | None:
+        found = opened.column_ranges(column)
+        if found is None or opened.rebase(column, self.rebase) is None:
+            return found
+        return [
+            None if r is None else ColumnRange(None, None, r.nulls) for r in found
+        ]  # they are not rebased
 
     def check_files(self, columns: Sequence[str]) -> None:
         """See Source; looks at footers."""
@@ -91,6 +101,11 @@ class ParquetSource(Source):
                 if _in_nanoseconds(given):
                     raise Unsupported(
                         f"{asked.name} of {file.path} is in nanoseconds, which Spark does not read."
+                    )
+                _check_calendar(opened, asked.name, self.rebase)
+                if opened.may_exceed_type(asked.name):
+                    raise Unsupported(
+                        f"{asked.name} of {file.path} may have integers beyond those of its declared type."
                     )
                 if asked.name in opened.brotli:
                     raise Unsupported(
@@ -112,6 +127,20 @@ class ParquetSource(Source):
                         raise Unsupported(
                             f"{asked.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
                         )
+
+    def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
+        """The time zones by which old times in these columns are rebased; None for one that a file does not name."""
+        unnamed = replace(self.rebase, default_zone=None)
+        found: set[str | None] = set()
+        for column in columns:
+            if column in self.partition_columns or not _has_times(self.table_schema.field(column).type):
+                continue
+            for file in self.files:
+                opened = open_file(file)
+                rebase = opened.rebase(column, unnamed)
+                if rebase is not None and rebase.needs_zone:
+                    found.add(opened.zone_of(unnamed))
+        return found
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
@@ -157,7 +186,7 @@ class ParquetSource(Source):
         """See Source; of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
         found = kernels() if self.compiled else None
-        if found is None or not self._stored(opened, [column]):
+        if found is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
         if rows is not None and opened.paged(group, column, rows) is not None:
@@ -180,7 +209,8 @@ class ParquetSource(Source):
         """See Source; pages, where a column index tells of them."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        found = {c: opened.page_ranges(group, c) for c in self._stored(opened, columns)}
+        usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
+        found = {c: opened.page_ranges(group, c) for c in usable}
         known = {column: pages for column, pages in found.items() if pages is not None}
         if not known:
             return None
@@ -213,6 +243,9 @@ class ParquetSource(Source):
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
         """A column as read in the form that the table's type has in the engine."""
         dtype, path = self.table_schema.field(column).type, opened.file.path
+        rebase = opened.rebase(column, self.rebase)
+        if rebase is not None:
+            data = rebase.apply(data, dtype)
         typed = opened.typed(column, data, dtype)
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
             raise SourceError(_mismatch(path, column, typed.dtype, dtype))
@@ -254,6 +287,30 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     return column.combine_chunks()
+
+
+def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> None:
+    """Decline a column with old dates or times in a calendar that is not known."""
+    rebase = opened.rebase(column, settings)
+    if rebase is None:
+        return
+    if rebase.is_refused:
+        raise Unsupported(
+            f"{column} of {opened.file.path} may have dates before 1582 or times before 1900, which Spark refuses to read "
+            "in EXCEPTION mode."
+        )
+    if rebase.needs_zone and rebase.zone is None:
+        zone = opened.zone_of(settings)
+        raise Unsupported(
+            f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
+            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}."
+        )
+
+
+def _has_times(dtype: pa.DataType) -> bool:
+    if pa.types.is_nested(dtype):
+        return any(_has_times(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype))
 
 
 def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:

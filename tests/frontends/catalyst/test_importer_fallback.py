@@ -218,7 +218,6 @@ def test_settings_that_change_answers_decline_the_query(
     [
         ("spark.sql.files.ignoreCorruptFiles", "true"),
         ("spark.sql.parquet.binaryAsString", "true"),
-        ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
     ],
 )
 def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: str, value: str) -> None:
@@ -230,10 +229,15 @@ def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: st
 
 
 def test_an_option_that_is_not_known_makes_spark_read_the_files(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
-    frame = spark.read.option("datetimeRebaseMode", "LEGACY").parquet(str(zoo_dir / "t")).groupBy("i").count()
+    frame = (
+        spark.read.option("variantAllowReadingShredded", "true")
+        .parquet(str(zoo_dir / "t"))
+        .groupBy("i")
+        .count()
+    )
     imported = take(spark, jvm, frame).whole()
     assert [reason for _, reason in imported.declined] == [
-        "files with the option datetimerebasemode are read by Spark"
+        "files with the option variantallowreadingshredded are read by Spark"
     ]
 
 

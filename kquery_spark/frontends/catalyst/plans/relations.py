@@ -28,6 +28,7 @@ from kquery_spark.sources.json.source import check_columns
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.orc import OrcSource
 from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.parquet_calendar import MODES, RebaseSettings
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.text import check_codec
@@ -50,6 +51,8 @@ _HARMLESS = frozenset(
         *(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats")),
     }
 )
+
+_DATETIME_OPTION, _INT96_OPTION = _REBASE_OPTIONS = ("datetimerebasemode", "int96rebasemode")
 
 # Every task carries the rows with it, and so does the query's plan.
 _LOCAL_VALUES = 20_000
@@ -78,8 +81,11 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
             raise Unsupported(
                 f"the column {column} comes from the file and not from its data, so Spark reads it"
             )
+    read = [attribute["name"] for attribute in attributes]
     try:
-        source.check_files([attribute["name"] for attribute in attributes])
+        if isinstance(source, ParquetSource):
+            source = context.sources[id(found)] = _with_zones(source, read, context)
+        source.check_files(read)
     except SourceError as error:
         raise Unsupported(f"{found.format} files are read by Spark: {error}") from error
     return _scan(_table_name(found), source, attributes, context)
@@ -173,8 +179,11 @@ def _file(listed: ListedFile) -> DataFile:
 def _parquet(
     relation: FileRelation, files: tuple[DataFile, ...], schema: pa.Schema, settings: SessionSettings
 ) -> Source:
-    _check_parquet(relation.options, settings)
-    return ParquetSource(files, schema, tuple(relation.partition_schema.names))
+    _check_settings(settings, "spark.sql.parquet.", "spark.sql.files.", "spark.sql.legacy.")
+    given = {name: value for name, value in relation.options.items() if name not in _REBASE_OPTIONS}
+    _check_options(given)
+    rebase = _rebase_settings(relation.options, settings)
+    return ParquetSource(files, schema, tuple(relation.partition_schema.names), rebase=rebase)
 
 
 def _csv(
@@ -226,12 +235,27 @@ def _orc(
 _FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json, "orc": _orc}
 
 
-def _check_parquet(options: Mapping[str, str], settings: SessionSettings) -> None:
-    _check_settings(settings, "spark.sql.parquet.", "spark.sql.files.", "spark.sql.legacy.")
-    for rebase in (settings.datetime_rebase, settings.int96_rebase):
-        if rebase != "CORRECTED":
-            raise Unsupported(f"files are read by Spark while dates are rebased in {rebase} mode")
-    _check_options(options)
+def _rebase_settings(options: Mapping[str, str], settings: SessionSettings) -> RebaseSettings:
+    """What Spark does with old dates and times of files that no Spark wrote: an option of the reader, else a setting."""
+    datetime = options.get(_DATETIME_OPTION, settings.datetime_rebase)
+    int96 = options.get(_INT96_OPTION, settings.int96_rebase)
+    for mode in (datetime, int96):
+        if mode not in MODES:
+            raise Unsupported(f"files are read by Spark in the calendar mode {mode}")
+    return RebaseSettings(datetime, int96, default_zone=None)
+
+
+def _with_zones(source: ParquetSource, columns: list[str], context: Context) -> ParquetSource:
+    """The source with the time zones by which old times in its files are rebased, as far as they are known."""
+    names = source.zones_to_rebase(columns)
+    known = {zone.name: zone for zone in source.rebase.zones}
+    default = context.relations.zones.default() if None in names else source.rebase.default_zone
+    for name in (default if name is None else name for name in names):
+        zone = None if name is None or name in known else context.relations.zones.get(name)
+        if zone is not None:
+            known[zone.name] = zone
+    rebase = replace(source.rebase, default_zone=default, zones=tuple(known.values()))
+    return source if rebase == source.rebase else replace(source, rebase=rebase)
 
 
 def _check_options(options: Mapping[str, str]) -> None:
