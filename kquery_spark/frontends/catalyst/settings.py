@@ -26,6 +26,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
         "spark.sql.parquet.fieldId.read.enabled": "false",
         "spark.sql.legacy.parquet.nanosAsLong": "false",
+        "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
         "spark.sql.parquet.mergeSchema": "false",
         "spark.sql.parquet.ignoreVariantAnnotation": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",
