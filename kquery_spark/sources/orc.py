@@ -24,17 +24,15 @@ from kquery_spark.sources.files import (
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.input_file import InputFile
-from kquery_spark.sources.orc_footer import OrcFacts, gregorian_days, orc_facts
+from kquery_spark.sources.orc_footer import OrcFacts, orc_facts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
-_GREGORIAN_DAYS = (
-    -141_427
-)  # 1582-10-15; ORC files count earlier days in the Julian calendar, if they do not say otherwise
-_MISSING_DAYS = 10  # before it, which the hybrid calendar does not have
+_MISSING_DAYS = 10  # before 1582-10-15, which the hybrid calendar does not have
 _YEAR_1900 = -2_208_988_800_000_000
 _LAST_NANOS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
 _TWO_DAYS = 2 * 86_400_000_000
@@ -155,7 +153,7 @@ class OrcSource(Source):
         if t.is_timestamp(dtype) and pa.types.is_timestamp(data.type) and data.type.tz is None:
             return self._instants(data, dtype, what)
         if dtype == t.DATE and data.type == t.DATE:
-            early = pc.any(pc.less(data.view(pa.int32()), _GREGORIAN_DAYS)).as_py()
+            early = pc.any(pc.less(data.view(pa.int32()), GREGORIAN_START_DAY)).as_py()
             return _early_dates(data, file, what) if early else data
         if data.type != dtype:
             raise SourceError(
@@ -187,7 +185,9 @@ def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
     days, mask = zones.ints(data.view(pa.int32()).cast(pa.int64()))
     if facts.proleptic:
         # Java's reader goes through the hybrid calendar and takes days that it lacks for ten days later
-        days = np.where((days < _GREGORIAN_DAYS) & (days >= _GREGORIAN_DAYS - _MISSING_DAYS), days + 10, days)
+        days = np.where(
+            (days < GREGORIAN_START_DAY) & (days >= GREGORIAN_START_DAY - _MISSING_DAYS), days + 10, days
+        )
     else:
         days = gregorian_days(days)
     return pa.array(days.astype(np.int32), mask=mask).view(t.DATE)

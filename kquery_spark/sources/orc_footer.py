@@ -9,20 +9,15 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from kquery_spark.sources import orc_footer_pb2 as pb
-from kquery_spark.types.vector import Int64s
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
 # A bare LZ4 block does not say how long it will be, a frame need not: the header of one with blocks of up to 4 MiB.
 _LZ4_FRAME = bytes.fromhex("04224d18607073")
-_GREGORIAN_DAYS = -141_427  # 1582-10-15
-_JULIAN_EPOCH = 719_470  # days from 0000-03-01 of the Julian calendar to 1970-01-01 of the Gregorian one
-_GREGORIAN_EPOCH = 719_468  # and from 0000-03-01 of the Gregorian calendar
 
 
 @dataclass(frozen=True)
@@ -93,22 +88,3 @@ def _length(snappy: bytes) -> int:
             return value
         shift += 7
     raise ValueError("a Snappy block without a length")
-
-
-def gregorian_days(days: Int64s) -> Int64s:
-    """Days since 1970 of the hybrid calendar, Julian before 1582-10-15, as the Gregorian days of the same dates.
-
-    A 29 February that the Gregorian calendar lacks becomes 1 March, as in Spark's ``RebaseDateTime``.
-    """
-    early = days < _GREGORIAN_DAYS
-    if not early.any():
-        return days
-    since = days[early] + _JULIAN_EPOCH
-    cycle, day = np.divmod(since, 1461)  # four years from a 1 March on
-    year = np.minimum(day // 365, 3)
-    day_of_year = day - 365 * year
-    years = 4 * cycle + year
-    done = 365 * years + years // 4 - years // 100 + years // 400 + day_of_year - _GREGORIAN_EPOCH
-    result = days.copy()
-    result[early] = done
-    return result

@@ -21,13 +21,12 @@ from kquery_spark.sources.files import (
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.parquet_calendar import CORRECTED_ALL, RebaseSettings
 from kquery_spark.sources.parquet_file import OpenFile, Typed, open_file
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
-
-_GREGORIAN = "CORRECTED"  # Spark's word for files that need no rebasing
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,7 @@ class ParquetSource(Source):
     table_schema: pa.Schema
     partition_columns: tuple[str, ...] = ()
     compiled: bool = True
+    rebase: RebaseSettings = CORRECTED_ALL
 
     @property
     def schema(self) -> pa.Schema:
@@ -76,11 +76,18 @@ class ParquetSource(Source):
     def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
         """Statistics per file and row group; of a file that lacks the column, None."""
         # each file is looked for once a column, not once a row group
-        return self.once(("ranges", column), lambda: [open_file(f).column_ranges(column) for f in self.files])
+        return self.once(("ranges", column), lambda: [self._ranges(open_file(f), column) for f in self.files])
+
+    def _ranges(self, opened: OpenFile, column: str) -> list[ColumnRange | None] | None:
+        found = opened.column_ranges(column)
+        if found is None or opened.rebase(column, self.rebase) is None:
+            return found
+        return [
+            None if r is None else ColumnRange(None, None, r.nulls) for r in found
+        ]  # they are not rebased
 
     def check_files(self, columns: Sequence[str]) -> None:
         """See Source; looks at footers."""
-        self.check_calendar(columns)
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file in self.files:
             opened = open_file(file)
@@ -94,6 +101,11 @@ class ParquetSource(Source):
                 if _in_nanoseconds(given):
                     raise Unsupported(
                         f"{asked.name} of {file.path} is in nanoseconds, which Spark does not read."
+                    )
+                _check_calendar(opened, asked.name, self.rebase)
+                if opened.may_exceed_type(asked.name):
+                    raise Unsupported(
+                        f"{asked.name} of {file.path} may have integers beyond those of its declared type."
                     )
                 if asked.name in opened.brotli:
                     raise Unsupported(
@@ -116,31 +128,6 @@ class ParquetSource(Source):
                             f"{asked.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
                         )
 
-    def check_calendar(
-        self, columns: Sequence[str], dates: str = _GREGORIAN, int96: str = _GREGORIAN
-    ) -> None:
-        """Raise Unsupported for columns whose dates or times are, or may be, of the hybrid calendar of Spark 2.
-
-        dates, int96: Spark's modes for files that do not say by which calendar they were written.
-        """
-        times = [
-            c
-            for c in columns
-            if c not in self.partition_columns and _has_times(self.table_schema.field(c).type)
-        ]
-        for file in self.files if times else ():
-            opened = open_file(file)
-            for column in times:
-                modes = [] if column in opened.int96 else [opened.calendar(dates)]
-                if opened.has_instants(column):
-                    modes.append(opened.int96_calendar(int96))
-                for mode in modes:
-                    if mode != _GREGORIAN:
-                        raise Unsupported(
-                            f"{column} of {file.path} has dates or timestamps in the legacy hybrid calendar, or may "
-                            f"have: Spark reads them in {mode} mode"
-                        )
-
     def check_no_int96(self, columns: Sequence[str]) -> None:
         """Raise Unsupported for columns of INT96 times."""
         for file in self.files:
@@ -148,6 +135,20 @@ class ParquetSource(Source):
             for column in columns:
                 if opened.has_instants(column):
                     raise Unsupported(f"{column} of {file.path} is of INT96 times, which Spark converts")
+
+    def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
+        """The time zones by which old times in these columns are rebased; None for one that a file does not name."""
+        unnamed = replace(self.rebase, default_zone=None)
+        found: set[str | None] = set()
+        for column in columns:
+            if column in self.partition_columns or not _has_times(self.table_schema.field(column).type):
+                continue
+            for file in self.files:
+                opened = open_file(file)
+                rebase = opened.rebase(column, unnamed)
+                if rebase is not None and rebase.needs_zone:
+                    found.add(opened.zone_of(unnamed))
+        return found
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         """See Source."""
@@ -193,7 +194,7 @@ class ParquetSource(Source):
         """See Source; of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
         found = kernels() if self.compiled else None
-        if found is None or not self._stored(opened, [column]):
+        if found is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
         if rows is not None and opened.paged(group, column, rows) is not None:
@@ -216,7 +217,8 @@ class ParquetSource(Source):
         """See Source; pages, where a column index tells of them."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        found = {c: opened.page_ranges(group, c) for c in self._stored(opened, columns)}
+        usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
+        found = {c: opened.page_ranges(group, c) for c in usable}
         known = {column: pages for column, pages in found.items() if pages is not None}
         if not known:
             return None
@@ -249,6 +251,9 @@ class ParquetSource(Source):
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
         """A column as read in the form that the table's type has in the engine."""
         dtype, path = self.table_schema.field(column).type, opened.file.path
+        rebase = opened.rebase(column, self.rebase)
+        if rebase is not None:
+            data = rebase.apply(data, dtype)
         typed = opened.typed(column, data, dtype)
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
             raise SourceError(_mismatch(path, column, typed.dtype, dtype))
@@ -290,6 +295,30 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     return column.combine_chunks()
+
+
+def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> None:
+    """Decline a column with old dates or times in a calendar that is not known."""
+    rebase = opened.rebase(column, settings)
+    if rebase is None:
+        return
+    if rebase.is_refused:
+        raise Unsupported(
+            f"{column} of {opened.file.path} may have dates before 1582 or times before 1900, which Spark refuses to read "
+            "in EXCEPTION mode."
+        )
+    if rebase.needs_zone and rebase.zone is None:
+        zone = opened.zone_of(settings)
+        raise Unsupported(
+            f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
+            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}."
+        )
+
+
+def _has_times(dtype: pa.DataType) -> bool:
+    if pa.types.is_nested(dtype):
+        return any(_has_times(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype))
 
 
 def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
@@ -343,13 +372,6 @@ def _finds(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
     if not found:
         return True
     return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
-
-
-def _has_times(dtype: pa.DataType) -> bool:
-    """Whether a column, or a part of it, has dates or timestamps."""
-    if pa.types.is_nested(dtype):
-        return any(_has_times(dtype.field(i).type) for i in range(dtype.num_fields))
-    return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
 def _in_nanoseconds(dtype: pa.DataType) -> bool:

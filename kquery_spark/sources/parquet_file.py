@@ -19,8 +19,21 @@ from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.coded import Codes, PackedCodes
 from kquery_spark.sources.files import changed_error, check_unchanged, local_path
 from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
+from kquery_spark.sources.parquet_calendar import (
+    CORRECTED,
+    DATE,
+    INT96,
+    SPARK_VERSION_KEY,
+    TIMESTAMP,
+    ColumnRebase,
+    RebaseSettings,
+    TimeLeaf,
+    may_be_old,
+    time_leaves,
+)
 from kquery_spark.sources.parquet_codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet_footer import column_indexes, flat_elements, plain_integers, read_footer
+from kquery_spark.sources.parquet_leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet_pages import (
     Page,
     PagedColumn,
@@ -64,6 +77,7 @@ class OpenFile:
             raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
         self._input.check_unchanged()
         self.metadata: Any = reader.metadata
+        self._key_values: dict[bytes, bytes] = self.metadata.metadata or {}
         self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
         # A leaf of a struct may have the path that is another column's name. A repeated one is a list, of whose elements
         # the statistics speak.
@@ -81,23 +95,9 @@ class OpenFile:
         self._found_pages: dict[tuple[int, str], Pages | None] = {}
         self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
         self._coded: dict[tuple[int, str], CodedChunk | None] = {}
+        self._old_times: dict[str, dict[int, TimeLeaf]] = {}
+        self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
-
-    def calendar(self, unmarked: str) -> str:
-        """Spark's rebase mode for dates and timestamps; ``unmarked`` for a file that Spark did not write."""
-        return self._calendar("3.0.0", b"org.apache.spark.legacyDateTime", unmarked)
-
-    def int96_calendar(self, unmarked: str) -> str:
-        """Spark's rebase mode for INT96 times; ``unmarked`` for a file that Spark did not write."""
-        return self._calendar("3.1.0", b"org.apache.spark.legacyINT96", unmarked)
-
-    def _calendar(self, since: str, legacy_key: bytes, unmarked: str) -> str:
-        keys = self.metadata.metadata or {}
-        written_by = keys.get(b"org.apache.spark.version")
-        if written_by is None:
-            return unmarked
-        # as texts, like Spark
-        return "LEGACY" if written_by.decode() < since or legacy_key in keys else "CORRECTED"
 
     @cached_property
     def shared_paths(self) -> set[str]:
@@ -162,6 +162,50 @@ class OpenFile:
     def has_instants(self, column: str) -> bool:
         """Whether a column, or a part of it, is of INT96 times."""
         return any(path == column or path.startswith(f"{column}.") for path in self.int96)
+
+    def rebase(self, column: str, settings: RebaseSettings) -> ColumnRebase | None:
+        """How old dates and times of a column are rebased; None where it is certain that it has none."""
+        datetime, int96 = settings.modes(self._key_values)
+        if datetime == int96 == CORRECTED or column not in self._times:
+            return None
+        modes = {DATE: datetime, TIMESTAMP: datetime, INT96: int96}
+        if all(modes[leaf.kind] == CORRECTED for leaf in self._old(column).values()):
+            return None
+        name = settings.zone_of(self._key_values)
+        zone = next((zone for zone in settings.zones if zone.name == name), None)
+        return ColumnRebase(self._old(column), modes, zone)
+
+    def zone_of(self, settings: RebaseSettings) -> str | None:
+        """The time zone by which old times are rebased; None where nobody knows."""
+        return settings.zone_of(self._key_values)
+
+    @cached_property
+    def _times(self) -> dict[str, dict[int, TimeLeaf]]:
+        return time_leaves(self.schema, self._leaves)
+
+    def _old(self, column: str) -> dict[int, TimeLeaf]:
+        """The leaves of a column that may have values which depend on the calendar."""
+        found = self._old_times.get(column)
+        if found is None:
+            groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
+            times = self._times[column].items()
+            found = {place: leaf for place, leaf in times if may_be_old(leaf, groups)}
+            self._old_times[column] = found
+        return found
+
+    def may_exceed_type(self, column: str) -> bool:
+        """Whether a column may have integers that the types of its leaves have no room for."""
+        found = self._exceeding.get(column)
+        if found is None:
+            groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
+            by_spark = SPARK_VERSION_KEY in self._key_values
+            found = any(may_exceed_type(leaf, groups, by_spark) for leaf in self._column_leaves[column])
+            self._exceeding[column] = found
+        return found
+
+    @cached_property
+    def _column_leaves(self) -> dict[str, list[Leaf]]:
+        return column_leaves(self.schema)
 
     def flat(self, column: str) -> Any | None:
         """What the footer says of a flat column's type."""

@@ -119,9 +119,23 @@ def _plain(table: pa.Table) -> list[np.ndarray]:
 
 
 def _values(data: pa.Array) -> Iterable[Any]:
-    if pa.types.is_timestamp(data.type) or pa.types.is_duration(data.type):
-        return data.view(t.LONG).to_pylist()  # type: ignore[no-any-return]
-    return data.to_pylist()  # type: ignore[no-any-return]
+    comparable = _without_times(data.type)
+    return (data if comparable == data.type else data.cast(comparable)).to_pylist()  # type: ignore[no-any-return]
+
+
+def _without_times(dtype: pa.DataType) -> pa.DataType:
+    """A type with integers for dates and times, of which Python has only those of the years 1 to 9999."""
+    if pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype):
+        return t.LONG
+    if dtype == t.DATE:
+        return t.INT
+    if pa.types.is_struct(dtype):
+        return pa.struct([f.with_type(_without_times(f.type)) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(_without_times(dtype.key_type), _without_times(dtype.item_type))
+    if pa.types.is_list(dtype):
+        return pa.list_(dtype.value_field.with_type(_without_times(dtype.value_type)))
+    return dtype
 
 
 def _hashable(value: Any) -> Any:

@@ -10,8 +10,9 @@ from pyarrow import orc
 import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources import orc as orc_module
+from kquery_spark.sources.hybrid_calendar import gregorian_days
 from kquery_spark.sources.orc import orc_source
-from kquery_spark.sources.orc_footer import gregorian_days, orc_facts
+from kquery_spark.sources.orc_footer import orc_facts
 from tests.sources.compare import assert_same, read_all
 
 ROW = """

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kquery_spark import ExecutionContext
-from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.errors import SourceError
 from kquery_spark.sources import files
 from kquery_spark.sources.parquet import parquet_source
 from tests.conftest import SPARK_BEFORE_4_3
@@ -98,23 +97,6 @@ def test_columns_that_differ_in_case_only_are_an_error(tmp_path):
     pq.write_table(pa.table({"A": [2]}), tmp_path / "b.parquet")
     with pytest.raises(SourceError, match="upper and lower case"):
         read_all(parquet_source([str(tmp_path)]))
-
-
-def test_legacy_calendar_is_declined(spark, tmp_path):
-    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")
-    try:
-        spark.sql("SELECT DATE'1500-01-01' AS d, 1 AS i").write.parquet(str(tmp_path / "t"))
-    finally:
-        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
-    source = parquet_source([str(tmp_path / "t")])
-    source.check_files(["i"])
-    with pytest.raises(Unsupported, match="legacy"):
-        source.check_files(["i", "d"])
-    ctx = ExecutionContext()
-    ctx.register_parquet("t", str(tmp_path / "t"))
-    assert ctx.sql("SELECT i FROM t").collect()[0][0] == 1
-    with pytest.raises(Unsupported, match="legacy"):
-        ctx.sql("SELECT d FROM t").collect()
 
 
 @pytest.mark.parametrize(

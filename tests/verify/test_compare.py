@@ -108,3 +108,13 @@ def test_schemas_are_compared():
 def test_row_counts_are_compared():
     assert differ(table(a=[1]), table(a=[1, 1])) == ["Spark gives 1 rows, the engine 2"]
     assert differ(table(a=[1])[:0], table(a=[1])[:0]) == []
+
+
+def test_dates_and_times_that_python_has_no_value_for_are_compared():
+    def table(day):
+        dates = pa.array([day, None], pa.int32()).cast(pa.date32())
+        times = pa.array([[day * 86_400_000_000], None], pa.list_(pa.timestamp("us", tz="UTC")))
+        return pa.table({"d": dates, "s": pa.StructArray.from_arrays([dates, times], ["d", "t"])})
+
+    assert differ(table(-900_000), table(-900_000)) == []
+    assert len(differ(table(-900_000), table(-900_001))) == 2

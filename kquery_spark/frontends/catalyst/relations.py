@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.calendars import HybridZones
 from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.frontends.catalyst.tree import CatalystNode
@@ -118,6 +119,7 @@ class RelationReader:
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
+        self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
         self._places: Any = None
 

@@ -231,14 +231,14 @@ def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: st
 
 def test_an_option_that_is_not_known_makes_spark_read_the_files(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
     frame = (
-        spark.read.option("parquet.page.verify-checksum.enabled", "true")
+        spark.read.option("variantAllowReadingShredded", "true")
         .parquet(str(zoo_dir / "t"))
         .groupBy("i")
         .count()
     )
     imported = take(spark, jvm, frame).whole()
     assert [reason for _, reason in imported.declined] == [
-        "files with the option parquet.page.verify-checksum.enabled are read by Spark"
+        "files with the option variantallowreadingshredded are read by Spark"
     ]
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column
+from kquery_spark.frontends.catalyst.calendars import HybridZones
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
 from kquery_spark.frontends.catalyst.facts import Facts
@@ -27,6 +28,10 @@ from kquery_spark.sources.base import Source
 
 class Relations(Protocol):
     """Describes leaves; see RelationReader."""
+
+    @property
+    def zones(self) -> HybridZones:
+        """The time zones by which values of the hybrid calendar are rebased."""
 
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""

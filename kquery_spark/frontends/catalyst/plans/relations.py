@@ -39,18 +39,19 @@ from kquery_spark.sources.json.source import check_columns
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.orc import OrcSource
 from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.parquet_calendar import MODES, RebaseSettings
 from kquery_spark.sources.parquet_ids import check_field_ids
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.text import check_codec
 
+_DATETIME_OPTION, _INT96_OPTION = _REBASE_OPTIONS = ("datetimerebasemode", "int96rebasemode")
 # Every task carries the rows with it, and so does the query's plan.
 _LOCAL_VALUES = 20_000
 _WIDEST_RANGE = 1 << 62
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
-_REBASE_OPTIONS = ("datetimerebasemode", "int96rebasemode")
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
@@ -79,6 +80,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     try:
         if isinstance(source, ParquetSource):
             _check_parquet_columns(found, source, columns, context.settings)
+            source = context.sources[id(found)] = _with_zones(source, columns, context)
         source.check_files(columns)
     except SourceError as error:
         raise Unsupported(f"{found.format} files are read by Spark: {error}") from error
@@ -175,7 +177,8 @@ def _parquet(
 ) -> Source:
     _check_settings(settings, "spark.sql.parquet.", "spark.sql.legacy.parquet.")
     _check_options(relation, settings, _REBASE_OPTIONS)
-    return ParquetSource(files, schema, tuple(relation.partition_schema.names))
+    rebase = _rebase_settings(relation.options, settings)
+    return ParquetSource(files, schema, tuple(relation.partition_schema.names), rebase=rebase)
 
 
 def _csv(
@@ -235,11 +238,31 @@ def _check_parquet_columns(
     asked = {name: relation.field_ids[name] for name in columns if name in relation.field_ids}
     by_id, ignore_missing = settings.is_on(FIELD_IDS), settings.is_on(IGNORE_MISSING_IDS)
     check_field_ids(source.files, asked, by_id, ignore_missing)
-    dates = relation.options.get("datetimerebasemode", settings.datetime_rebase).upper()
-    instants = relation.options.get("int96rebasemode", settings.int96_rebase).upper()
-    source.check_calendar(columns, dates, instants)
     if settings.is_on(INT96_CONVERSION) or not settings.is_on(INT96_AS_TIMESTAMP):
         source.check_no_int96(columns)
+
+
+def _rebase_settings(options: Mapping[str, str], settings: SessionSettings) -> RebaseSettings:
+    """What Spark does with old dates and times of files that no Spark wrote: an option of the reader, else a setting."""
+    datetime = options.get(_DATETIME_OPTION, settings.datetime_rebase)
+    int96 = options.get(_INT96_OPTION, settings.int96_rebase)
+    for mode in (datetime, int96):
+        if mode not in MODES:
+            raise Unsupported(f"files are read by Spark in the calendar mode {mode}")
+    return RebaseSettings(datetime, int96, default_zone=None)
+
+
+def _with_zones(source: ParquetSource, columns: list[str], context: Context) -> ParquetSource:
+    """The source with the time zones by which old times in its files are rebased, as far as they are known."""
+    names = source.zones_to_rebase(columns)
+    known = {zone.name: zone for zone in source.rebase.zones}
+    default = context.relations.zones.default() if None in names else source.rebase.default_zone
+    for name in (default if name is None else name for name in names):
+        zone = None if name is None or name in known else context.relations.zones.get(name)
+        if zone is not None:
+            known[zone.name] = zone
+    rebase = replace(source.rebase, default_zone=default, zones=tuple(known.values()))
+    return source if rebase == source.rebase else replace(source, rebase=rebase)
 
 
 def _check_options(relation: FileRelation, settings: SessionSettings, own: tuple[str, ...] = ()) -> None:

@@ -1,0 +1,64 @@
+"""The leaves of a Parquet file's columns, and whether their values are as small as their declared types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+_BOUNDS = {
+    pa.int8(): (-(1 << 7), (1 << 7) - 1),
+    pa.int16(): (-(1 << 15), (1 << 15) - 1),
+    pa.uint8(): (0, (1 << 8) - 1),
+    pa.uint16(): (0, (1 << 16) - 1),
+}
+
+
+class Leaf(NamedTuple):
+    """A leaf of a column. place: among the file's leaves. dtype: what Arrow makes of it."""
+
+    place: int
+    dtype: pa.DataType
+
+
+def column_leaves(schema: pa.Schema) -> dict[str, list[Leaf]]:
+    """The leaves of each column of a file, in the file's order."""
+    found: dict[str, list[Leaf]] = {}
+    start = 0
+    for field in schema:
+        leaves = [Leaf(start + i, dtype) for i, dtype in enumerate(leaf_types(field.type))]
+        found[field.name] = leaves
+        start += len(leaves)
+    return found
+
+
+def leaf_types(dtype: pa.DataType) -> Iterator[pa.DataType]:
+    """The types of a column's leaves, in the order that a file has them in."""
+    if pa.types.is_nested(dtype) and dtype.num_fields:
+        for i in range(dtype.num_fields):
+            yield from leaf_types(dtype.field(i).type)
+    else:
+        yield dtype
+
+
+def may_exceed_type(leaf: Leaf, groups: Sequence[Any], trusted: bool) -> bool:
+    """Whether a leaf may have integers that its declared type has no room for, as Spark and Arrow read them differently.
+
+    groups: pyarrow's row groups. trusted: the writer is known not to write such values, where no statistics tell.
+    """
+    bounds = _BOUNDS.get(leaf.dtype)
+    return bounds is not None and any(
+        _may_exceed(bounds, group.column(leaf.place), trusted) for group in groups
+    )
+
+
+def _may_exceed(bounds: tuple[int, int], chunk: Any, trusted: bool) -> bool:
+    statistics = chunk.statistics
+    if statistics is None:
+        return bool(chunk.num_values) and not trusted
+    if not statistics.has_min_max:
+        is_null = statistics.has_null_count and statistics.null_count == chunk.num_values
+        return not (is_null or trusted)
+    low, high = bounds
+    return not low <= statistics.min_raw <= statistics.max_raw <= high
