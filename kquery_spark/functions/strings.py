@@ -268,8 +268,7 @@ def _translate(args: Sequence[Vector], context: CallContext) -> Data:
     def one(value: str, source: str, target: str) -> str:
         table: dict[int, str | None] = {}
         for i, character in enumerate(source):
-            new = target[i] if i < len(target) else None
-            table.setdefault(ord(character), None if new == "\0" else new)
+            table.setdefault(ord(character), target[i] if i < len(target) else None)
         return value.translate(table)
 
     return per_distinct(one, args, context)

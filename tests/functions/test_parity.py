@@ -18,6 +18,9 @@ CHANGED_IN_4_3 = {
     "floor: floor(#) over (double)",
     "make_date: make_date(#, #, #) over (int,int,int)",
     "make_timestamp: make_timestamp(#, #, #, #, #, #) over (int,int,int,int,int,decimal(16,6))",
+    r"translate: translate(#, 'a', '\0') over (string)",
+    r"translate: translate(#, 'ba', 'x\0') over (string)",
+    "translate: translate(#, #, #) over (string,string,string)",
     "slice: slice(#, #, #) over (array<bigint>,int,int)",
 }
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions import hyperloglog, integer_order
+from kquery_spark.functions.ordered_bytes import normalized
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
@@ -36,7 +37,7 @@ def spread(lists: pa.Array) -> tuple[pa.Array, Int64s]:
 
 
 class Collect(Accumulator):
-    """All values that are not NULL, in row order; ``distinct`` keeps the first of equal ones."""
+    """All values that are not NULL, in row order; ``distinct`` keeps the first of equal ones, and -0.0 as 0.0."""
 
     def __init__(self, distinct: bool) -> None:
         self._distinct = distinct
@@ -62,7 +63,7 @@ class Collect(Accumulator):
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
             first = integer_order.first_rows(codes.values)
-            values, ids = values.take(pa.array(first)), ids[first]
+            values, ids = normalized(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), gather(values, ids, count))
 
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:

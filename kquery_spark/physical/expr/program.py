@@ -237,6 +237,7 @@ class Program:
             if pa.types.is_floating(kind) and 0.0 in plain:
                 plain += [0.0, -0.0]  # equal in SQL, two values to Arrow's hash table
             values = pa.array(plain, kind)
+        has_nan = pa.types.is_floating(kind) and any(v != v for v in plain)
 
         def run(batch: Batch, memo: Memo) -> Vector:
             vector = child(batch, memo)
@@ -249,6 +250,8 @@ class Program:
             else:
                 data = data if narrow_set else vector.plain()
                 hits = pc.is_in(data, value_set=values)
+            if has_nan:  # Arrow tells apart NaNs of different bits
+                hits = pc.or_(hits, pc.fill_null(pc.is_nan(data), False))
             if not has_null and not vector.null_count:
                 return Vector(t.BOOL, hits)
             unknown = pc.is_null(data)

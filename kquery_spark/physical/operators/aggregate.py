@@ -260,6 +260,8 @@ class Aggregation:
             selected = SelectedRows(_first_of_each(args, groups, rows, n), groups)
         if selected is not None:
             args, groups, n = [selected.take(a) for a in args], selected.groups, len(selected.rows)
+        if call.is_distinct:
+            args = [a if a.is_scalar else _normalized(a) for a in args]
         return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
 
     def streamed(self, source: Iterator[Batch]) -> Iterator[Batch]:
@@ -402,7 +404,7 @@ def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
 
 
 def _normalized(key: Vector) -> Vector:
-    """-0.0 as 0.0: Spark shows one form of the zeros it groups together, whichever came first."""
+    """-0.0 as 0.0: Spark shows one form of the zeros that it groups together or counts once, whichever came first."""
     return Vector(key.dtype, normalized(key.data)) if has_floats(key.dtype) else key
 
 

@@ -18,6 +18,7 @@ def c(function: str, *args: Arg | Lit, sql: str = "", **options: Any) -> Case:
 
 REPEATS = Arg(t.INT, (0, 1, -1, 2, 3, -(2**31)))
 WIDTHS = Arg(t.INT, (0, 1, -1, 2, 5, 13, -(2**31)))
+NUL = Lit("\0", t.STRING, r"'\0'")
 CASES = [
     c("length", S), c("length", v.BINARIES), c("octet_length", S), c("bit_length", S), c("octet_length", v.BINARIES), c("bit_length", v.BINARIES),
     c("substring", S, N, N), c("substring", S, N), c("substring", v.BINARIES, N, K), c("substring", S, integer(2), integer(3)),
@@ -35,6 +36,7 @@ CASES = [
     c("locate", text("a"), S, integer(3)), c("locate", text("a"), S, integer(1)), c("locate", W, S, sql="position({0} in {1})"),
     c("replace", S, W, W), c("replace", S, text("a"), text("é")), c("replace", S, text(""), text("x")), c("replace", S, text("a")), c("replace", S, text("aa"), text("b")),
     c("translate", S, text("abé"), text("1")), c("translate", S, W, W), c("translate", S, text("aab"), text("xyz")),
+    c("translate", S, text("ba"), Lit("x\0", t.STRING, r"'x\0'")), c("translate", S, text("a"), NUL), c("translate", S, W, Arg(t.STRING, ("\0", "\0y", "y\0"))),
     c("contains", S, W), c("startswith", S, W), c("endswith", S, W), c("contains", S, text("a")), c("startswith", S, text("a")), c("endswith", S, text("é")),
     c("contains", S, text("")), c("startswith", S, text("")),
     c("substring_index", S, W, K), c("substring_index", S, text("."), integer(2)), c("substring_index", S, text("."), integer(-2)), c("substring_index", S, text("ab"), integer(-3)),

@@ -14,6 +14,7 @@ from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_type
+from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.types import names as t
 
@@ -59,7 +60,7 @@ class Translator:
 
     ``columns`` are the input columns by expression id (None where two inputs have the same id).
     ``subqueries``, ``aggregates`` and ``windows`` are given where such expressions are allowed; ``arguments``
-    translates what is inside of an aggregate.
+    translates what is inside of an aggregate. ``changed`` are the functions that this version of Spark may answer otherwise.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Translator:
         aggregates: AggregateSink | None = None,
         arguments: Translator | None = None,
         windows: WindowSink | None = None,
+        changed: Mapping[str, ChangedCall] | None = None,
     ) -> None:
         self.columns = columns
         self.facts = facts
@@ -79,6 +81,7 @@ class Translator:
         self.aggregates = aggregates
         self.arguments = arguments
         self.windows = windows
+        self.changed = changed or {}
 
     def __call__(self, node: CatalystNode) -> Expr:
         """The engine's expression; Unsupported says why there is none."""
@@ -100,6 +103,7 @@ class Translator:
         if not function.deterministic:
             raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
         args = [self(child) for child in node.children]
+        self.check_version(function.name, args)
         self.check_fields(node, *check_parameters(node))
         mode = self.mode(node, function, args)
         dtype = None
@@ -107,6 +111,12 @@ class Translator:
             function.result([a.dtype for a in args])  # a given type is not checked against the arguments'
             dtype = t.timestamp(self.time_zone)
         return Call.of(function.name, *args, mode=mode, tz=self.zone(node), dtype=dtype)
+
+    def check_version(self, function: str, args: Sequence[Expr]) -> None:
+        """Raises Unsupported for a call that the session's version of Spark does not answer as the engine does."""
+        change = self.changed.get(function)
+        if change is not None and change.concerns(args):
+            raise Unsupported(change.reason)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
         """Raises Unsupported unless all other fields than known or common ones name the children in order."""

@@ -20,7 +20,7 @@ from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.types import arrow_type
-from kquery_spark.frontends.catalyst.versions import answered_otherwise, check_expressions
+from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.sources.base import Source
@@ -79,6 +79,7 @@ class Context:
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
         self._otherwise = answered_otherwise(settings)
+        self._changed_calls = changed_calls(settings.version)
 
     def subtree(self, node: CatalystNode) -> Scope:
         """The engine's plan of a subtree; raises Declined with the node that cannot be in the engine."""
@@ -118,7 +119,14 @@ class Context:
     ) -> Translator:
         """A translator of expressions over these columns."""
         return Translator(
-            columns, self.facts, self.settings.time_zone, subqueries, aggregates, arguments, windows
+            columns,
+            self.facts,
+            self.settings.time_zone,
+            subqueries,
+            aggregates,
+            arguments,
+            windows,
+            self._changed_calls,
         )
 
     def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:
