@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
+MOST_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class EngineConfig:
     parallelism: tasks that run at once (cores). batch_rows: rows a batch is cut to. broadcast_bytes: a build side
     estimated below this is replicated to every task. small_bytes: a query whose scans read less runs as one task.
     split_bytes: scan bytes a task gets. shuffle_partitions: reduce tasks (0: as parallelism and sizes ask).
-    payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills. kept_bytes: build
+    payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills (0: what its
+    container leaves to Python, see ``config.memory``, and at most 1 GiB). kept_bytes: build
     sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows that a task
     of the last sort gets at most, or Spark sorts them. driver_bytes: a last stage of one task that takes in less runs
     in the driver when an action brings the result there (0: never). thread_bytes: so does all of a query whose last
@@ -33,7 +35,7 @@ class EngineConfig:
     split_bytes: int = 256 * 1024 * 1024
     shuffle_partitions: int = 0
     payload_bytes: int = 8 * 1024 * 1024
-    memory_bytes: int = 1024 * 1024 * 1024
+    memory_bytes: int = 0
     kept_bytes: int = 512 * 1024 * 1024
     sort_rows: int = 10_000_000
     driver_bytes: int = 8 * 1024 * 1024

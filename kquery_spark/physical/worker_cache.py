@@ -91,6 +91,11 @@ class WorkerCache:
     def _held(self) -> int:
         return sum(entry.size for entry in self._entries.values())
 
+    def retained_bytes(self) -> int:
+        """What all values take, as their builders said."""
+        with self._lock:
+            return self._held()
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.engine import MOST_MEMORY_BYTES, EngineConfig
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
 from kquery_spark.run_control import current_control
@@ -53,6 +53,10 @@ class TaskContext:
     cache: WorkerCache = field(default_factory=worker_cache)
     metrics: dict[int, Metrics] = field(default_factory=dict)
     runtime_filters: dict[int, list[RuntimeFilter]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.config.memory_bytes:  # nobody knows the container, as in a process of the user's own
+            self.config = replace(self.config, memory_bytes=MOST_MEMORY_BYTES)
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:
         """The metrics of a node of the plan this task runs."""

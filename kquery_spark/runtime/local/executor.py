@@ -17,6 +17,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.stages.graph import Stage, StageGraph
@@ -47,6 +48,7 @@ class Run:
 def run_graph(graph: StageGraph, config: EngineConfig, inputs: Inputs | None = None) -> Run:
     """Run all stages; the first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
     exchanged: Exchanged = {}
+    config = with_budget(config, ContainerFacts(tasks=config.parallelism))
     run = Run(graph.result.plan.schema, [])
     with _threads(config) as threads:
         for stage in graph.stages:
@@ -66,6 +68,7 @@ def stream_graph(graph: StageGraph, config: EngineConfig) -> Generator[Batch, No
     Nothing runs before the first batch is asked for; closing the iterator stops the tasks.
     """
     exchanged: Exchanged = {}
+    config = with_budget(config, ContainerFacts(tasks=config.parallelism))
     with _threads(config) as threads:
         for stage in graph.stages:
             contexts = _contexts(stage, config, exchanged, {})

@@ -125,6 +125,7 @@ class _Builder:
             self._meter,
             last and self._shipped,
             self._limit_of(stage),
+            self._plans.container,
         )
         child = self._input(stage)
         if last:

@@ -18,6 +18,7 @@ from pyspark.sql.udf import _wrap_function
 from pyspark.util import PythonEvalType
 
 from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.runtime.spark.containers import container_facts
 from kquery_spark.runtime.spark.worker import StageTask
 
 _SQL = "org.apache.spark.sql."
@@ -33,6 +34,7 @@ class SparkPlans:
     def __init__(self, spark: SparkSession, jvm: Jvm) -> None:
         self._spark = spark
         self._jvm = jvm
+        self.container = container_facts(spark.sparkContext)
 
     def numbers(self, count: int) -> Any:
         """``spark.range(0, count, 1, count)``: one number a partition."""

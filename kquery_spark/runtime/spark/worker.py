@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
+from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.sources.base import Split
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
@@ -40,7 +42,9 @@ _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _KEPT = 64
 _SHIPPED_BYTES = 512 * 1024  # of the result in a row for the driver; larger ones the JVM copies less fast
 # of mallopt(3): free memory to keep at the top of the heap, to ask for at once, and the size from which arrays stay outside
-_MALLOC = ((-1, 256 << 20), (-2, 16 << 20), (-3, 64 << 20))
+_TRIM, _PAD, _MAP = -1, -2, -3
+_MALLOC = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 64 << 20))
+_HEAP_SHARE = 8  # of a small budget, what freed memory may stay with the process
 
 
 @cache
@@ -53,12 +57,23 @@ def settle() -> None:
     The C library keeps freed memory for the next arrays. By default it gives those of some megabytes, as numpy makes
     them for every batch, back to the system and gets new pages for the next: up to half of the time of an aggregation.
     """
-    with contextlib.suppress(OSError, AttributeError):  # not the GNU C library
-        library = ctypes.CDLL(None)
-        for option, nbytes in _MALLOC:
-            library.mallopt(option, nbytes)
+    _set_heap(_MALLOC)
     gc.collect()
     gc.freeze()
+
+
+def _set_heap(options: Iterable[tuple[int, int]]) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # not the GNU C library
+        library = ctypes.CDLL(None)
+        for option, nbytes in options:
+            library.mallopt(option, nbytes)
+
+
+@cache
+def fit_heap(memory_bytes: int) -> None:
+    """Have the C library keep less freed memory where a task may hold little; for the last budget of this process."""
+    share = memory_bytes // _HEAP_SHARE
+    _set_heap((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _MALLOC)
 
 
 def _stage(data: bytes) -> Stage:
@@ -78,6 +93,7 @@ class StageTask:
     ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
     names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``shipped``: the
     last stage writes payload rows, too, for the driver. ``limit``: bytes that a task which is no last one may write.
+    ``container``: what the driver knows of the memory of executors.
     """
 
     def __init__(
@@ -90,6 +106,7 @@ class StageTask:
         meter: Meter | None = None,
         shipped: bool = False,
         limit: int | None = None,
+        container: ContainerFacts | None = None,
     ) -> None:
         self._stage = stage
         self._config = config
@@ -99,11 +116,14 @@ class StageTask:
         self._meter = meter
         self._shipped = shipped
         self._limit = limit
+        self._container = container
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition."""
         settle()
         config = from_bytes(self._config, EngineConfig)
+        config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())
+        fit_heap(config.memory_bytes)
         told = self._number, self._names, self._sources, self._meter, self._shipped, self._limit
         return StageRun(_stage(self._stage), config, *told)(batches)
 

@@ -1,0 +1,64 @@
+"""What Spark's settings say of the memory of the process tree that a task runs in."""
+
+from __future__ import annotations
+
+import weakref
+
+from pyspark import SparkContext
+
+from kquery_spark.config.memory import ContainerFacts
+
+_MEBIBYTE = 1 << 20
+_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
+_LEAST_OVERHEAD = "384m"  # Spark's
+_OVERHEAD_FACTOR = "0.1"  # of the heap
+_facts: weakref.WeakKeyDictionary[SparkContext, ContainerFacts] = weakref.WeakKeyDictionary()
+
+
+def container_facts(context: SparkContext) -> ContainerFacts:
+    """Those of the executors of a context, whose settings stay; with a local master, of the driver."""
+    found = _facts.get(context)
+    if found is None:
+        settings = dict(context.getConf().getAll())
+        found = _facts[context] = facts_of(settings, str(context.master), context.defaultParallelism)
+    return found
+
+
+def facts_of(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:
+    """The same by settings; ``parallelism``: threads of a local master."""
+    if master.startswith("local") and not master.startswith("local-cluster"):
+        return ContainerFacts(parallelism, _bytes(settings.get("spark.driver.memory", "1g")), 0)
+    heap = _bytes(settings.get("spark.executor.memory", "1g"))
+    if settings.get("spark.memory.offHeap.enabled", "false") == "true":
+        heap += _bytes(settings.get("spark.memory.offHeap.size", "0"), unit=1)
+    tasks = _tasks(settings, master)
+    if not master.startswith("yarn"):  # a container of Kubernetes is a cgroup, which says so itself
+        return ContainerFacts(tasks, heap, 0)
+    python = _bytes(settings.get("spark.executor.pyspark.memory", "0"))
+    return ContainerFacts(tasks, heap, heap + _overhead(settings) + python)
+
+
+def _tasks(settings: dict[str, str], master: str) -> int:
+    cores = settings.get("spark.executor.cores")
+    if cores is None and master.startswith("local-cluster"):
+        cores = master.split(",")[1].strip()
+    # a standalone executor without that setting takes all cores of its worker, which only the executor knows
+    return max(1, int(cores or 1) // max(1, int(settings.get("spark.task.cpus", "1"))))
+
+
+def _overhead(settings: dict[str, str]) -> int:
+    """Memory beside the heap that Spark asks YARN for."""
+    given = settings.get("spark.executor.memoryOverhead")
+    if given is not None:
+        return _bytes(given)
+    factor = float(settings.get("spark.executor.memoryOverheadFactor", _OVERHEAD_FACTOR))
+    least = _bytes(settings.get("spark.executor.minMemoryOverhead", _LEAST_OVERHEAD))
+    return max(int(_bytes(settings.get("spark.executor.memory", "1g")) * factor), least)
+
+
+def _bytes(text: str, unit: int = _MEBIBYTE) -> int:
+    """A size as Spark writes it; without a unit, in ``unit`` bytes."""
+    text = text.strip().lower()
+    digits = text.rstrip("bkmgtp")
+    suffix = text[len(digits) :]
+    return int(float(digits) * (_UNITS[suffix[0]] if suffix else unit))
