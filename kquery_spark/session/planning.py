@@ -16,6 +16,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.facts import FactFetcher
 from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
+from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.settings import session_settings
@@ -205,7 +206,8 @@ def _parts(
 ) -> tuple[list[Part], list[tuple[CatalystNode, str]]]:
     """The maximal subtrees the engine can run, and why each node above or between them stays with Spark.
 
-    Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine.
+    Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine, and
+    none where the node sees in which partitions its rows are.
     """
     parts: list[Part] = []
     reasons: list[tuple[CatalystNode, str]] = []
@@ -213,6 +215,10 @@ def _parts(
     while stack:
         node, at = stack.pop()
         if node is not root and not may_work(node):
+            continue
+        dependence = partition_dependence(node)
+        if dependence is not None:
+            reasons.append((node, dependence))
             continue
         try:
             imported = importer.import_plan(node)
@@ -227,6 +233,10 @@ def _parts(
         parts.append(part)
         reasons += imported.declined
         for handover in imported.inputs:
+            dependence = partition_dependence(handover.node)
+            if dependence is not None:
+                reasons.append((handover.node, dependence))
+                continue
             where = position_below(node, at, handover.node)
             if where is not None:
                 stack += [(c, (*where, i)) for i, c in enumerate(handover.node.children)]

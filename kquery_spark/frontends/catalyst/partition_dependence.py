@@ -1,0 +1,38 @@
+"""Expressions and operators whose answers depend on which partition a row is in, and on its place there.
+
+An accelerated part gives its rows in other partitions than Spark's own plan would, so there is none below of these.
+"""
+
+from __future__ import annotations
+
+from kquery_spark.frontends.catalyst.tree import CatalystNode
+
+_NUMBERED = "is computed from the partition that Spark's own plan has a row in"
+_SEEDED = "draws a sequence of its own for each of Spark's partitions"
+_FILES = "names the file that Spark reads at the moment"
+_EXPRESSIONS = {
+    "MonotonicallyIncreasingID": ("monotonically_increasing_id", _NUMBERED),
+    "SparkPartitionID": ("spark_partition_id", _NUMBERED),
+    "Rand": ("rand", _SEEDED),
+    "Randn": ("randn", _SEEDED),
+    "RandStr": ("randstr", _SEEDED),
+    "Uniform": ("uniform", _SEEDED),
+    "Uuid": ("uuid", _SEEDED),
+    "Shuffle": ("shuffle", _SEEDED),
+    "InputFileName": ("input_file_name", _FILES),
+    "InputFileBlockStart": ("input_file_block_start", _FILES),
+    "InputFileBlockLength": ("input_file_block_length", _FILES),
+}
+
+
+def partition_dependence(node: CatalystNode) -> str | None:
+    """Why what is below a plan node has to keep Spark's partitions; None where it need not."""
+    if node.cls == "Sample":
+        return f"A sample {_SEEDED}, so what is below it stays with Spark."
+    for top in node.expressions():
+        for part in top.walk():
+            name, how = _EXPRESSIONS.get(part.cls, ("", ""))
+            # without a seed of the user's any numbers will do
+            if name and not part.fields.get("hideSeed"):
+                return f"{name} {how}, so what is below it stays with Spark."
+    return None
