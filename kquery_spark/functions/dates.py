@@ -381,7 +381,7 @@ def _from_units(unit: int) -> Any:
         limit = (2**63 - 1) // unit
         outside = (values > limit) | (values < (-limit if unit > 1 else -(2**63)))
         if outside.any():
-            raise ExecutionError("java.lang.ArithmeticException", "long overflow")
+            raise ExecutionError("DATETIME_OVERFLOW", "Datetime operation overflow: long overflow.")
         return packed(values * unit, context.dtype, joint_mask(args, n))
 
     return run
