@@ -1,23 +1,26 @@
 """``kq.enable(spark)``: actions of a session's DataFrames use the engine without a change of code.
 
-PySpark's DataFrame class gets its actions wrapped, once; a wrapper does nothing but ask whether the session is
-enabled, unless it is. ``spark.kquery.enabled=false`` switches a session off without ``disable``.
+While any session is enabled, PySpark's DataFrame class has its actions wrapped. For other sessions, and for queries that
+stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false`` switches a session off without
+``disable``.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from kquery_spark.session.bridge import bridge
 from kquery_spark.session.bypass import bypass, bypassed
-from kquery_spark.session.engine_frame import execution_of
+from kquery_spark.session.engine_frame import EngineFrame
 from kquery_spark.session.transform import Fallback, When, check_options, kquery_plan
 
 
@@ -27,10 +30,19 @@ class _Options:
     when: When
 
 
+@dataclass(frozen=True)
+class _Wrapped:
+    """An attribute of PySpark's DataFrame class and the wrapper that stands for it."""
+
+    original: Any
+    wrapper: Any
+
+
 _sessions: dict[str, _Options] = {}
 _everywhere: _Options | None = None
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
-_originals: dict[str, Any] = {}
+_installed: dict[str, _Wrapped] = {}
+_install_lock = threading.Lock()
 
 
 def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "auto") -> None:
@@ -49,6 +61,7 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
 def disable(spark: SparkSession) -> None:
     """Give the session's actions back to Spark."""
     _sessions.pop(_identity(spark), None)
+    _uninstall_unused()
 
 
 def enable_everywhere(*, fallback: Fallback = "spark", when: When = "auto") -> None:
@@ -63,6 +76,7 @@ def disable_everywhere() -> None:
     """Undo ``enable_everywhere``."""
     global _everywhere
     _everywhere = None
+    _uninstall_unused()
 
 
 def _identity(spark: SparkSession) -> str:
@@ -74,75 +88,113 @@ def _identity(spark: SparkSession) -> str:
 
 
 def _options(frame: DataFrame) -> _Options | None:
-    if bypassed() or execution_of(frame) is not None or not (_sessions or _everywhere):
+    """How the engine may run an action of the frame; None where the action is PySpark's as it is."""
+    if bypassed() or isinstance(frame, EngineFrame) or not (_sessions or _everywhere):
         return None
-    return _sessions.get(_identity(frame.sparkSession), _everywhere)
+    options = _sessions.get(_identity(frame.sparkSession), _everywhere)
+    return None if options is None or frame.isStreaming else options
 
 
-def _accelerated(frame: DataFrame, options: _Options) -> DataFrame:
-    """The frame to act on; planning that fails where Spark may step in is a warning, not an end."""
-    with bypass():
-        return kquery_plan(frame, fallback=options.fallback, when=options.when)
+def _engine_frame(frame: DataFrame, options: _Options) -> EngineFrame | None:
+    """The engine's frame of the same query; None where it stays with Spark."""
+    fast = kquery_plan(frame, fallback=options.fallback, when=options.when)
+    return fast if isinstance(fast, EngineFrame) else None
+
+
+def _action(name: str) -> Callable[..., Any]:
+    """An action that the engine's frame has, too, under the same name and with the same arguments."""
+
+    def run(frame: DataFrame, options: _Options, *args: Any, **kwargs: Any) -> Any:
+        fast = _engine_frame(frame, options)
+        return NotImplemented if fast is None else getattr(fast, name)(*args, **kwargs)
+
+    return run
+
+
+def _take(frame: DataFrame, options: _Options, num: int) -> Any:
+    fast = _engine_frame(frame.limit(num), options)
+    return NotImplemented if fast is None else fast.collect()
+
+
+def _show_string(frame: DataFrame, options: _Options, n: int = 20, *args: Any, **kwargs: Any) -> Any:
+    """Spark shows n rows and asks for one more to know whether there are others."""
+    valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
+    fast = _engine_frame(frame.limit(n + 1) if valid else frame, options)
+    return NotImplemented if fast is None else fast._show_string(n, *args, **kwargs)
+
+
+def _count(frame: DataFrame, options: _Options) -> Any:
+    fast = _engine_frame(frame.groupBy().count(), options)
+    return NotImplemented if fast is None else int(fast.collect()[0][0])
+
+
+def _write(frame: DataFrame, options: _Options) -> Any:
+    fast = _engine_frame(frame, options)
+    return NotImplemented if fast is None else fast.write
+
+
+_SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
+# Each gives NotImplemented for a query that stays with Spark.
+_ACTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _action(name) for name in _SAME},
+    "take": _take,
+    "_show_string": _show_string,
+    "count": _count,
+    "write": _write,
+}
 
 
 def _install() -> None:
-    """Wrap the actions of PySpark's classic DataFrame, once."""
-    if _originals:
-        return
-    for name in ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition"):
-        _wrap(name, lambda frame, *_: frame)
-    _wrap("take", lambda frame, num, *_: frame.limit(num), "collect")
-    _wrap("_show_string", _shown)
-    _wrap("writeTo", lambda frame, *_: frame)
-    _wrap_count()
-    _wrap_write()
+    """Wrap the actions of PySpark's classic DataFrame, unless they are."""
+    with _install_lock:
+        if _installed:
+            return
+        for name, run in _ACTIONS.items():
+            original = getattr(ClassicDataFrame, name)
+            if isinstance(original, property):
+                assert original.fget is not None
+                wrapper: Any = property(_wrapper(original.fget, run), doc=original.__doc__)
+            else:
+                wrapper = _wrapper(original, run)
+            _installed[name] = _Wrapped(original, wrapper)
+        for name, wrapped in _installed.items():
+            setattr(ClassicDataFrame, name, wrapped.wrapper)
 
 
-def _shown(frame: DataFrame, n: Any = 20, *_: Any) -> DataFrame:
-    """Spark shows n rows and asks for one more to know whether there are others."""
-    valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
-    return frame.limit(n + 1) if valid else frame
+def _uninstall_unused() -> None:
+    """With no session left, give PySpark's class its own methods back, but for those that others have wrapped since."""
+    with _install_lock:
+        if _sessions or _everywhere:
+            return
+        for name, wrapped in _installed.items():
+            if getattr(ClassicDataFrame, name) is wrapped.wrapper:
+                setattr(ClassicDataFrame, name, wrapped.original)
+        _installed.clear()
 
 
-def _wrap(name: str, narrowed: Callable[..., DataFrame], instead: str | None = None) -> None:
-    original = _originals[name] = getattr(ClassicDataFrame, name)
+def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """The action by ``run`` where the engine may run it, PySpark's own otherwise.
+
+    What is called in here belongs to this one action, and a frame that stays with Spark would be planned again and again:
+    it is left alone. Wrong arguments are PySpark's to refuse.
+    """
+    signature = inspect.signature(original)
 
     @functools.wraps(original)
     def action(self: DataFrame, *args: Any, **kwargs: Any) -> Any:
         options = _options(self)
-        if options is None or self.isStreaming:
+        if options is None or not _accepts(signature, self, *args, **kwargs):
             return original(self, *args, **kwargs)
-        given = args or tuple(kwargs.values())[:1]
-        chosen = _accelerated(narrowed(self, *given), options)
         with bypass():
-            return getattr(chosen, instead)() if instead else getattr(chosen, name)(*args, **kwargs)
+            result = run(self, options, *args, **kwargs)
+            return original(self, *args, **kwargs) if result is NotImplemented else result
 
-    setattr(ClassicDataFrame, name, action)
-
-
-def _wrap_count() -> None:
-    original = _originals["count"] = ClassicDataFrame.count
-
-    @functools.wraps(original)
-    def count(self: ClassicDataFrame) -> int:
-        options = _options(self)
-        if options is None or self.isStreaming:
-            return int(original(self))
-        counted = _accelerated(self.groupBy().count(), options)
-        with bypass():
-            return int(counted.collect()[0][0])
-
-    ClassicDataFrame.count = count  # type: ignore[method-assign]
+    return action
 
 
-def _wrap_write() -> None:
-    original = _originals["write"] = ClassicDataFrame.write
-
-    def write(self: DataFrame) -> DataFrameWriter:
-        options = _options(self)
-        if options is None or self.isStreaming:
-            return DataFrameWriter(self)
-        return _accelerated(self, options).write
-
-    write.__doc__ = original.__doc__
-    ClassicDataFrame.write = property(write)  # type: ignore[assignment, method-assign]
+def _accepts(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
