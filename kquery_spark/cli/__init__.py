@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Run the console script; its commands are imported only now, so that jobs need not pay for them."""
     from kquery_spark.config.processor import sort_quickly
 
-    sort_quickly()
+    if sys.argv[1:2] != ["run"]:  # which runs a job of somebody's in this process
+        sort_quickly()
     from kquery_spark.cli.commands import main as run_commands
 
     run_commands()

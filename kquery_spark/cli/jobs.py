@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.config.spark_settings import SETTINGS
+from kquery_spark.config.spark_settings import settings_here
 from kquery_spark.session.enable import disable_everywhere, enable_everywhere
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
     """
     if not os.path.isfile(job):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        settings = " ".join(f"--conf {s.key}={s.value}" for s in SETTINGS)
+        settings = " ".join(f"--conf {s.key}={s.value}" for s in settings_here())
         os.environ[_SUBMIT] = f"{settings} pyspark-shell"
     before = sys.argv, list(sys.path)
     sys.argv = [job, *arguments]

@@ -1,8 +1,15 @@
-"""The Spark settings the engine likes, each with its reason; ``conf/`` and ``kq.configure`` use these."""
+"""The Spark settings the engine likes, each with its reason; ``conf/`` and ``kq.configure`` use these.
+
+None of them may make Spark fail or give another answer where it would not without: what holds only on some clusters is
+in ``OPTIONAL``, for the administrator to choose.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
 import textwrap
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 
@@ -14,6 +21,9 @@ class SparkSetting(NamedTuple):
     reason: str
 
 
+SOCKET_FOLDER = "/tmp"
+"""Short, and on every Unix: the path of a socket may take about 100 bytes."""
+
 SETTINGS: tuple[SparkSetting, ...] = (
     SparkSetting(
         "spark.python.unix.domain.socket.enabled",
@@ -22,31 +32,40 @@ SETTINGS: tuple[SparkSetting, ...] = (
         "50 ms for a delayed acknowledgement; this way it is about 15 ms. The one setting that matters most.",
     ),
     SparkSetting(
+        "spark.python.unix.domain.socket.dir",
+        SOCKET_FOLDER,
+        "Where these sockets are. Spark's default is Java's temporary folder, which in a YARN container has a path too long "
+        "for a socket, so that no Python function would run.",
+    ),
+    SparkSetting(
         "spark.python.worker.reuse",
         "true",
         "A worker lives on between tasks, so imports, Arrow's warm memory pool and small tables that were "
         "read for a join are there for the next task. Spark's default, written down because we lean on it.",
     ),
     SparkSetting(
-        "spark.python.daemon.module",
-        "kquery_spark.runtime.spark.daemon",
-        "Spark's Python daemon with the engine already imported, so that a new worker starts about half a second "
-        "sooner, and with what is imported kept out of the garbage collection after each task; numpy sorts by AVX2 "
-        "where that is faster (AMD's Zen 4). kquery_spark must be installed wherever workers run.",
-    ),
-    SparkSetting(
-        "spark.sql.execution.arrow.pyspark.enabled",
-        "true",
-        "toPandas() and createDataFrame() move whole Arrow batches instead of pickled rows.",
-    ),
-    SparkSetting(
         "spark.sql.execution.arrow.maxBytesPerBatch",
         "64m",
         "Shuffled data reaches a reduce task as rows of a few MB each; this bounds how many of them arrive "
-        "in one batch by their bytes, where Spark's other limit counts rows only.",
+        "in one batch by their bytes, where Spark's other limit counts rows only. The default of newer Sparks; "
+        "functions of yours that take batches may get more and smaller ones.",
     ),
 )
 """Every setting, most important first. Leaving one out never changes an answer, only its speed."""
+
+OPTIONAL: tuple[SparkSetting, ...] = (
+    SparkSetting(
+        "spark.python.daemon.module",
+        "kquery_spark.runtime.spark.daemon",
+        "For clusters, where kquery_spark is installed wherever Python workers run: without it there no Python "
+        "function at all would run, not even one that has nothing to do with the engine. Spark's Python daemon "
+        "with the engine already imported: a new worker of the engine starts about half a second sooner, what is "
+        "imported is kept out of the garbage collection after each task, and numpy sorts by AVX2 where that is "
+        "faster (AMD's Zen 4). For your own Python functions it is PySpark's daemon. On a local master the "
+        "engine's workers have it by themselves.",
+    ),
+)
+"""Settings that are right only where their condition holds: comments in ``conf/``, and nothing that ``configure`` sets."""
 
 
 class _Builder(Protocol):
@@ -61,12 +80,22 @@ B = TypeVar("B", bound=_Builder)
 def configure(builder: B) -> B:
     """Apply ``SETTINGS`` to a ``SparkSession.builder`` and return it, so that calls can be chained.
 
-    Values set on the builder afterwards win. A running session keeps its own settings: those of the
+    Values set on the builder win, before and afterwards. A running session keeps its own settings: those of the
     Python workers are read when the first worker starts.
     """
-    for setting in SETTINGS:
-        builder.config(setting.key, setting.value)
+    chosen: Mapping[str, object] = getattr(builder, "_options", {})
+    for setting in settings_here():
+        if setting.key not in chosen:
+            builder.config(setting.key, setting.value)
     return builder
+
+
+def settings_here() -> tuple[SparkSetting, ...]:
+    """``SETTINGS`` that this machine can do: without Unix domain sockets where it has none, or no folder for them."""
+    folder = os.path.isdir(SOCKET_FOLDER) and os.access(SOCKET_FOLDER, os.W_OK | os.X_OK)
+    if hasattr(socket, "AF_UNIX") and folder:
+        return SETTINGS
+    return tuple(s for s in SETTINGS if not s.key.startswith("spark.python.unix.domain.socket."))
 
 
 def render_properties() -> str:
@@ -75,7 +104,8 @@ def render_properties() -> str:
         "# Settings for spark-submit --properties-file: what kq.configure(SparkSession.builder) applies.\n"
         "# Written from kquery_spark/config/spark_settings.py; a test keeps the two equal.\n"
     ]
-    for setting in SETTINGS:
+    for setting in SETTINGS + OPTIONAL:
         comment = textwrap.fill(setting.reason, width=108, initial_indent="# ", subsequent_indent="# ")
-        blocks.append(f"{comment}\n{setting.key}={setting.value}\n")
+        line = f"{setting.key}={setting.value}"
+        blocks.append(f"{comment}\n{line if setting in SETTINGS else f'#{line}'}\n")
     return "\n".join(blocks)

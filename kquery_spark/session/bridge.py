@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +26,7 @@ class Bridge:
         self.gateway: Any = spark.sparkContext._gateway
         self._conf: Any = None
         self._parallelism = spark.sparkContext.defaultParallelism
-        _use_this_python(spark)
+        self._warned: set[str] = set()
 
     @property
     def spark(self) -> SparkSession:
@@ -50,6 +48,12 @@ class Bridge:
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         base = EngineConfig(parallelism=self._parallelism)
         return base.with_settings(given) if given else base
+
+    def warns_first_time(self, message: str) -> bool:
+        """True once for each message of the session."""
+        known = message in self._warned
+        self._warned.add(message)
+        return not known
 
     def frame(self, plan: Any) -> DataFrame:
         """A DataFrame of an optimized Catalyst plan or of one made of parts of it.
@@ -98,17 +102,6 @@ class Bridge:
         for i in range(count):
             array[i] = self._replace(children.apply(i), (*at, i), replacements)
         return node.withNewChildren(self._sequence(array))
-
-
-def _use_this_python(spark: SparkSession) -> None:
-    """On a local master run workers with this interpreter, which has this package, unless one was chosen.
-
-    PySpark's default is whatever ``python3`` is first on the PATH, which in an unactivated virtual environment is another.
-    """
-    context = spark.sparkContext
-    chosen = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if not chosen and str(context.master).startswith("local"):
-        context.pythonExec = sys.executable
 
 
 _CONNECT = (

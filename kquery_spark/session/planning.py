@@ -27,6 +27,7 @@ from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.spark.driver import KEPT_BYTES, Threaded
+from kquery_spark.runtime.spark.probe import worker_problem
 from kquery_spark.session.bridge import Bridge, bridge, check_frame
 from kquery_spark.session.failures import SPARK_ERRORS
 from kquery_spark.session.tables import Moment, SparkPlan, spark_plan
@@ -121,7 +122,8 @@ class Part:
 class PlannedQuery:
     """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all.
 
-    ``moment``: when it was planned, where it reads tables of the catalog, which may change.
+    ``moment``: when it was planned, where it reads tables of the catalog, which may change. ``worker_problem``: why Spark's
+    Python workers cannot run the parts, of which there are none then.
     """
 
     frame: DataFrame
@@ -134,6 +136,7 @@ class PlannedQuery:
     reasons: tuple[tuple[str, str], ...]
     declined: tuple[tuple[CatalystNode, str], ...] = ()
     moment: Moment | None = None
+    worker_problem: str | None = None
 
     def reason_of(self, node: CatalystNode) -> str | None:
         """Why a node of the plan stays with Spark, where it is itself the cause."""
@@ -194,6 +197,9 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         return _nothing(frame, link, config, error.reason)
     importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
     parts, declined = _parts(root, importer, config)
+    problem = worker_problem(link.spark, link.jvm) if parts and config.enabled else None
+    if problem is not None:
+        return replace(_nothing(frame, link, config, problem), worker_problem=problem)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
     moment = Moment(link.spark) if query.reads_tables and parts else None
     return PlannedQuery(

@@ -27,7 +27,9 @@ from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.frames import shipped, to_dataframe
+from kquery_spark.runtime.spark.probe import worker_problem
 from kquery_spark.session.bridge import bridge
+from kquery_spark.session.bypass import bypass
 from kquery_spark.session.open_plans import OPEN_INPUT
 from kquery_spark.session.planning import with_output
 from kquery_spark.sources.memory import MemorySource
@@ -72,7 +74,8 @@ def run_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) 
         table = ArrowResult(build, query.graph.result.plan.schema, query.schema).table()
         if table is not None:
             return table
-    found: pa.Table = _framed(spark, query, config).toArrow()
+    with bypass():
+        found: pa.Table = _framed(spark, query, config).toArrow()
     return found
 
 
@@ -84,6 +87,9 @@ def _on_spark(
     shared_sort: bool = False,
 ) -> _OnSpark:
     """The query's stages; shared_sort: for an action that keeps the rows of tasks in their order."""
+    problem = worker_problem(spark, bridge(spark).jvm)
+    if problem is not None:
+        raise Unsupported(problem)
     frames = dict(inputs or {})
 
     def handed_over(node: LogicalPlan) -> LogicalPlan:

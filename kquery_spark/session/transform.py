@@ -37,7 +37,8 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     Spark when the engine fails (FallbackWarning says why); "error" raises Unsupported with the first reason, and the
     engine's errors.
     when: "auto" uses the engine where it should win, "always" wherever it can, "never" gives ``frame`` back.
-    No job runs here; file footers are read for planning.
+    No job of the query runs here; file footers are read for planning. On a cluster the first call asks Spark's Python
+    workers for their versions, in a job of its own.
     """
     check_options(fallback, when)
     check_frame(frame, "kquery_plan")
@@ -49,13 +50,13 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     try:
         with collection_paused():
             return _planned(frame, fallback, when)
-    except (ConfigError, Unsupported):
+    except ConfigError:
         raise
     except Exception as error:
         if fallback == "error":
             raise
-        message = f"the engine could not plan the query, so Spark runs it: {type(error).__name__}: {error}"
-        warn_user(message)
+        reason = error.reason if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
+        warn_user(f"the engine could not plan the query, so Spark runs it: {reason}")
         return frame
 
 
@@ -72,6 +73,9 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
         return frame
     if fallback == "error":
         _require_whole(planned)
+    problem = planned.worker_problem
+    if problem is not None and link.warns_first_time(problem):
+        warn_user(f"Spark runs the queries of this session: {problem}")
     decisions = [(p, decide(planned, p)) for p in planned.parts]
     chosen = [p for p, d in decisions if when == "always" or d.accelerate]
     little = when == "auto" and any(d.driver_only for _, d in decisions)

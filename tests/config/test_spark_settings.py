@@ -1,8 +1,13 @@
 """One list of settings feeds the properties file and ``kq.configure``."""
 
+import os
+import socket
 from pathlib import Path
 
-from kquery_spark.config.spark_settings import SETTINGS, configure, render_properties
+import pytest
+
+from kquery_spark.config import spark_settings
+from kquery_spark.config.spark_settings import OPTIONAL, SETTINGS, configure, render_properties
 
 CONF = Path(__file__).parents[2] / "conf" / "kquery-spark.conf"
 
@@ -10,6 +15,7 @@ CONF = Path(__file__).parents[2] / "conf" / "kquery-spark.conf"
 class RecordingBuilder:
     def __init__(self) -> None:
         self.seen: dict[str, str] = {}
+        self._options: dict[str, str] = {}
 
     def config(self, key: str, value: str) -> "RecordingBuilder":
         self.seen[key] = value
@@ -37,6 +43,56 @@ def test_configure_applies_every_setting_and_returns_the_builder():
     builder = RecordingBuilder()
     assert configure(builder) is builder
     assert builder.seen == {setting.key: setting.value for setting in SETTINGS}
+
+
+SOCKETS = {"spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"}
+
+
+@pytest.mark.parametrize("lacking", ["sockets", "a folder", "the right to write"])
+def test_without_unix_domain_sockets_the_others_are_applied(monkeypatch, lacking):
+    if lacking == "sockets":
+        monkeypatch.delattr(socket, "AF_UNIX")
+    elif lacking == "a folder":
+        monkeypatch.setattr(spark_settings, "SOCKET_FOLDER", "/no/such/folder")
+    else:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    builder = configure(RecordingBuilder())
+    assert set(builder.seen) == {setting.key for setting in SETTINGS} - SOCKETS
+
+
+def test_what_was_set_before_stays():
+    builder = RecordingBuilder()
+    builder._options = {"spark.python.unix.domain.socket.enabled": "false"}
+    configure(builder)
+    assert set(builder.seen) == {setting.key for setting in SETTINGS} - set(builder._options)
+
+
+def test_pysparks_builder_keeps_what_was_set_before():
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.config("spark.python.worker.reuse", "false")
+    assert configure(builder) is builder
+    assert builder._options["spark.python.worker.reuse"] == "false"
+    assert builder._options["spark.python.unix.domain.socket.dir"] == "/tmp"
+
+
+def test_a_socket_in_the_folder_has_a_path_that_is_short_enough():
+    name = f".{'x' * 36}.sock"  # as Spark names them
+    assert len(f"{spark_settings.SOCKET_FOLDER}/{name}".encode()) < 104
+
+
+def test_nothing_that_workers_may_lack_is_set():
+    """Neither ``configure`` nor the file names our package, without which no Python function would run."""
+    assert all("kquery" not in setting.value for setting in SETTINGS)
+    lines = CONF.read_text().splitlines()
+    for setting in OPTIONAL:
+        assert f"#{setting.key}={setting.value}" in lines
+        assert f"{setting.key}={setting.value}" not in lines
+
+
+def test_plain_answers_do_not_depend_on_a_setting():
+    """toPandas and createDataFrame give other types, and take other values, by Arrow."""
+    assert "spark.sql.execution.arrow.pyspark.enabled" not in {setting.key for setting in SETTINGS}
 
 
 def test_spark_knows_every_setting_by_the_value_we_ask_for(spark):

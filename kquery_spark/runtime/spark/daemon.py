@@ -1,16 +1,20 @@
-"""Spark's Python daemon with the engine imported, for ``spark.python.daemon.module``.
+"""Spark's Python daemon with the engine imported, for the engine's workers.
 
 Workers are forked from the daemon, so they start with Arrow, numpy and the engine loaded instead of importing them once
-each, and the garbage collector, which PySpark calls after every task, leaves them alone. Needs this package to be
-installed wherever workers run; without it the daemon is PySpark's own.
+each, and the garbage collector, which PySpark calls after every task, leaves them alone. On a local master the engine's
+tasks have it by themselves (see ``interpreter``). With ``spark.python.daemon.module`` the user's functions get it, too: for
+these it is PySpark's own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import runpy
 import socket
 from typing import Protocol
 
+from kquery_spark.config.environment import WORKER_MARK
 from kquery_spark.config.processor import sort_quickly
 
 
@@ -21,7 +25,10 @@ class _Worker(Protocol):
 
 
 def main() -> None:
-    """Import, then serve as ``pyspark.daemon`` does."""
+    """Import, then serve as ``pyspark.daemon`` does; only serve where the workers are not the engine's."""
+    if WORKER_MARK not in os.environ:
+        runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
+        return
     sort_quickly()
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401

@@ -8,18 +8,22 @@ left to analyze.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+from pyspark.core.rdd import _prepare_for_python_RDD
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
-from pyspark.sql.udf import _wrap_function
 from pyspark.util import PythonEvalType
 
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.runtime.spark.containers import container_facts
-from kquery_spark.runtime.spark.worker import StageTask
+from kquery_spark.runtime.spark.interpreter import interpreter_of
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``mapInArrow`` takes."""
 
 _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
@@ -49,7 +53,7 @@ class SparkPlans:
         data_type = self._jvm.data_type(schema.jsonValue())
         return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
 
-    def mapped(self, child: Any, task: StageTask, schema: StructType, output: Any) -> Any:
+    def mapped(self, child: Any, task: ArrowFunction, schema: StructType, output: Any) -> Any:
         """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema."""
         jvm = self._jvm
         function = jvm.new(
@@ -117,22 +121,23 @@ class SparkPlans:
             made = made.prepended(item)
         return made
 
-    def _function(self, task: StageTask, schema: StructType) -> Any:
+    def _function(self, task: ArrowFunction, schema: StructType) -> Any:
         """The task as the JVM keeps Python functions."""
         context = self._spark.sparkContext
+        interpreter = interpreter_of(context)
         pickler: Any = CloudPickleSerializer
-        command = pickler().dumps((task, schema))
+        command, broadcasts = pickler().dumps((task, schema)), ()
         if len(command) >= _BROADCAST_BYTES:
-            return _wrap_function(context, task, schema)
-        environment: dict[str, str] = context.environment
+            command, broadcasts, *_ = _prepare_for_python_RDD(context, (task, schema))
+        environment = interpreter.environment_with(context.environment)
         includes: list[str] = context._python_includes or []
         return self._jvm.new(
             _FUNCTION,
             bytearray(command),
             self._jvm.java_dict(environment),
             self._jvm.java_list(includes),
-            context.pythonExec,
+            interpreter.executable,
             context.pythonVer,
-            self._jvm.java_list(()),
+            self._jvm.java_list(broadcasts),
             context._javaAccumulator,
         )

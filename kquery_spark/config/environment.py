@@ -1,0 +1,9 @@
+"""Environment variables by which the engine's worker processes know each other."""
+
+from __future__ import annotations
+
+WORKER_MARK = "KQUERY_SPARK_WORKER"
+"""Set in the engine's Python workers and in nobody else's."""
+
+WORKER_INTERPRETER = "KQUERY_SPARK_PYTHON"
+"""The executable that ``runtime/spark/engine-python`` starts."""

@@ -1,0 +1,144 @@
+"""Asks the Python workers of a cluster, once an application, whether they can run the engine.
+
+A worker without this package would fail each task, and what Spark makes of the engine's rows in further operations could
+not be run again without the engine by then.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.runtime.spark.interpreter import interpreter_of
+from kquery_spark.runtime.spark.plans import SparkPlans
+
+_VERSION = str(sys.modules["kquery_spark"].__version__)
+_MOST_TASKS = 16  # that ask, each a core of a worker
+_FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error")
+_SCHEMA = StructType([StructField(name, StringType()) for name in _FACTS])
+_DESCRIPTION = "spark.job.description"
+# What a worker that does not start, or does not get as far as the question, leaves in Spark's error.
+_OF_PYTHON = re.compile(
+    r"Error from python worker|Cannot run program|PythonException|PySpark\w*Error|\w+Error: |Python worker"
+)
+_RAISED = re.compile(
+    r"^\s*(\w[\w.]*(?:Error|Exception)\b[^\n]*|[^\n]*Cannot run program[^\n]*)", re.MULTILINE
+)
+_CANCELLED = re.compile(r"cancel", re.IGNORECASE)
+
+_answers: weakref.WeakKeyDictionary[SparkContext, dict[str, str | None]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def worker_problem(spark: SparkSession, jvm: Jvm) -> str | None:
+    """Why Spark's Python workers cannot run the engine, in one sentence; None where they can.
+
+    The first time on a cluster a job of one short task a core, sixteen at most, finds out. On a local master workers have
+    the interpreter of this process, and there is nothing to ask.
+    """
+    context = spark.sparkContext
+    interpreter = interpreter_of(context)
+    if interpreter.proven:
+        return None
+    with _lock:
+        answers = _answers.setdefault(context, {})
+        if interpreter.executable in answers:
+            return answers[interpreter.executable]
+        try:
+            problem = _difference(_ask(spark, jvm))
+        except (PySparkException, Py4JJavaError) as error:
+            text = str(error)
+            problem = (
+                f"Spark's Python workers ({interpreter.executable}) cannot run the engine: {_cause(text)}"
+            )
+            if _CANCELLED.search(text) or not _OF_PYTHON.search(text):
+                return problem  # which the next query may not meet
+        answers[interpreter.executable] = problem
+        return problem
+
+
+def _ask(spark: SparkSession, jvm: Jvm) -> list[dict[str, str]]:
+    """What each of some workers says of itself."""
+    context = spark.sparkContext
+    plans = SparkPlans(spark, jvm)
+    numbers = plans.numbers(max(1, min(context.defaultParallelism, _MOST_TASKS)))
+    frame: Any = plans.frame(plans.mapped(numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA)))
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setLocalProperty(_DESCRIPTION, "kquery_spark asks for the versions of Python workers")
+    try:
+        batches: Sequence[pa.RecordBatch] = frame._collect_as_arrow()
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def versions_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker that may not have this package: pickled by value, so it imports all that it needs itself."""
+    import platform
+    import sys
+
+    import pyarrow
+
+    version, error = "", ""
+    try:
+        import kquery_spark.runtime.spark.worker  # noqa: F401
+
+        version = str(sys.modules["kquery_spark"].__version__)
+    except ImportError as missing:
+        error = str(missing)
+    facts = (sys.executable, platform.python_version(), pyarrow.__version__, version, error)
+    names = ("executable", "python", "pyarrow", "kquery_spark", "error")
+    for _ in batches:
+        yield pyarrow.RecordBatch.from_pylist([dict(zip(names, facts, strict=True))])
+
+
+versions_of_worker.__module__ = "__main__"  # of functions of which cloudpickle sends the code
+
+
+def _difference(workers: Sequence[dict[str, str]]) -> str | None:
+    """The first worker's that differs from this process."""
+    ours = {
+        "executable": sys.executable,
+        "python": platform.python_version(),
+        "pyarrow": pa.__version__,
+        "kquery_spark": _VERSION,
+    }
+    for theirs in workers:
+        where = f"Spark's Python workers ({theirs['executable']})"
+        if theirs["error"]:
+            return (
+                f"{where} cannot import what this process ({sys.executable}) can: {theirs['error']}; "
+                f"install kquery-spark {_VERSION} where they run."
+            )
+        if _compared(theirs) != _compared(ours):
+            return f"{where} have {_named(theirs)}, where this process ({sys.executable}) has {_named(ours)}."
+    return None
+
+
+def _compared(facts: dict[str, str]) -> tuple[str, ...]:
+    """Python and Arrow without their patch levels."""
+    return (*(".".join(facts[n].split(".")[:2]) for n in ("python", "pyarrow")), facts["kquery_spark"])
+
+
+def _named(facts: dict[str, str]) -> str:
+    return f"Python {facts['python']}, pyarrow {facts['pyarrow']} and kquery_spark {facts['kquery_spark']}"
+
+
+def _cause(text: str) -> str:
+    """The line of an error that says most."""
+    lines = _RAISED.findall(text.split("\n\tat ", 1)[0])
+    line = lines[-1] if lines else text.strip().split("\n", 1)[0]
+    return str(line).strip()[:300]
