@@ -105,7 +105,7 @@ class ParquetSource(Source):
                 _check_calendar(opened, asked.name, self.rebase)
                 if opened.may_exceed_type(asked.name):
                     raise Unsupported(
-                        f"{asked.name} of {file.path} may have integers beyond those of its declared type."
+                        f"{asked.name} of {file.path} may have numbers beyond those of its declared type."
                     )
                 if asked.name in opened.brotli:
                     raise Unsupported(

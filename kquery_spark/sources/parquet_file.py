@@ -194,7 +194,7 @@ class OpenFile:
         return found
 
     def may_exceed_type(self, column: str) -> bool:
-        """Whether a column may have integers that the types of its leaves have no room for."""
+        """Whether a column may have numbers that the types of its leaves have no room for."""
         found = self._exceeding.get(column)
         if found is None:
             groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]

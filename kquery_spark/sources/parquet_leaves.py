@@ -43,14 +43,19 @@ def leaf_types(dtype: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def may_exceed_type(leaf: Leaf, groups: Sequence[Any], trusted: bool) -> bool:
-    """Whether a leaf may have integers that its declared type has no room for, as Spark and Arrow read them differently.
+    """Whether a leaf may have numbers that its declared type has no room for, as Spark and Arrow read them differently.
 
-    groups: pyarrow's row groups. trusted: the writer is known not to write such values, where no statistics tell.
+    groups: pyarrow's row groups. trusted: the writer is known not to write such integers, where no statistics tell.
     """
-    bounds = _BOUNDS.get(leaf.dtype)
-    return bounds is not None and any(
-        _may_exceed(bounds, group.column(leaf.place), trusted) for group in groups
-    )
+    if pa.types.is_decimal(leaf.dtype):
+        # writers check decimals, and old ones have no statistics of them
+        limit = 10**leaf.dtype.precision - 1
+        bounds, trusted = (-limit, limit), True
+    elif leaf.dtype in _BOUNDS:
+        bounds = _BOUNDS[leaf.dtype]
+    else:
+        return False
+    return any(_may_exceed(bounds, group.column(leaf.place), trusted) for group in groups)
 
 
 def _may_exceed(bounds: tuple[int, int], chunk: Any, trusted: bool) -> bool:
@@ -61,4 +66,8 @@ def _may_exceed(bounds: tuple[int, int], chunk: Any, trusted: bool) -> bool:
         is_null = statistics.has_null_count and statistics.null_count == chunk.num_values
         return not (is_null or trusted)
     low, high = bounds
-    return not low <= statistics.min_raw <= statistics.max_raw <= high
+    return not low <= _number(statistics.min_raw) <= _number(statistics.max_raw) <= high
+
+
+def _number(raw: int | bytes) -> int:
+    return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)

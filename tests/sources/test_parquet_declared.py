@@ -15,14 +15,14 @@ from kquery_spark import kquery_plan
 from kquery_spark.sources.parquet_footer import MAGIC, _at_schema, _element, as_file, read_footer
 from kquery_spark.sources.thrift_compact import I32, STRUCT, Cursor, integer, listed, struct
 
-CONVERTED_TYPE = 6  # of SchemaElement
+CONVERTED_TYPE, SCALE, PRECISION = 6, 7, 8  # of SchemaElement
 UINT_8, UINT_16, UINT_32, UINT_64, INT_8, INT_16 = range(11, 17)  # ConvertedType
 SMALL = {"UINT_8": UINT_8, "UINT_16": UINT_16, "UINT_32": UINT_32, "INT_8": INT_8, "INT_16": INT_16}
 VALUES = [1, None, 44, 127, 128, 255, 256, 300, 32_768, 65_535, 65_536, 70_000, -1, -129, -300, -70_000]
 
 
-def declare(path: Path, **declared: int) -> None:
-    """Give leaves of a file, by their names, another converted type."""
+def declare(path: Path, digits: int | None = None, **declared: int) -> None:
+    """Give leaves of a file, by their names, another converted type; digits: of decimals."""
     data = path.read_bytes()
     footer = read_footer(pa.BufferReader(data))
     assert footer is not None
@@ -34,6 +34,8 @@ def declare(path: Path, **declared: int) -> None:
         if name in declared:
             kept = [f for f in fields if f[0] < CONVERTED_TYPE]
             fields = [*kept, (CONVERTED_TYPE, I32, integer(declared[name]))]
+            if digits is not None:
+                fields += [(SCALE, I32, integer(2)), (PRECISION, I32, integer(digits))]
         elements.append(struct(fields))
     rewritten = footer[:first] + listed(STRUCT, elements) + footer[cursor.at :]
     path.write_bytes(data[: len(data) - 8 - len(footer)] + as_file(rewritten))
@@ -95,6 +97,30 @@ def test_small_integers_that_spark_wrote_without_statistics(spark: Any, tmp_path
     )
     rows.write.option("parquet.column.statistics.enabled", "false").parquet(str(tmp_path / "t"))
     check(spark.read.parquet(str(tmp_path / "t")), coverage=1.0)
+
+
+DECIMAL = 5
+DECIMALS = {
+    "INT32": (pa.array([1, None, 9_999, 99_999, -10_000], pa.int32()), 4),
+    "INT64": (pa.array([1, None, 10**18, -(10**18)], pa.int64()), 18),
+    "short in INT64": (pa.array([1, None, 10**12], pa.int64()), 9),
+    "bytes": (pa.array([v.to_bytes(4, "big") for v in (1, 9_999, 99_999)], pa.binary(4)), 4),
+    "many bytes": (pa.array([v.to_bytes(16, "big") for v in (1, 10**37, 10**38)], pa.binary(16)), 38),
+}
+
+
+@pytest.mark.parametrize("name", DECIMALS)
+def test_decimals_of_more_digits_than_declared_are_left_to_spark(
+    spark: Any, tmp_path: Path, name: str
+) -> None:
+    column, precision = DECIMALS[name]
+    write(tmp_path / "t.parquet", pa.table({"x": column, "id": range(len(column))}))
+    declare(tmp_path / "t.parquet", digits=precision, x=DECIMAL)
+    frame = spark.read.parquet(str(tmp_path))
+    assert frame.schema["x"].dataType.precision == precision
+    for query in (frame.select("x"), frame.where("x > 0"), frame.selectExpr("sum(x)")):
+        assert "beyond those of its declared type" in str(kq.explain(query))
+    check(frame.select("id"), coverage=1.0)
 
 
 def test_structs_none_of_whose_fields_are_in_the_file(spark: Any, tmp_path: Path) -> None:
