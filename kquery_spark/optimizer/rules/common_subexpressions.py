@@ -41,6 +41,10 @@ def _share(node: LogicalPlan) -> LogicalPlan:
     return node.with_children([filtered]).map_expressions(lambda e: _replaced(e, made))
 
 
+# Spark evaluates the other arguments of these only for the rows that need them.
+_FIRST_ONLY = ("coalesce", "nvl2", "nullif", "nanvl", "elt")
+
+
 def _worth(expr: Expr) -> bool:
     """Whether an expression costs more to compute again than to carry."""
     costs = isinstance(expr, Call | Cast) and expr.dtype != t.BOOL
@@ -56,7 +60,7 @@ def _always_computed(expr: Expr) -> Iterator[Expr]:
     children = (
         expr.children[:1] if isinstance(expr, Call) and expr.function in ("and", "or") else expr.children
     )
-    if isinstance(expr, Call) and expr.function in ("coalesce", "nvl2", "nullif"):
+    if isinstance(expr, Call) and expr.function in _FIRST_ONLY:
         children = expr.children[:1]
     for child in children:
         yield from _always_computed(child)

@@ -72,6 +72,10 @@ class Program:
                 return self._connective(expr)
             case Call(function="coalesce") if any(can_raise(a) for a in expr.args[1:]):
                 return self._coalesce(expr)
+            case Call(function="nanvl") if can_raise(expr.args[1]):
+                return self._nanvl(expr)
+            case Call(function="elt") if any(can_raise(a) for a in expr.args[1:]):
+                return self._elt(expr)
             case Call():
                 return self._call(expr)
             case Cast():
@@ -164,6 +168,35 @@ class Program:
                 values.append(value)
                 missing = pc.and_not(missing, present)
             return _choose(tests, values, Vector(dtype, pa.scalar(None, dtype)), dtype, batch.num_rows)
+
+        return run
+
+    def _nanvl(self, expr: Call) -> Step:
+        """NANVL whose second argument can raise: it sees only the rows where the first is NaN."""
+        first, second = (self._compile(a) for a in expr.args)
+        dtype = expr.dtype
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            value = first(batch, memo)
+            is_nan = pc.fill_null(pc.is_nan(value.physical(batch.num_rows)), False)
+            return _choose([is_nan], [on_rows(second, batch, is_nan, memo)], value, dtype, batch.num_rows)
+
+        return run
+
+    def _elt(self, expr: Call) -> Step:
+        """ELT whose choices can raise: each sees only the rows with its number."""
+        entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
+        index, *choices = (self._compile(a) for a in expr.args)
+
+        def run(batch: Batch, memo: Memo) -> Vector:
+            number = index(batch, memo)
+            numbers = number.physical(batch.num_rows)
+            args = [number]
+            for place, choice in enumerate(choices, 1):
+                chosen = pc.fill_null(pc.equal(numbers, place), False)
+                value = on_rows(choice, batch, chosen, memo)
+                args.append(Vector(dtype, pa.scalar(None, dtype)) if value.dtype == t.NULL else value)
+            return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
 
         return run
 
