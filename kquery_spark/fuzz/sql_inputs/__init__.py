@@ -1,0 +1,1 @@
+"""Runs Spark's own SQL test inputs (``sql-tests/inputs`` of a Spark checkout) in Spark and in the engine."""

@@ -1,0 +1,2 @@
+--ONLY_IF postgres
+SELECT 1;
