@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,19 +11,43 @@ from pyarrow import flight
 
 from kquery_spark import errors
 
+_log = logging.getLogger("kquery_spark.service")
+_MAX_TEXT_BYTES = 1500
+_MAX_LINE = 400
+
 
 @contextmanager
 def told_to_clients() -> Iterator[None]:
-    """Errors of the engine become Flight's, with what a client of ours needs to raise them again."""
+    """Errors become Flight's, with what a client of ours needs to raise them again; no traceback leaves the service."""
     try:
         yield
     except errors.KQueryError as error:
-        facts = {
-            "class": type(error).__name__,
-            "text": str(error),
-            "error_class": getattr(error, "error_class", None),
-        }
-        raise flight.FlightServerError(str(error), json.dumps(facts).encode()) from error
+        raise _for_clients(error) from None
+    except flight.FlightError:
+        raise
+    except RecursionError:
+        raise _for_clients(errors.PlanError("the query is nested too deeply")) from None
+    except MemoryError as error:
+        _log.error("no memory for a query", exc_info=error)
+        raise _for_clients(errors.KQueryError("the service has not enough memory for this query")) from None
+    except Exception as error:
+        _log.error("a request failed", exc_info=error)
+        name = type(error).__name__
+        raise _for_clients(errors.KQueryError(f"the service failed: {name}: {error}")) from None
+
+
+def _for_clients(error: errors.KQueryError) -> flight.FlightServerError:
+    text = _shortened(str(error))
+    facts = {"class": type(error).__name__, "text": text, "error_class": getattr(error, "error_class", None)}
+    return flight.FlightServerError(text, json.dumps(facts, ensure_ascii=False).encode())
+
+
+def _shortened(text: str) -> str:
+    """At most ``_MAX_TEXT_BYTES``: gRPC drops a call whose error is larger than its 16 KiB of metadata."""
+    plain = "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text[:_MAX_TEXT_BYTES])
+    lines = [line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]} ..." for line in plain.split("\n")]
+    data = "\n".join(lines).encode("utf-8", "replace")
+    return data[:_MAX_TEXT_BYTES].decode("utf-8", "ignore")
 
 
 @contextmanager
@@ -49,6 +74,6 @@ def _original(error: flight.FlightError, location: str) -> errors.KQueryError:
     if error_class:
         return errors.ExecutionError(str(error_class), text.removeprefix(f"[{error_class}] "))
     kind = getattr(errors, str(name), None)
-    if isinstance(kind, type) and issubclass(kind, errors.KQueryError):
+    if isinstance(kind, type) and issubclass(kind, errors.KQueryError) and kind is not errors.ExecutionError:
         return kind(text)
     return errors.KQueryError(text)

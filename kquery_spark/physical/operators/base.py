@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import ExecutionError
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
 from kquery_spark.sources.base import Split
@@ -44,7 +45,10 @@ class Metrics:
 
 @dataclass
 class TaskContext:
-    """One task: the splits its scans read, the batches its inputs receive, limits, metrics, the worker's cache."""
+    """One task: the splits its scans read, the batches its inputs receive, limits, metrics, the worker's cache.
+
+    is_stopped: whether the query ended early, so that the task ends at its next batch.
+    """
 
     config: EngineConfig = field(default_factory=EngineConfig)
     splits: Mapping[int, Sequence[Split]] = field(default_factory=dict)
@@ -52,6 +56,7 @@ class TaskContext:
     cache: WorkerCache = field(default_factory=worker_cache)
     metrics: dict[int, Metrics] = field(default_factory=dict)
     runtime_filters: dict[int, list[RuntimeFilter]] = field(default_factory=dict)
+    is_stopped: Callable[[], bool] | None = None
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:
         """The metrics of a node of the plan this task runs."""
@@ -87,10 +92,12 @@ class PhysicalPlan:
 
     def run(self, task: TaskContext) -> Generator[Batch, None, None]:
         """``execute`` with metrics, without empty batches."""
-        metrics = task.metrics_of(self)
+        metrics, is_stopped = task.metrics_of(self), task.is_stopped
         source = self.execute(task)
         try:
             while True:
+                if is_stopped is not None and is_stopped():
+                    raise ExecutionError("OPERATION_CANCELED", "The query was stopped.")
                 started = time.perf_counter()
                 batch = next(source, None)
                 metrics.seconds += time.perf_counter() - started

@@ -5,19 +5,21 @@ Arrow and numpy release the interpreter lock in their kernels, so threads use th
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from queue import Full, Queue
+from queue import Empty, Full, Queue
+from typing import Any
 
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import ExecutionError
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.payload import partitioned
 from kquery_spark.types.batch import Batch
@@ -58,33 +60,49 @@ def run_graph(graph: StageGraph, config: EngineConfig, inputs: Inputs | None = N
     return run
 
 
-def stream_graph(graph: StageGraph, config: EngineConfig) -> Generator[Batch, None, None]:
+def stream_graph(
+    graph: StageGraph, config: EngineConfig, stop: Stop | None = None
+) -> Generator[Batch, None, None]:
     """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
 
-    Nothing runs before the first batch is asked for; closing the iterator stops the tasks.
+    Nothing runs before the first batch is asked for; closing the iterator stops the tasks, and so does ``stop``.
     """
     exchanged: Exchanged = {}
+    stop = stop or Stop()
     with ThreadPoolExecutor(max_workers=max(1, config.parallelism)) as pool:
         for stage in graph.stages:
-            contexts = _contexts(stage, config, exchanged, {})
+            contexts = _contexts(stage, config, exchanged, {}, stop.is_set)
             if stage.output is None:
-                yield from _stream_tasks(pool, stage, contexts)
+                yield from _stream_tasks(pool, stage, contexts, stop)
             else:
-                results = _run_tasks(pool, stage, contexts)
+                results = _run_tasks(pool, stage, contexts, stop)
                 exchanged[stage.stage_id] = _by_target(results, stage.output.count)
 
 
 def _run_tasks(
-    pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]
+    pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext], stop: Stop | None = None
 ) -> list[list[tuple[int, Batch]]]:
     # each with the caller's settings of numpy and of decimals
     futures = [pool.submit(copy_context().run, _run_task, stage, context) for context in contexts]
-    done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
+    patience = None if stop is None else _STOP_SECONDS
+    done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
+    while stop is not None and waiting and not any(f.exception() for f in done):
+        _check(stop, futures)
+        done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
     for future in waiting:
         future.cancel()
     for future in done:
         future.result()
     return [f.result() for f in futures]
+
+
+def _check(stop: Stop, futures: Sequence[Future[Any]]) -> None:
+    try:
+        stop.check()
+    except ExecutionError:
+        for future in futures:
+            future.cancel()
+        raise
 
 
 def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[Batch]]:
@@ -95,13 +113,14 @@ def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[
     return targets
 
 
-def _stream_tasks(pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext]) -> Iterator[Batch]:
+def _stream_tasks(
+    pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskContext], stop: Stop
+) -> Iterator[Batch]:
     """The tasks start in the order in which they are read, so the one that is waited for always runs."""
-    stopped = threading.Event()
     ahead: list[Queue[Batch | BaseException | None]] = [Queue(_BATCHES_AHEAD) for _ in contexts]
 
     def put(queue: Queue[Batch | BaseException | None], item: Batch | BaseException | None) -> bool:
-        while not stopped.is_set():
+        while not stop.is_set():
             try:
                 queue.put(item, timeout=_STOP_SECONDS)
                 return True
@@ -122,18 +141,36 @@ def _stream_tasks(pool: ThreadPoolExecutor, stage: Stage, contexts: list[TaskCon
     futures = [pool.submit(produce, *pair) for pair in zip(contexts, ahead, strict=True)]
     try:
         for queue in ahead:
-            while (item := queue.get()) is not None:
+            while (item := _next(queue, stop)) is not None:
                 if isinstance(item, BaseException):
                     raise item
                 yield item
     finally:
-        stopped.set()
+        stop.set("nobody reads its result")
         for future in futures:
             future.cancel()
 
 
-def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:
-    return [_context(stage, i, config, exchanged, inputs) for i in range(len(stage.tasks))]
+def _next(queue: Queue[Batch | BaseException | None], stop: Stop) -> Batch | BaseException | None:
+    while True:
+        stop.check()
+        try:
+            return queue.get(timeout=_STOP_SECONDS)
+        except Empty:
+            continue
+
+
+def _contexts(
+    stage: Stage,
+    config: EngineConfig,
+    exchanged: Exchanged,
+    inputs: Inputs,
+    is_stopped: Callable[[], bool] | None = None,
+) -> list[TaskContext]:
+    contexts = [_context(stage, i, config, exchanged, inputs) for i in range(len(stage.tasks))]
+    for context in contexts:
+        context.is_stopped = is_stopped
+    return contexts
 
 
 def _context(
