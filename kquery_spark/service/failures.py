@@ -12,7 +12,7 @@ from pyarrow import flight
 from kquery_spark import errors
 
 _log = logging.getLogger("kquery_spark.service")
-_MAX_TEXT_BYTES = 1500
+_MAX_TEXT_BYTES = 900
 _MAX_LINE = 400
 
 
@@ -43,7 +43,7 @@ def _for_clients(error: errors.KQueryError) -> flight.FlightServerError:
 
 
 def _shortened(text: str) -> str:
-    """At most ``_MAX_TEXT_BYTES``: gRPC drops a call whose error is larger than its 16 KiB of metadata."""
+    """At most ``_MAX_TEXT_BYTES``: gRPC drops calls whose error takes more than its 8 KiB of metadata."""
     plain = "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text[:_MAX_TEXT_BYTES])
     lines = [line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]} ..." for line in plain.split("\n")]
     data = "\n".join(lines).encode("utf-8", "replace")

@@ -48,7 +48,11 @@ ROWS = pa.table(
         "tags": pa.array([[i, i + 1] for i in range(1000)], pa.list_(pa.int64())),
     }
 )
-_ID, _NAME, _TAGS = Column("id", pa.int64()), Column("name", pa.string()), Column("tags", ROWS.schema.field("tags").type)
+_ID, _NAME, _TAGS = (
+    Column("id", pa.int64()),
+    Column("name", pa.string()),
+    Column("tags", ROWS.schema.field("tags").type),
+)
 _LEAK = re.compile(r"Traceback|File \"|\.py\b|\bline \d+, in ")
 
 
@@ -225,7 +229,9 @@ class Attack:
         server, report = self.server, self.report
         resident, start = server.status("VmRSS"), time.monotonic()
         for number in range(count):
-            kind = self.chance.choices(("plan", "flight sql", "sql", "action", "header", "raw"), (40, 20, 20, 8, 8, 4))[0]
+            kind = self.chance.choices(
+                ("plan", "flight sql", "sql", "action", "header", "raw"), (40, 20, 20, 8, 8, 4)
+            )[0]
             state = self._one(kind, number)
             report.outcomes[state] += 1
             if number % check_every == check_every - 1 and not server.answers():
@@ -258,7 +264,14 @@ class Attack:
         except flight.FlightTimedOutError:
             self.report.findings.append(f"request {number} ({name}) took more than {CALL_SECONDS:g} s")
             return "timed out"
-        except (flight.FlightError, pa.ArrowException, OSError, ValueError, UnicodeError, StopIteration) as error:
+        except (
+            flight.FlightError,
+            pa.ArrowException,
+            OSError,
+            ValueError,
+            UnicodeError,
+            StopIteration,
+        ) as error:
             return self._refused(error, number, name)
         return "answered"
 
@@ -310,7 +323,16 @@ class Attack:
         return name
 
     def _action(self) -> str:
-        kinds = ("session", "explain", "trace", "CreatePreparedStatement", "ClosePreparedStatement", "", "x" * 5000, "os.system")
+        kinds = (
+            "session",
+            "explain",
+            "trace",
+            "CreatePreparedStatement",
+            "ClosePreparedStatement",
+            "",
+            "x" * 5000,
+            "os.system",
+        )
         kind = self.chance.choice(kinds)
         _, body = mutate(self.chance, [*self._commands, *self._plans, SQL[0].encode()], BYTES)
         list(self._client.do_action(flight.Action(kind, body), self.server.options()))
@@ -320,7 +342,9 @@ class Attack:
         token = self.server.token
         wrong = (b"", b"Bearer", b"Bearer ", b"Bearer x", f"bearer {token}".encode(), f"Bearer {token[:-1]}".encode(),
                  f"Bearer {token}x".encode(), f"Basic {token}".encode(), token.encode(), b"Bearer " + b"x" * 4000)  # fmt: skip
-        headers = [(b"authorization", self.chance.choice(wrong)) for _ in range(self.chance.choice((0, 1, 1, 3)))]
+        headers = [
+            (b"authorization", self.chance.choice(wrong)) for _ in range(self.chance.choice((0, 1, 1, 3)))
+        ]
         headers += [(b"x-" + bytes([97 + self.chance.randrange(26)]), b"y")] * self.chance.randrange(3)
         options = flight.FlightCallOptions(timeout=CALL_SECONDS, headers=headers)
         match self.chance.randrange(4):

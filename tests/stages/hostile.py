@@ -120,7 +120,8 @@ class _Watch:
 _watch: list[_Watch] = []
 
 
-def _the_watch() -> _Watch:
+def watch() -> _Watch:
+    """The one watch of this process."""
     if not _watch:
         _watch.append(_Watch())
     return _watch[0]
@@ -147,13 +148,15 @@ def _no_hang(seconds: int) -> Iterator[None]:
 
 def read_hostile(count: int, seed: int) -> Report:
     """Read so many mutated messages of one seed; ``findings`` is empty when nothing was wrong."""
-    chance, originals, report, watch = random.Random(seed), corpus(), Report(), _the_watch()
+    chance, originals, report, watching = random.Random(seed), corpus(), Report(), watch()
     for data in originals:  # what a first message imports is no finding
         to_bytes(from_bytes(data, object))
     for number in range(count):
+        if number and number % 10_000 == 0:
+            print(f"{number} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings", file=sys.stderr)
         name, data = mutate(chance, originals, (*BYTES, *PLANS, *PLANS))
         peak, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
-        with watch.watching() as events:
+        with watching.watching() as events:
             outcome = _outcome(data)
         seconds = time.thread_time() - start
         growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) << 10
