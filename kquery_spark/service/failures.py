@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from kquery_spark import errors
 _log = logging.getLogger("kquery_spark.service")
 _MAX_TEXT_BYTES = 900
 _MAX_LINE = 400
+_CREDENTIALS = re.compile(r"://[^/\s@]{1,500}@")
 
 
 @contextmanager
@@ -43,7 +45,11 @@ def _for_clients(error: errors.KQueryError) -> flight.FlightServerError:
 
 
 def _shortened(text: str) -> str:
-    """At most ``_MAX_TEXT_BYTES``: gRPC drops calls whose error takes more than its 8 KiB of metadata."""
+    """Without the credentials of a URL, at most ``_MAX_TEXT_BYTES``.
+
+    gRPC drops calls whose error takes more than its 8 KiB of metadata.
+    """
+    text = _CREDENTIALS.sub("://***@", text[: 4 * _MAX_TEXT_BYTES])
     plain = "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text[:_MAX_TEXT_BYTES])
     lines = [line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]} ..." for line in plain.split("\n")]
     data = "\n".join(lines).encode("utf-8", "replace")

@@ -153,7 +153,10 @@ def read_hostile(count: int, seed: int) -> Report:
         to_bytes(from_bytes(data, object))
     for number in range(count):
         if number and number % 10_000 == 0:
-            print(f"{number} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings", file=sys.stderr)
+            print(
+                f"{number} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings",
+                file=sys.stderr,
+            )
         name, data = mutate(chance, originals, (*BYTES, *PLANS, *PLANS))
         peak, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
         with watching.watching() as events:

@@ -91,6 +91,8 @@ def _run_tasks(
         done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
     for future in waiting:
         future.cancel()
+    if stop is not None and stop.is_set():  # its tasks raise, too, but do not know why they end
+        stop.check()
     for future in done:
         future.result()
     return [f.result() for f in futures]
@@ -143,6 +145,8 @@ def _stream_tasks(
         for queue in ahead:
             while (item := _next(queue, stop)) is not None:
                 if isinstance(item, BaseException):
+                    if stop.is_set():
+                        stop.check()
                     raise item
                 yield item
     finally:
