@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ _PREFIXES = (
     "spark.driver.memory",
     "spark.executor.memory",
 )
-_NEVER = ("password", "secret", "token", "credential", "key", "dir", "path", "user", "host", "url")
+_NEVER = ("password", "secret", "token", "credential", "key", "dir", "path", "user", "host", "url", "uri")
 
 
 def environment() -> dict[str, Any]:
@@ -63,7 +63,16 @@ def spark_settings(spark: SparkSession) -> dict[str, str]:
     for key in ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold",
                 "spark.sql.ansi.enabled", "spark.sql.session.timeZone"):  # fmt: skip
         found[key] = str(spark.conf.get(key))
-    return {key: value for key, value in sorted(found.items()) if key == "java" or _may_be_told(key)}
+    return told_settings(found)
+
+
+def told_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those that name no place, person or secret: neither by their key nor, as places with a scheme do, by their value."""
+    return {
+        key: value
+        for key, value in sorted(settings.items())
+        if key == "java" or (_may_be_told(key) and "://" not in value and "@" not in value)
+    }
 
 
 def _may_be_told(key: str) -> bool:

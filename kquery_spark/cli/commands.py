@@ -133,6 +133,12 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
 @click.option("--token-file", help="Let in only who brings the token in this file.")
 @click.option("--tls-certificate", help="PEM file of a certificate: encrypt. Needs --tls-key.")
 @click.option("--tls-key", help="PEM file of the certificate's key.")
+@click.option(
+    "--max-queries", type=click.IntRange(min=1), help="Queries that run at once; more wait. [default: 64]"
+)
+@click.option(
+    "--query-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop queries that take longer."
+)
 @click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
 def serve(
     tables: tuple[TableSpec, ...],
@@ -142,6 +148,8 @@ def serve(
     token_file: str | None,
     tls_certificate: str | None,
     tls_key: str | None,
+    max_queries: int | None,
+    query_seconds: float | None,
     log_level: str,
 ) -> None:
     """Serve tables to Arrow Flight and Flight SQL clients (ADBC, kq.connect) until interrupted."""
@@ -151,7 +159,7 @@ def serve(
     spark = None if engine == LOCAL else own_session("kquery-spark serve", log_level)
     context = kq.ExecutionContext(spark)
     register_locally(context, tables)
-    serve_tables(context, address)
+    serve_tables(context, address, max_queries, query_seconds)
 
 
 @cli.command(name="run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

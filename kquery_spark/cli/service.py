@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import signal
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +45,7 @@ class Address:
         """The token clients have to bring."""
         if self.token_file is None:
             return None
+        _warn_if_others_read(self.token_file)
         with reading(self.token_file):
             token = Path(self.token_file).read_text(encoding="utf-8").strip()
         if not token:
@@ -54,19 +57,28 @@ class Address:
         """The certificate and its key."""
         if self.tls_certificate is None or self.tls_key is None:
             return None
+        _warn_if_others_read(self.tls_key)
         return _read(self.tls_certificate), _read(self.tls_key)
 
 
-def serve_tables(context: kq.ExecutionContext, address: Address) -> None:
+def serve_tables(
+    context: kq.ExecutionContext,
+    address: Address,
+    running_queries: int | None = None,
+    query_seconds: float | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; queries that run are finished first."""
     try:
-        from kquery_spark.service import QueryService
+        from kquery_spark.service import QueryService, ServiceLimits
     except ImportError as error:
         raise Failure(Exit.USAGE, f"this build of pyarrow has no Flight: {error}") from error
 
     token, tls = address.token, address.tls
+    limits = ServiceLimits(query_seconds=query_seconds)
+    if running_queries is not None:
+        limits = replace(limits, running_queries=running_queries)
     try:
-        service = QueryService(context, address.location, token=token, tls=tls)
+        service = QueryService(context, address.location, token=token, tls=tls, limits=limits)
     except OSError as error:
         raise Failure(Exit.USAGE, f"cannot listen at {address.location}: {error}") from error
     # Flight stops for the signals that Python handles; what the handlers do comes after it
@@ -82,6 +94,14 @@ def serve_tables(context: kq.ExecutionContext, address: Address) -> None:
 def _read(path: str) -> bytes:
     with reading(path):
         return Path(path).read_bytes()
+
+
+def _warn_if_others_read(path: str) -> None:
+    """A secret that every account of the machine can read is none; a warning, for mounted secrets often are like that."""
+    with reading(path):
+        mode = os.stat(path).st_mode
+    if os.name == "posix" and mode & (stat.S_IROTH | stat.S_IWOTH):
+        click.echo(f"warning: every user of this machine can read {path}; chmod 600 it", err=True)
 
 
 def _is_loopback(host: str) -> bool:

@@ -72,11 +72,42 @@ def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
     return tuple(found)
 
 
-def _like_regex(tokens: tuple[str | None, ...], python: bool = False) -> str:
-    parts = [
-        ".*" if p is None else "." if p == "" else re.escape(p) if python else _quoted(p) for p in tokens
-    ]
-    return rf"(?s)\A{''.join(parts)}\Z" if python else rf"(?s)\A{''.join(parts)}\z"
+def _like_regex(tokens: tuple[str | None, ...]) -> str:
+    parts = [".*" if p is None else "." if p == "" else _quoted(p) for p in tokens]
+    return rf"(?s)\A{''.join(parts)}\z"
+
+
+@functools.lru_cache(maxsize=512)
+def _like_segments(pattern: str, escape: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    """What is between the ``%`` of a LIKE pattern and its width in characters; without repetitions, nothing backtracks."""
+    segments: list[list[str | None]] = [[]]
+    for token in _tokens(pattern, escape):
+        if token is None:
+            segments.append([])
+        else:
+            segments[-1] += [None] if token == "" else [re.escape(c) for c in token]
+    return tuple(
+        (re.compile("".join("." if c is None else c for c in segment), re.DOTALL), len(segment))
+        for segment in segments
+    )
+
+
+def _like_one(value: str, pattern: str, escape: str) -> bool:
+    """LIKE of one text by a pattern from a column: each segment at its leftmost place, which leaves the most to the others.
+
+    As one regular expression, ``%a%a%a%b`` would try all combinations of places.
+    """
+    (first, _), *middle = _like_segments(pattern, escape)
+    if not middle:
+        return first.fullmatch(value) is not None
+    last, width = middle.pop()
+    found = first.match(value)
+    for segment, _ in middle:
+        if found is None:
+            return False
+        found = segment.search(value, found.end())
+    start = len(value) - width
+    return found is not None and start >= found.end() and last.match(value, start) is not None
 
 
 def _quoted(text: str) -> str:
@@ -110,10 +141,7 @@ def _like(args: Sequence[Vector], context: CallContext) -> Data:
             return pa.nulls(len(array), t.BOOL)
         return _like_literal(array, pattern.data.as_py(), escape)
 
-    def one(value: str, form: str) -> bool:
-        return re.match(_like_regex(_tokens(form, escape), True), value) is not None
-
-    return per_distinct(one, args[:2], context)
+    return per_distinct(lambda value, form: _like_one(value, form, escape), args[:2], context)
 
 
 def _ilike(args: Sequence[Vector], context: CallContext) -> Data:

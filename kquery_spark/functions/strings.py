@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions import substrings
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
@@ -124,6 +124,9 @@ def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
+_MOST_TEXT_BYTES = 64 << 20
+_MOST_BATCH_BYTES = 1 << 30
+
 # --- joining and repeating ------------------------------------------------------------------------
 
 
@@ -166,12 +169,24 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     return joined
 
 
+def _check_text_bytes(lengths: Data) -> None:
+    """Raise Unsupported for texts that a few characters of a query could make fill any memory, before they are made."""
+    if isinstance(lengths, pa.Scalar):
+        lengths = pa.array([lengths.as_py()], pa.float64())
+    largest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
+    if largest > _MOST_TEXT_BYTES or total > _MOST_BATCH_BYTES:
+        raise Unsupported(
+            f"Repeated or padded texts of more than {_MOST_TEXT_BYTES >> 20} MiB, or of more than "
+            f"{_MOST_BATCH_BYTES >> 20} MiB in a batch, are not supported."
+        )
+
+
 def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     count = args[1].data
     clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
-    if bounding_control() is not None:
-        lengths = pc.cast(pc.binary_length(args[0].data), t.LONG)
-        reserve_rows(pc.sum(pc.multiply(lengths, pc.cast(clipped, t.LONG))).as_py() or 0)
+    nbytes = pc.multiply(pc.binary_length(args[0].data).cast(pa.float64()), clipped.cast(pa.float64()))
+    reserve_rows(int(pc.sum(nbytes).as_py() or 0))
+    _check_text_bytes(nbytes)
     found = pc.binary_repeat(args[0].data, clipped)
     if (
         isinstance(found, pa.Array) and found.buffers()[2] is None
@@ -204,6 +219,7 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
             cells, filler = max(width.data.as_py(), 0), pad.data.as_py()
             if len(filler) == 1 and cells < 10_000:
                 return pc.utf8_slice_codeunits(arrow(args[0].data, width=cells, padding=filler), 0, cells)
+        _check_text_bytes(width.data.cast(pa.float64()))
         return per_distinct(one, args, context)
 
     return run

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from kquery_spark.expr import Expr, Named
-from kquery_spark.logical.plan import LogicalPlan, format_plan
+from kquery_spark.expr import Expr, Named, transform, walk
+from kquery_spark.logical.plan import (
+    LogicalPlan,
+    format_plan,
+    rewrite_expressions,
+    transform_plan,
+    walk_plan,
+)
 from kquery_spark.types import names as t
 
 
@@ -125,3 +131,28 @@ class InSubquery(Subquery):
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.values))}) in ({self._text()})"
+
+
+def walk_with_subqueries(plan: LogicalPlan) -> Iterator[LogicalPlan]:
+    """The node and everything below it, also in the plans of its subqueries."""
+    for node in walk_plan(plan):
+        yield node
+        for expr in node.expressions:
+            for each in walk(expr):
+                if isinstance(each, Subquery):
+                    yield from walk_with_subqueries(each.plan)
+
+
+def transform_with_subqueries(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
+    """As ``transform_plan``, also in the plans of subqueries."""
+
+    def inside(expr: Expr) -> Expr:
+        if not isinstance(expr, Subquery):
+            return expr
+        changed = transform_with_subqueries(expr.plan, rule)
+        return expr if changed is expr.plan else replace(expr, plan=changed)
+
+    def node(each: LogicalPlan) -> LogicalPlan:
+        return rule(rewrite_expressions(each, lambda expr: transform(expr, inside)))
+
+    return transform_plan(plan, node)

@@ -11,7 +11,9 @@ from pyarrow import flight
 
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql.analyzer import Analyzed
-from kquery_spark.logical import Scan, walk_plan
+from kquery_spark.logical import Scan
+from kquery_spark.logical.subqueries import walk_with_subqueries
+from kquery_spark.runtime.local import Stop
 from kquery_spark.service.failures import raised_here
 from kquery_spark.service.requests import PlanRequest
 from kquery_spark.session.context import ExecutionContext
@@ -70,8 +72,8 @@ class RemoteContext(ExecutionContext):
         with raised_here(self._location):
             return self._act("trace" if trace else "explain", _sent(analyzed))
 
-    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """Send a resolved query and read its rows batch by batch."""
+    def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
+        """Send a resolved query and read its rows batch by batch; closing the reader ends it, ``stop`` is not looked at."""
         with raised_here(self._location):
             reader = self._client.do_get(flight.Ticket(_sent(analyzed)), self._options)
             schema = reader.schema
@@ -103,7 +105,7 @@ class RemoteContext(ExecutionContext):
 
 
 def _sent(analyzed: Analyzed) -> bytes:
-    for node in walk_plan(analyzed.plan):
+    for node in walk_with_subqueries(analyzed.plan):
         if isinstance(node, Scan) and not isinstance(node.source, RemoteTable | MemorySource):
             raise PlanError(
                 f"{node.table} is a file of this machine, which the service cannot read; "

@@ -12,16 +12,32 @@ import pyarrow as pa
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
+from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError, SerializationError, Unsupported
 from kquery_spark.expr import UserCall
 from kquery_spark.frontends.sql.analyzer import Analyzed
-from kquery_spark.logical import Input, LogicalPlan, Scan, transform_plan
+from kquery_spark.logical import Input, LogicalPlan, Scan
+from kquery_spark.logical.subqueries import transform_with_subqueries
+from kquery_spark.logical.type_check import check_types
+from kquery_spark.physical.operators import PhysicalPlan
+from kquery_spark.runtime.local import Stop
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service import metadata
 from kquery_spark.session.context import ExecutionContext
+from kquery_spark.sources.base import Source
 from kquery_spark.sources.memory import MemorySource, memory_source
 from kquery_spark.sources.remote import RemoteTable
-from kquery_spark.stages.serialization import from_bytes, to_bytes
+from kquery_spark.stages.graph import Stage, StageGraph
+from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
+
+# A client's function would be code of anybody's, its files any file of this machine; it has no part in how plans run.
+_NOT_FROM_CLIENTS = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
+_SOURCES_OF_CLIENTS = (MemorySource, RemoteTable)
+CLIENT_PLANS = ReadLimits(
+    size=500_000,
+    total=5_000_000,
+    allows=lambda cls: cls in _SOURCES_OF_CLIENTS or not issubclass(cls, _NOT_FROM_CLIENTS),
+)
 
 _FLIGHT_SQL = "type.googleapis.com/arrow.flight.protocol.sql."
 _OURS = "type.googleapis.com/kquery_spark.service."
@@ -39,8 +55,8 @@ class Request(Protocol):
     def schema(self, context: ExecutionContext) -> pa.Schema:
         """The answer's columns; nothing is run."""
 
-    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
-        """The answer, batch by batch."""
+    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
+        """The answer, batch by batch, until ``stop`` is set."""
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
         """How it is answered; ``trace``: and what each optimizer rule did to it."""
@@ -61,9 +77,9 @@ class SqlRequest:
         """See Request."""
         return context.sql(self.text).schema
 
-    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
+    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
         """See Request."""
-        return context.sql(self.text).to_reader()
+        return context.stream(context.sql(self.text).analyzed, stop)
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
         """See Request."""
@@ -91,28 +107,37 @@ class PlanRequest:
             if not isinstance(node, Scan):
                 return node
             if isinstance(node.source, MemorySource):
-                # an identity given here: what a client says of it could be that of other rows
-                return replace(node, source=memory_source(node.source.table, context.facts.time_zone))
+                return _own_rows(context, node, node.source)
             if not isinstance(node.source, RemoteTable):
                 raise PlanError(
                     f"the plan reads {node.table} by itself; only tables of the service and rows can be sent"
                 )
             return _own_table(context, node, node.source)
 
-        return Analyzed(transform_plan(self.query.plan, own), self.query.names)
+        plan = transform_with_subqueries(self.query.plan, own)
+        check_types(plan)
+        return Analyzed(plan, self.query.names)
 
     def schema(self, context: ExecutionContext) -> pa.Schema:
         """See Request."""
         plan, names = self.resolved(context).plan, self.query.names
         return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
 
-    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
+    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
         """See Request."""
-        return context.stream(self.resolved(context))
+        return context.stream(self.resolved(context), stop)
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
         """See Request."""
         return context.explain(self.resolved(context), trace)
+
+
+def _own_rows(context: ExecutionContext, scan: Scan, source: MemorySource) -> LogicalPlan:
+    """The client's rows under an identity given here: what a client says of it could be that of other rows."""
+    for field, column in zip(source.table.schema, source.table.columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise PlanError(f"column {field.name} of {scan.table} is NOT NULL and has NULLs")
+    return replace(scan, source=memory_source(source.table, context.facts.time_zone))
 
 
 def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
@@ -143,11 +168,14 @@ class MetadataRequest:
 
     def schema(self, context: ExecutionContext) -> pa.Schema:
         """See Request."""
-        return self.answer(context).schema
+        return self._table(context).schema
 
-    def answer(self, context: ExecutionContext) -> pa.RecordBatchReader:
+    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
         """See Request."""
-        return metadata.TABLES[self.kind][1](context, self.command).to_reader()
+        return self._table(context).to_reader()
+
+    def _table(self, context: ExecutionContext) -> pa.Table:
+        return metadata.TABLES[self.kind][1](context, self.command)
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
         """See Request."""
@@ -175,8 +203,7 @@ def read_request(data: bytes) -> Request:
         return read_request(parsed(pb.CommandPreparedStatementQuery, value).prepared_statement_handle)
     if kind == "CommandPlan":
         message = parsed(pb.CommandPlan, value)
-        # a function of the client's own would be code of anybody's
-        plan = from_bytes(message.plan, LogicalPlan, without=[UserCall])
+        plan = from_bytes(message.plan, LogicalPlan, CLIENT_PLANS)
         if len(message.names) != len(plan.schema):
             raise SerializationError(f"{len(message.names)} names for {len(plan.schema)} columns")
         return PlanRequest(Analyzed(plan, tuple(message.names)))

@@ -12,9 +12,11 @@ from pyarrow import flight
 
 import kquery_spark
 from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.runtime.local import Stop
 from kquery_spark.service import flight_sql_pb2 as pb
+from kquery_spark.service.answers import Answers, ServiceLimits, stop_for
 from kquery_spark.service.failures import told_to_clients
-from kquery_spark.service.requests import packed, parsed, read_request, unpacked
+from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
 from kquery_spark.session.context import ExecutionContext
 
 _ACTIONS = {
@@ -33,7 +35,8 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     (``kq.connect``); results come back as Arrow record batches. ``port`` is the port in use.
 
     location: ``grpc://HOST:PORT``, port 0 for any free one; ``grpc+tls://`` with ``tls``, a PEM certificate and its
-    key. token: what clients have to bring as ``authorization: Bearer TOKEN``.
+    key. token: what clients have to bring as ``authorization: Bearer TOKEN``. limits: what they can
+    take of the service.
     """
 
     def __init__(
@@ -43,8 +46,11 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         *,
         token: str | None = None,
         tls: tuple[bytes, bytes] | None = None,
+        limits: ServiceLimits | None = None,
     ) -> None:
         self._tables = context
+        self._limits = limits or ServiceLimits()
+        self._answers = Answers(self._limits)
         super().__init__(
             location,
             middleware={"token": _TokenCheck(token)} if token else {},
@@ -65,13 +71,14 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def get_schema(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
         """The columns of an answer."""
         with told_to_clients():
-            return flight.SchemaResult(read_request(_command(descriptor)).schema(self._tables))
+            return flight.SchemaResult(self._read(_command(descriptor)).schema(self._tables))
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.GeneratorStream:
         """Run what the ticket asks for; batches leave as they are made, and a client that goes away stops it."""
         with told_to_clients():
-            answer = read_request(ticket.ticket).answer(self._tables)
-        return flight.GeneratorStream(answer.schema, _batches(answer))
+            stop = stop_for(context.is_cancelled)
+            answer = self._read(ticket.ticket).answer(self._tables, stop)
+        return flight.GeneratorStream(answer.schema, self._batches(answer, stop))
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
         """Refused: the service is read only."""
@@ -85,6 +92,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def do_action(self, context: Any, action: flight.Action) -> Iterator[flight.Result]:
         """See ``list_actions``."""
         with told_to_clients():
+            self._check_size(action.body.size)
             return iter(self._act(action.type, action.body.to_pybytes()))
 
     def _act(self, kind: str, body: bytes) -> list[flight.Result]:
@@ -98,7 +106,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             }
             return [flight.Result(json.dumps(told).encode())]
         if kind in ("explain", "trace"):
-            return [flight.Result(read_request(body).explain(self._tables, kind == "trace").encode())]
+            return [flight.Result(self._read(body).explain(self._tables, kind == "trace").encode())]
         if kind == "CreatePreparedStatement":
             text = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
             made = pb.ActionCreatePreparedStatementResult(
@@ -112,15 +120,24 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         raise Unsupported(f"there is no action {kind}; there are {', '.join(_ACTIONS)}")
 
     def _info(self, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
-        request = read_request(_command(descriptor))
+        request = self._read(_command(descriptor))
         # no location: the ticket is for the service that gave it; rows and bytes are not known before
         endpoint = flight.FlightEndpoint(request.ticket, [])
         return flight.FlightInfo(request.schema(self._tables), descriptor, [endpoint], -1, -1)
 
+    def _batches(self, answer: pa.RecordBatchReader, stop: Stop) -> Iterator[pa.RecordBatch]:
+        with told_to_clients():
+            yield from self._answers.stream(answer, stop)
 
-def _batches(answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    with told_to_clients(), answer:
-        yield from answer
+    def _read(self, data: bytes) -> Request:
+        self._check_size(len(data))
+        return read_request(data)
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limits.request_bytes:
+            raise PlanError(
+                f"a request of {size} bytes is too large; this service takes {self._limits.request_bytes}"
+            )
 
 
 def _command(descriptor: flight.FlightDescriptor) -> bytes:

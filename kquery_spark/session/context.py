@@ -36,7 +36,7 @@ from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_pl
 from kquery_spark.logical.scan import check_scans
 from kquery_spark.optimizer import optimize, optimize_steps
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph, stream_graph
+from kquery_spark.runtime.local import Stop, run_graph, stream_graph
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.json.source import json_source
@@ -208,15 +208,18 @@ class ExecutionContext:
         result = run_graph(graph, self._config).to_arrow()
         return pa.Table.from_arrays(result.columns, schema=_told(graph.result.plan.schema, analyzed))
 
-    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for."""
+    def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
+        """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
+
+        stop: ends the query early. A query on Spark does not look at it.
+        """
         if self._spark is not None:
             return self.run(analyzed).to_reader()
         graph = self._graph(optimize(analyzed.plan, self._config.disabled_rules))
         schema = _told(graph.result.plan.schema, analyzed)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            with closing(stream_graph(graph, self._config)) as stream:
+            with closing(stream_graph(graph, self._config, stop)) as stream:
                 for batch in stream:
                     yield pa.RecordBatch.from_arrays(batch.to_arrow().columns, schema=schema)
 

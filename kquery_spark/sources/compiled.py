@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -137,7 +138,18 @@ def _folder() -> Path | None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError:  # no home, no permission, code in a zip file
         return None
-    return folder if os.access(folder, os.W_OK) else None
+    return folder if os.access(folder, os.W_OK) and _is_own(folder) else None
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether nobody else can put files there: numba unpickles what it finds, so a file of another user would be code."""
+    if not hasattr(os, "getuid"):
+        return True
+    with contextlib.suppress(OSError):
+        states = [folder.stat(), folder.parent.stat()]
+        owned = all(state.st_uid == os.getuid() and not state.st_mode & stat.S_IWOTH for state in states)
+        return owned and not states[0].st_mode & stat.S_IWGRP
+    return False
 
 
 def _processor() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from itertools import accumulate, pairwise, repeat
@@ -21,7 +22,7 @@ from kquery_spark.stages.arrow_forms import read_schema, read_table, write_schem
 from kquery_spark.stages.plan_pb2 import Block, EnumMember, Layout, PlanMessage
 from kquery_spark.stages.serializable import Form, register_serializable, registered_classes, registry
 
-__all__ = ["from_bytes", "register_serializable", "registered_classes", "to_bytes"]
+__all__ = ["ReadLimits", "from_bytes", "register_serializable", "registered_classes", "to_bytes"]
 
 T = TypeVar("T")
 
@@ -54,12 +55,24 @@ def to_bytes(value: object) -> bytes:
     return data
 
 
-def from_bytes(data: bytes, expected: type[T], without: Sequence[type] = ()) -> T:
-    """What ``to_bytes`` wrote, which must be an ``expected``; SerializationError for anything else.
+@dataclass(frozen=True)
+class ReadLimits:
+    """What bytes may describe: sizes as of a tree, so that sharing cannot make a small message a huge plan.
 
-    without: classes that are refused wherever they are in it. A plan with a ``UserCall`` runs code of its own when it is
-    run, so bytes from others are read without it.
+    allows: whether an allow-listed class may occur. A ``UserCall`` runs code of its own when the plan is run and file
+    sources read what they name, so bytes from others are read without these.
     """
+
+    size: int = MAX_SIZE  # objects and items of one value
+    total: int = MAX_TOTAL  # of all values together
+    allows: Callable[[type], bool] = lambda cls: True
+
+
+OWN_PLANS = ReadLimits()
+
+
+def from_bytes(data: bytes, expected: type[T], limits: ReadLimits = OWN_PLANS) -> T:
+    """What ``to_bytes`` wrote, which must be an ``expected``; SerializationError for anything else."""
     if len(data) > MAX_BYTES:
         raise SerializationError(f"{len(data)} bytes are too many for a plan; the limit is {MAX_BYTES}")
     try:
@@ -68,11 +81,7 @@ def from_bytes(data: bytes, expected: type[T], without: Sequence[type] = ()) -> 
         raise SerializationError("these bytes are not a plan") from None
     if message.version != VERSION:
         raise SerializationError(f"plan format {message.version} is unknown; this version reads {VERSION}")
-    refused = {registry().forms[c].name for c in without}
-    for layout in message.layouts:
-        if layout.type in refused:
-            raise SerializationError(f"a plan from elsewhere cannot have a {layout.type}")
-    value = _Decoder(message).root(message.root)
+    value = _Decoder(message, limits).root(message.root)
     if not isinstance(value, expected):
         raise SerializationError(f"expected {expected.__name__}, the bytes hold {type(value).__name__}")
     return value
@@ -267,8 +276,9 @@ class _Encoder:
 class _Decoder:
     """One message being read: its tables as Python values, then its objects, block by block."""
 
-    def __init__(self, message: PlanMessage) -> None:
+    def __init__(self, message: PlanMessage, limits: ReadLimits) -> None:
         self._registry = registry()
+        self._limits = limits
         layouts = [self._form(layout) for layout in message.layouts]
         self._objects: list[Any] = []
         self._depths: list[int] = []
@@ -304,7 +314,9 @@ class _Decoder:
     def _form(self, layout: Layout) -> Form:
         form = self._registry.by_name.get(layout.type)
         if form is None:
-            raise SerializationError(f"{layout.type!r} is not a class that a plan may contain")
+            raise SerializationError(f"{layout.type[:80]!r} is not a class that a plan may contain")
+        if not self._limits.allows(form.cls):
+            raise SerializationError(f"a plan from elsewhere cannot have a {form.name}")
         names = tuple(layout.fields)
         if names != form.fields:
             own = ", ".join(form.fields)
@@ -342,7 +354,7 @@ class _Decoder:
         self._total += sum(sizes)
         if max(depths, default=0) > MAX_DEPTH:
             raise SerializationError(f"the plan is nested more than {MAX_DEPTH} deep")
-        if self._total > MAX_TOTAL or max(sizes, default=0) > MAX_SIZE:
+        if self._total > self._limits.total or max(sizes, default=0) > self._limits.size:
             raise SerializationError("the plan is too large")
         self._sizes += sizes
         self._depths += depths

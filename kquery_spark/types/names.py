@@ -66,6 +66,17 @@ def spark_name(dtype: pa.DataType) -> str:
     return str(dtype)
 
 
+def is_spark_type(dtype: pa.DataType) -> bool:
+    """Whether Spark has the type and the engine holds its values in exactly this Arrow type."""
+    if pt.is_map(dtype):
+        return is_spark_type(dtype.key_type) and is_spark_type(dtype.item_type)
+    if pt.is_list(dtype) or pt.is_struct(dtype):
+        return all(is_spark_type(dtype.field(i).type) for i in range(dtype.num_fields))
+    if pt.is_timestamp(dtype):
+        return bool(dtype.unit == "us")
+    return dtype in _NAMES or bool(pt.is_decimal128(dtype))
+
+
 def is_decimal(dtype: pa.DataType) -> bool:
     """Whether the type is a decimal."""
     return bool(pt.is_decimal(dtype))

@@ -27,6 +27,7 @@ def table(tmp_path: Path) -> str:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_service_answers_until_it_is_told_to_end(table: str, tmp_path: Path, number: int):
     (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "token").chmod(0o600)
     options = ["--table", table, "--port", "0", "--token-file", str(tmp_path / "token")]
     process = subprocess.Popen(
         [*COMMAND, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
@@ -65,3 +66,17 @@ def test_what_a_command_line_can_get_wrong(table: str, tmp_path: Path, capsys: p
     for options, (code, said) in wrong.items():
         assert ended(*options) == code, options
         assert said in capsys.readouterr().err
+
+
+def test_a_token_file_that_everybody_can_read_is_warned_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    from kquery_spark.cli.service import Address
+
+    file = tmp_path / "token"
+    file.write_text("secret")
+    for mode, warned in ((0o600, False), (0o640, False), (0o644, True), (0o602, True)):
+        file.chmod(mode)
+        assert Address("127.0.0.1", 0, str(file)).token == "secret"
+        said = capsys.readouterr().err
+        assert ("every user of this machine can read" in said) is warned and "secret" not in said

@@ -16,11 +16,24 @@ from pyspark.sql import SparkSession
 
 import kquery_spark as kq
 from kquery_spark import col, lit
-from kquery_spark.errors import ConfigError, ExecutionError, PlanError, SourceError, SqlError
+from kquery_spark.errors import (
+    ConfigError,
+    ExecutionError,
+    PlanError,
+    SerializationError,
+    SourceError,
+    SqlError,
+    Unsupported,
+)
+from kquery_spark.expr import AggregateCall, Call, Case, Column, InList, Literal, Named
 from kquery_spark.frontends.sql.analyzer import Analyzed
-from kquery_spark.logical import Input, Limit, LogicalPlan, Scan
+from kquery_spark.logical import Aggregate, Filter, Input, Limit, LogicalPlan, Projection, Scan
+from kquery_spark.logical.subqueries import Exists, ScalarSubquery
+from kquery_spark.runtime.local import Stop
 from kquery_spark.service.failures import raised_here, told_to_clients
 from kquery_spark.service.requests import PlanRequest, read_request
+from kquery_spark.sources.csv.source import csv_source
+from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet import parquet_source
 
 
@@ -108,23 +121,82 @@ def test_files_of_the_client_do_not_travel(remote: kq.ExecutionContext, tmp_path
         remote.table("mine").collect()
 
 
-def plans_of_strangers(path: Path) -> dict[str, tuple[LogicalPlan, str]]:
+def plans_of_strangers(path: Path) -> dict[str, LogicalPlan]:
     pq.write_table(pa.table({"x": [1]}), path)
     scan = Scan("secret", parquet_source([str(path)]))
+    lines = csv_source([str(path)], pa.schema([("x", pa.string())]), "UTC", header=False)
+    rows = Scan("rows", memory_source(pa.table({"x": [1]})))
     return {
-        "files": (scan, "reads secret by itself"),
-        "files below": (Limit(scan, 1), "reads secret by itself"),
-        "open": (Input("input", scan.schema, "key"), "open input"),
+        "files": scan,
+        "files below": Limit(scan, 1),
+        "files in a subquery": Projection(rows, (Named(ScalarSubquery(Limit(scan, 1)), "x"),)),
+        "lines in a subquery": Projection(rows, (Named(ScalarSubquery(Scan("secret", lines)), "x"),)),
+        "files in an EXISTS": Filter(rows, Exists(Limit(scan, 1))),
     }
 
 
-@pytest.mark.parametrize("which", ["files", "files below", "open"])
-def test_plans_of_strangers_reach_no_files(context: kq.ExecutionContext, tmp_path: Path, which: str):
-    plan, said = plans_of_strangers(tmp_path / "x.parquet")[which]
+@pytest.mark.parametrize(
+    "which", ["files", "files below", "files in a subquery", "lines in a subquery", "files in an EXISTS"]
+)
+def test_plans_of_strangers_reach_no_files(tmp_path: Path, which: str):
+    plan = plans_of_strangers(tmp_path / "x.parquet")[which]
+    with pytest.raises(SerializationError, match=r"cannot have a (Parquet|Csv)Source"):
+        read_request(PlanRequest(Analyzed(plan, ("x",))).ticket)
+
+
+def test_files_are_refused_even_in_a_plan_that_was_let_in(context: kq.ExecutionContext, tmp_path: Path):
+    for plan in plans_of_strangers(tmp_path / "x.parquet").values():
+        with pytest.raises(PlanError, match="reads secret by itself"):
+            PlanRequest(Analyzed(plan, ("x",))).resolved(context)
+
+
+def test_an_open_plan_is_refused(context: kq.ExecutionContext):
+    plan = Input("input", pa.schema([("x", pa.int64())]), "key")
     request = read_request(PlanRequest(Analyzed(plan, ("x",))).ticket)
-    for ask in (request.answer, request.schema):
-        with pytest.raises(PlanError, match=said):
+    for ask in (lambda c: request.answer(c, Stop()), request.schema):
+        with pytest.raises(PlanError, match="open input"):
             ask(context)
+
+
+LONG = pa.int64()
+ROWS = Scan("rows", memory_source(pa.table({"x": pa.array([2**40, 7], LONG)})))
+LIES: dict[str, LogicalPlan] = {
+    "a bigint as text": Projection(ROWS, (Named(Call.of("upper", Column("x", pa.string())), "y"),)),
+    "a column as NOT NULL": Projection(ROWS, (Named(Column("x", LONG, False), "y"),)),
+    "a sum as a decimal": Projection(
+        ROWS, (Named(Call("add", (Column("x", LONG), Column("x", LONG)), pa.decimal128(38, 2)), "y"),)
+    ),
+    "a number in a text's place": Projection(ROWS, (Named(Call("upper", (Column("x", LONG),), pa.string()), "y"),)),
+    "a literal": Projection(ROWS, (Named(Literal("text", LONG), "y"),)),
+    "a type that Spark has not": Projection(ROWS, (Named(Literal(1, pa.uint8()), "y"),)),
+    "an aggregate": Aggregate(ROWS, (), (Named(AggregateCall("max", (Column("x", LONG),), pa.string()), "y"),)),
+    "an aggregate outside": Projection(ROWS, (Named(AggregateCall.of("max", Column("x", LONG)), "y"),)),
+    "branches": Projection(ROWS, (Named(Case(((Literal(True, pa.bool_()), Column("x", LONG)),), Literal("a", pa.string())), "y"),)),
+    "a list": Filter(ROWS, InList(Column("x", LONG), (Literal("a", pa.string()),))),
+    "in a subquery": Projection(
+        ROWS, (Named(ScalarSubquery(Projection(ROWS, (Named(Column("x", pa.string()), "y"),))), "y"),)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_plans_that_state_wrong_types_are_refused(context: kq.ExecutionContext, lie: str):
+    request = read_request(PlanRequest(Analyzed(LIES[lie], (LIES[lie].schema.names[0],))).ticket)
+    with pytest.raises((PlanError, Unsupported)):
+        request.answer(context, Stop())
+
+
+def test_rows_that_are_null_against_their_schema_are_refused(context: kq.ExecutionContext):
+    table = pa.Table.from_arrays([pa.array([1, None])], schema=pa.schema([pa.field("x", LONG, False)]))
+    request = read_request(PlanRequest(Analyzed(Scan("rows", memory_source(table)), ("x",))).ticket)
+    with pytest.raises(PlanError, match="NOT NULL and has NULLs"):
+        request.answer(context, Stop())
+
+
+def test_subqueries_read_tables_of_the_service(remote: kq.ExecutionContext):
+    sql = """SELECT id FROM employee WHERE salary = (SELECT max(salary) FROM employee)
+             AND state IN (SELECT code FROM states) AND EXISTS (SELECT 1 FROM states WHERE code = state)"""
+    assert remote.sql(sql).collect() == [{"id": 1}]
 
 
 def test_a_token_is_needed_where_one_is_set(context: kq.ExecutionContext):

@@ -137,3 +137,18 @@ def test_kernels_let_other_threads_run(name):
     kernels = compiled.compile_now()
     assert kernels is not None
     assert getattr(kernels, name).targetoptions["nogil"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_cache_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = compiled._folder.__wrapped__()
+    assert folder is not None and folder.stat().st_mode & 0o777 == 0o700
+    for place, mode in ((folder, 0o720), (folder, 0o702), (folder.parent, 0o777)):
+        before = place.stat().st_mode
+        place.chmod(mode)
+        assert compiled._folder.__wrapped__() is None, "numba would unpickle what others put there"
+        place.chmod(before)
+    assert compiled._folder.__wrapped__() == folder
+    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+    assert compiled._folder.__wrapped__() is None

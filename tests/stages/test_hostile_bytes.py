@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import SerializationError
-from kquery_spark.expr import Call, Column, Literal
+from kquery_spark.expr import Call, Column, Literal, UserCall
+from kquery_spark.functions.user import user_function
 from kquery_spark.logical import Filter, LogicalPlan, Scan
 from kquery_spark.physical.operators import FilterExec, PhysicalPlan, ReadExec
 from kquery_spark.planner import plan_query
@@ -20,7 +21,8 @@ from kquery_spark.sources.base import Source
 from kquery_spark.stages import plan_pb2
 from kquery_spark.stages.graph import build_stages
 from kquery_spark.stages.serializable import registry
-from kquery_spark.stages.serialization import from_bytes, to_bytes
+from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
+from tests.stages.hostile import read_hostile, watch
 from tests.stages.plans import CONFIGS, DOUBLE, LOGICAL, LONG, MEMORY, TABLE, A
 
 
@@ -218,3 +220,38 @@ def test_mutated_bytes_give_a_plan_or_an_error_but_nothing_else(seed: int) -> No
                 )
             )
     assert refused > 100
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_hostile_messages_end_in_our_error_or_a_valid_plan(seed: int) -> None:
+    report = read_hostile(1000, seed)
+    assert not report.findings, report
+    assert report.outcomes["refused"] > 500 and report.outcomes["decoded"] > 50
+
+
+def test_the_watch_over_hostile_messages_sees_side_effects() -> None:
+    import subprocess
+
+    with watch().watching() as events:
+        subprocess.run(["true"], check=True)
+        compile("1", "<test>", "eval")
+    assert any(e.startswith("subprocess.Popen") for e in events) and any(
+        e.startswith("compile") for e in events
+    )
+
+
+def test_functions_and_files_of_others_are_refused_wherever_they_are() -> None:
+    function = user_function(len, "bigint")
+    call = UserCall(function.name, (A,), LONG, True, function.code)
+    plan = Filter(Scan("t", MEMORY), Call.of("eq", call, Literal(1, LONG)))
+    limits = ReadLimits(allows=lambda cls: cls is not UserCall)
+    with pytest.raises(SerializationError, match="cannot have a UserCall"):
+        from_bytes(to_bytes(plan), LogicalPlan, limits)
+    assert from_bytes(to_bytes(plan), LogicalPlan) == plan
+
+
+def test_plans_of_others_can_be_given_a_size() -> None:
+    plan = Filter(Scan("t", MEMORY), Call.of("gt", A, Literal(1, LONG)))
+    for limits in (ReadLimits(size=5), ReadLimits(total=5)):
+        with pytest.raises(SerializationError, match="too large"):
+            from_bytes(to_bytes(plan), LogicalPlan, limits)

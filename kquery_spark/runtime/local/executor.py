@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.run_control import RunControl, current_control
+from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.payload import partitioned
 from kquery_spark.types.batch import Batch
@@ -62,14 +63,16 @@ def run_graph(graph: StageGraph, config: EngineConfig, inputs: Inputs | None = N
     return run
 
 
-def stream_graph(graph: StageGraph, config: EngineConfig) -> Generator[Batch, None, None]:
+def stream_graph(
+    graph: StageGraph, config: EngineConfig, stop: Stop | None = None
+) -> Generator[Batch, None, None]:
     """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
 
-    Nothing runs before the first batch is asked for; closing the iterator stops the tasks.
+    Nothing runs before the first batch is asked for; closing the iterator stops the tasks, and so does ``stop``.
     """
     exchanged: Exchanged = {}
     config = with_budget(config, ContainerFacts(tasks=config.parallelism))
-    with _threads(config) as threads:
+    with _threads(config, stop) as threads:
         for stage in graph.stages:
             contexts = _contexts(stage, config, exchanged, {})
             if stage.output is None:
@@ -85,6 +88,7 @@ class _Threads:
 
     pool: ThreadPoolExecutor
     control: RunControl
+    stop: Stop | None
 
     def submit(self, function: Callable[..., R], *args: object) -> Future[R]:
         """Start a task with the caller's settings of numpy and of decimals."""
@@ -92,12 +96,12 @@ class _Threads:
 
 
 @contextmanager
-def _threads(config: EngineConfig) -> Iterator[_Threads]:
+def _threads(config: EngineConfig, stop: Stop | None = None) -> Iterator[_Threads]:
     """Threads that are gone at the end; leaving early (an error, Ctrl-C, a closed iterator) stops what they do."""
-    control = RunControl(within=current_control())
+    control = RunControl(within=current_control() if stop is None else stop.control)
     pool = ThreadPoolExecutor(max_workers=max(1, config.parallelism), thread_name_prefix="kquery-task")
     try:
-        yield _Threads(pool, control)
+        yield _Threads(pool, control, stop)
     except BaseException:
         control.cancel("the run was left")
         raise
@@ -107,9 +111,16 @@ def _threads(config: EngineConfig) -> Iterator[_Threads]:
 
 def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> list[list[tuple[int, Batch]]]:
     futures = [threads.submit(_run_task, stage, context) for context in contexts]
-    done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
+    stop = threads.stop
+    patience = None if stop is None else _STOP_SECONDS
+    done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
+    while stop is not None and waiting and not any(f.exception() for f in done):
+        stop.check()
+        done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
     for future in waiting:
         future.cancel()
+    if stop is not None and stop.is_set():  # its tasks raise, too, but not what a client understands
+        stop.check()
     for future in done:
         future.result()
     return [f.result() for f in futures]
@@ -125,11 +136,11 @@ def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[
 
 def _stream_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> Iterator[Batch]:
     """The tasks start in the order in which they are read, so the one that is waited for always runs."""
-    stopped = threading.Event()
+    stopped, stop = threading.Event(), threads.stop
     ahead: list[Queue[Batch | BaseException | None]] = [Queue(_BATCHES_AHEAD) for _ in contexts]
 
     def put(queue: Queue[Batch | BaseException | None], item: Batch | BaseException | None) -> bool:
-        while not stopped.is_set():
+        while not (stopped.is_set() or (stop is not None and stop.is_set())):
             try:
                 queue.put(item, timeout=_STOP_SECONDS)
                 return True
@@ -151,12 +162,25 @@ def _stream_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) 
         for pair in zip(contexts, ahead, strict=True):
             threads.submit(produce, *pair)
         for queue in ahead:
-            while (item := queue.get()) is not None:
+            while (item := _next(queue, stop)) is not None:
                 if isinstance(item, BaseException):
+                    if stop is not None and stop.is_set():
+                        stop.check()
                     raise item
                 yield item
     finally:
         stopped.set()
+
+
+def _next(queue: Queue[Batch | BaseException | None], stop: Stop | None) -> Batch | BaseException | None:
+    """What a task hands over next; raises when the query has to end."""
+    while stop is not None:
+        stop.check()
+        try:
+            return queue.get(timeout=_STOP_SECONDS)
+        except Empty:
+            continue
+    return queue.get()
 
 
 def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:

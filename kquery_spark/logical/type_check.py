@@ -1,0 +1,231 @@
+"""Checks that every type an expression states is the type that its inputs give, for plans from elsewhere.
+
+Kernels work on the buffers of arrays and trust the types of a plan: a bigint said to be a string would be read past the
+end of its buffers. A frontend derives types, so they are right; in bytes from a client they are only claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expr,
+    HigherOrder,
+    InList,
+    Literal,
+    WindowCall,
+)
+from kquery_spark.expr.constants import literal_vector
+from kquery_spark.expr.lambdas import HIGHER_ORDER
+from kquery_spark.expr.windows import PICKS
+from kquery_spark.functions import casts
+from kquery_spark.functions.aggregate_registry import aggregate_function
+from kquery_spark.functions.windows import window_function
+from kquery_spark.logical.aggregate import Aggregate
+from kquery_spark.logical.filter import Filter
+from kquery_spark.logical.generate import Generate, Generator
+from kquery_spark.logical.join import Join
+from kquery_spark.logical.plan import LogicalPlan, walk_plan
+from kquery_spark.logical.subqueries import InSubquery, OuterColumn, ScalarSubquery, Subquery
+from kquery_spark.logical.window import Window
+from kquery_spark.types import names as t
+from kquery_spark.types.names import spark_name
+
+Fields = Mapping[str, pa.Field]
+
+
+def check_types(plan: LogicalPlan) -> None:
+    """Raise PlanError for the first expression whose stated type is not what its inputs give, or that has no place there."""
+    _check_plan(plan, {})
+
+
+def _check_plan(plan: LogicalPlan, outer: Fields) -> None:
+    for node in walk_plan(plan):
+        inputs = [node] if not node.children else node.children  # a scan's filters read its own columns
+        fields = {f.name: f for child in inputs for f in child.schema}
+        _Checker(fields, outer).node(node)
+
+
+class _Checker:
+    """The expressions of one node: ``fields`` are its input's columns, ``outer`` those that a subquery is given."""
+
+    def __init__(self, fields: Fields, outer: Fields) -> None:
+        self._fields = fields
+        self._outer = outer
+        self._done: set[int] = set()
+
+    def node(self, node: LogicalPlan) -> None:
+        place = (
+            AggregateCall if isinstance(node, Aggregate) else WindowCall if isinstance(node, Window) else None
+        )
+        calls = [n.expr for n in node.aggregates] if isinstance(node, Aggregate) else []
+        calls += [n.expr for n in node.calls] if isinstance(node, Window) else []
+        for expr in node.expressions:
+            if place is not None and isinstance(expr, place) and any(expr is c for c in calls):
+                for child in expr.children:
+                    self.check(child)
+                self._call_type(expr)
+            else:
+                self.check(expr)
+        if isinstance(node, Filter):
+            _need(node.condition, t.BOOL)
+        if isinstance(node, Join) and node.condition is not None:
+            _need(node.condition, t.BOOL)
+        if isinstance(node, Generate):
+            _check_generator(node)
+
+    def check(self, expr: Expr) -> None:
+        """The expression and everything below it; what is shared is looked at once."""
+        if id(expr) in self._done:
+            return
+        for child in expr.children:
+            self.check(child)
+        self._one(expr)
+        self._done.add(id(expr))
+
+    def _one(self, expr: Expr) -> None:
+        match expr:
+            case Column():
+                self._column(expr, self._fields)
+            case OuterColumn():
+                self._column(expr, self._outer)
+            case Literal():
+                _check_literal(expr)
+            case Call():
+                self._call_type(expr)
+            case Cast():
+                casts.check_cast(expr.child.dtype, expr.to)
+            case Case():
+                for condition, value in expr.branches:
+                    _need(condition, t.BOOL)
+                    _need(value, expr.dtype)
+                if expr.otherwise is not None:
+                    _need(expr.otherwise, expr.dtype)
+            case InList():
+                for value in expr.values:
+                    _check_literal(value)
+                    _need(value, expr.child.dtype)
+            case HigherOrder():
+                self._lambda(expr)
+            case Subquery():
+                self._subquery(expr)
+            case _:
+                raise PlanError(f"{type(expr).__name__} has no place here: {expr}")
+
+    def _column(self, expr: Column | OuterColumn, fields: Fields) -> None:
+        field = fields.get(expr.name)
+        if field is None:
+            raise PlanError(f"no column {expr.name}; the columns are {', '.join(fields)}")
+        if field.type != expr.type or (field.nullable and not expr.null):
+            raise PlanError(f"column {expr.name} is {_field_text(field)}; the plan takes it for {expr.type}")
+
+    def _call_type(self, expr: Call | AggregateCall | WindowCall) -> None:
+        types = [a.dtype for a in expr.args]
+        if isinstance(expr, Call):
+            entry = expr.entry
+            entry.check_arity(len(types))
+            if entry.check_values is not None:
+                entry.check_values(expr.literals)
+            rule = entry.result
+            derived = rule(types) if entry.result_of is None else entry.result_of(types, expr.literals)
+        elif isinstance(expr, WindowCall):
+            call = window_function(expr.function) or aggregate_function(expr.function)
+            given = types[:1] if call.name in PICKS else types
+            call.check_arity(len(given))
+            derived = call.result(given)
+            _check_frame(expr)
+        else:
+            aggregate = aggregate_function(expr.function)
+            aggregate.check_arity(len(types))
+            derived = aggregate.result(types)
+            if expr.condition is not None:
+                _need(expr.condition, t.BOOL)
+        if not _alike(derived, expr.type):
+            raise PlanError(f"{expr} is {spark_name(derived)}; the plan takes it for {spark_name(expr.type)}")
+
+    def _lambda(self, expr: HigherOrder) -> None:
+        array = expr.array.dtype
+        if expr.function not in HIGHER_ORDER or not pa.types.is_list(array):
+            raise PlanError(f"there is no function {expr.function} of {spark_name(array)} and a lambda")
+        if len(expr.parameters) not in (1, 2) or len(expr.inputs) != len(expr.captured):
+            raise PlanError(f"the lambda of {expr.function} has a wrong number of parameters")
+        fields = [pa.field(expr.parameters[0], array.value_type, array.value_field.nullable)]
+        fields += [pa.field(name, t.INT, False) for name in expr.parameters[1:]]
+        fields += [pa.field(n, c.dtype, c.nullable) for n, c in zip(expr.inputs, expr.captured, strict=True)]
+        _Checker({f.name: f for f in fields}, self._outer).check(expr.body)
+        if expr.function != "transform" and expr.body.dtype not in (t.BOOL, t.NULL):
+            raise PlanError(f"the lambda of {expr.function} has to be a condition")
+
+    def _subquery(self, expr: Subquery) -> None:
+        _check_plan(expr.plan, {n.name: n.field for n in expr.outer})
+        types = expr.plan.schema.types
+        if isinstance(expr, ScalarSubquery) and len(types) != 1:
+            raise PlanError("a subquery used as a value has to have one column")
+        if isinstance(expr, InSubquery) and [v.dtype for v in expr.values] != types:
+            raise PlanError("the two sides of IN have different types")
+
+
+def _need(expr: Expr, dtype: pa.DataType) -> None:
+    if expr.dtype not in (dtype, t.NULL):
+        raise PlanError(f"{expr} is {spark_name(expr.dtype)} where {spark_name(dtype)} is needed")
+
+
+def _check_literal(literal: Literal) -> None:
+    if not t.is_spark_type(literal.type):
+        raise PlanError(f"a literal cannot be of type {literal.type}")
+    try:
+        literal_vector(literal)
+    except Exception as error:  # whatever Arrow says of a value that is not of the type
+        raise PlanError(f"a literal of type {literal.type} has a value of another type") from error
+
+
+def _check_frame(call: WindowCall) -> None:
+    for bound in (call.frame.lower, call.frame.upper):
+        if bound is not None:
+            _check_literal(bound)
+            if type(bound.value) not in (int, float) and not t.is_decimal(bound.type):
+                raise PlanError(f"{bound} is no bound of a window's frame")
+
+
+def _check_generator(node: Generate) -> None:
+    if node.generator is Generator.STACK:
+        width = len(node.names)
+        for i, arg in enumerate(node.args):
+            _need(arg, node.args[i % width].dtype)
+        return
+    if len(node.args) != 1:
+        raise PlanError(f"{node.generator} takes one argument, not {len(node.args)}")
+    if node.generator is Generator.REPLICATE:
+        _need(node.args[0], t.LONG)
+
+
+def _alike(derived: pa.DataType, stated: pa.DataType) -> bool:
+    """The same type, apart from what has no influence on its buffers: time zones and whether a value may be NULL."""
+    if derived == stated:
+        return True
+    if pa.types.is_timestamp(derived) and pa.types.is_timestamp(stated):
+        return (derived.unit, derived.tz is None) == (stated.unit, stated.tz is None)
+    if derived.id != stated.id or not pa.types.is_nested(derived):
+        return False
+    inner, other = _inner(derived), _inner(stated)
+    names = [derived.field(i).name for i in range(derived.num_fields)] if pa.types.is_struct(derived) else []
+    same = [stated.field(i).name for i in range(stated.num_fields)] if pa.types.is_struct(stated) else []
+    return names == same and len(inner) == len(other) and all(map(_alike, inner, other))
+
+
+def _inner(dtype: pa.DataType) -> Sequence[pa.DataType]:
+    if pa.types.is_map(dtype):
+        return [dtype.key_type, dtype.item_type]
+    return [dtype.field(i).type for i in range(dtype.num_fields)]
+
+
+def _field_text(field: pa.Field) -> str:
+    return f"{spark_name(field.type)}{'' if field.nullable else ' NOT NULL'}"

@@ -1,0 +1,78 @@
+"""A few characters of a query cannot take all memory, or all time."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pyarrow as pa
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions.matching import _like_one
+from kquery_spark.functions.patterns import translate
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "repeat('x', 2147483647)", "repeat(s, 2000000000)", "repeat('x', a * 1000000000)", "space(2000000000)",
+        "lpad(s, 2000000000, 'xy')", "rpad('a', 2000000000, 'x')",
+        "repeat(repeat(repeat(repeat('xxxxxxxxxx', 100), 100), 100), 100)",
+    ],
+)  # fmt: skip
+def test_texts_of_any_size_are_declined_before_they_are_made(call: str) -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [1, 2], "s": ["ab", None]}))
+    with pytest.raises(Unsupported, match="Repeated or padded texts of more than 64 MiB"):
+        context.sql(f"SELECT {call} AS x FROM t").to_arrow()
+
+
+def test_smaller_ones_are_made() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [1, 2], "s": ["ab", None]}))
+    table = context.sql(
+        "SELECT repeat(s, 3) r, repeat(s, -1) e, repeat(NULL, 3) n, length(lpad(s, 20000, 'xy')) p, "
+        "length(repeat('x', 1000000)) big FROM t"
+    ).to_arrow()
+    assert table.to_pylist() == [
+        {"r": "ababab", "e": "", "n": None, "p": 20000, "big": 1000000},
+        {"r": None, "e": None, "n": None, "p": None, "big": 1000000},
+    ]
+
+
+def test_like_with_patterns_of_a_column_takes_linear_time() -> None:
+    start = time.process_time()
+    assert not _like_one("a" * 100_000, "%a" * 50 + "%b", "\\")
+    assert not _like_one("a" * 2_000, "%a_a" * 50 + "%b", "\\")
+    assert time.process_time() - start < 5
+
+
+def test_like_with_patterns_of_a_column_is_the_regular_expression() -> None:
+    chance, matched = random.Random(1), 0
+    for _ in range(20_000):
+        value = "".join(chance.choice("ab_%\n") for _ in range(chance.randrange(8)))
+        parts = [chance.choice(("a", "b", "%", "%", "_", r"\%", r"\_")) for _ in range(chance.randrange(7))]
+        regex = "".join({"%": ".*", "_": ".", r"\%": "%", r"\_": "_"}.get(p, p) for p in parts)
+        expected = re.fullmatch(regex, value, re.DOTALL) is not None
+        assert _like_one(value, "".join(parts), "\\") == expected, (value, parts)
+        matched += expected
+    assert matched > 1000
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(" * 500 + "a" + ")" * 500, "(" * 5000, "(((a?){1,100}){1,100}){1,100}"]
+)
+def test_patterns_too_deep_or_too_large_are_declined(pattern: str) -> None:
+    with pytest.raises(Unsupported):
+        translate(pattern)
+
+
+def test_nested_repetitions_do_not_backtrack() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"s": ["a" * 50_000]}))
+    start = time.process_time()
+    assert context.sql("SELECT s RLIKE '(a+)+b' AS x FROM t").to_arrow().to_pydict() == {"x": [False]}
+    assert time.process_time() - start < 5
