@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from kquery_spark.runtime.spark.arrow_result import was_interrupted
 from kquery_spark.session.bypass import bypass
 from kquery_spark.session.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
 
@@ -23,7 +24,7 @@ def attempt(action: str, engine: Callable[[], R], spark: Callable[[], R] | None)
             return engine()
     except (*SPARK_ERRORS, pa.ArrowException) as error:
         failure, mistake = engine_failure(error), query_error(error)
-        if spark is None or (failure is None and mistake is None):
+        if spark is None or (failure is None and mistake is None) or was_interrupted(error):
             raise
     if failure is not None:
         warn_user(f"the engine failed in {action}, so Spark runs the query again: {failure}")

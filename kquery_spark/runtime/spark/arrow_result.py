@@ -40,7 +40,7 @@ class ArrowResult:
         if self._frame is None:
             return None
         with _tagged(self._frame.sparkSession):
-            batches = self._frame._collect_as_arrow()
+            batches = collect_batches(self._frame)
         control = RunControl(max_bytes=_max_result_bytes(self._frame.sparkSession))
         try:
             return control.controlled(self._decoded)(batches, control)
@@ -59,6 +59,29 @@ class ArrowResult:
                 yield rows
 
         return table_of(decoded(), self._made, self._schema)
+
+
+def collect_batches(frame: Any) -> list[pa.RecordBatch]:
+    """All rows of a DataFrame as Spark gives them; Ctrl-C is raised as such, as by ``collect``.
+
+    PySpark raises the error of the job that Ctrl-C cancelled instead.
+    """
+    try:
+        batches: list[pa.RecordBatch] = frame._collect_as_arrow()
+    except Exception as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
+        raise
+    return batches
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error came up while Ctrl-C was handled."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 def _max_result_bytes(spark: SparkSession) -> int | None:

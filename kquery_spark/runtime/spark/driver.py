@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.local import stream_graph
-from kquery_spark.runtime.spark.arrow_result import table_of
+from kquery_spark.runtime.spark.arrow_result import collect_batches, table_of
 from kquery_spark.runtime.spark.cancellation import cancellable
 from kquery_spark.runtime.spark.frames import gathered
 from kquery_spark.runtime.spark.worker import TOO_MUCH, StageRun
@@ -128,8 +128,8 @@ class DriverStage:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._gathered is None:
             limit = self._max_bytes // _GATHERED_SHARE
-            frame: Any = gathered(self._spark, self._jvm, self._graph, self._config, limit)
-            batches: list[pa.RecordBatch] = frame._collect_as_arrow()
+            frame = gathered(self._spark, self._jvm, self._graph, self._config, limit)
+            batches = collect_batches(frame)
             tags = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
             if TOO_MUCH in tags or sum(batch.nbytes for batch in batches) > limit:
                 raise LimitReached("rows of earlier stages")
