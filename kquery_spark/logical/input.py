@@ -11,11 +11,15 @@ from kquery_spark.logical.plan import LogicalPlan
 
 @dataclass(frozen=True)
 class Input(LogicalPlan):
-    """Rows given by whoever runs the plan: ``name`` is how SQL refers to them, ``key`` which hand-over they are."""
+    """Rows given by whoever runs the plan: ``name`` is how SQL refers to them, ``key`` which hand-over they are.
+
+    ``rows``: about how many there are, where that is known.
+    """
 
     name: str
     columns: pa.Schema
     key: str = ""
+    rows: float | None = None
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""

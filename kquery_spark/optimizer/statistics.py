@@ -14,6 +14,7 @@ from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import (
     Aggregate,
     Filter,
+    Input,
     Join,
     JoinKind,
     Limit,
@@ -30,6 +31,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.types import names as t
 
 _UNKNOWN_ROWS = 1_000_000.0
+_ROOTS_OF_GROUPS = 10.0  # groups that handed-over keys make, in square roots of their rows
 _SMALL_TABLE = 100_000.0  # its rows bound the values of its columns; of a larger one that says too little
 _SELECTIVITY = {"eq": 0.05, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95} | dict.fromkeys(
     ("like", "contains", "startswith", "endswith", "rlike"), 0.1
@@ -80,6 +82,8 @@ class Estimator:
         scanned = sum(i.scanned for i in inputs)
         rows = inputs[0].rows if inputs else _UNKNOWN_ROWS
         match plan:
+            case Input() if plan.rows is not None:
+                rows = plan.rows
             case Filter():
                 rows *= selectivity(plan.condition)
             case Aggregate():
@@ -113,13 +117,21 @@ class Estimator:
         rows = self.estimate(plan.child).rows
         combinations: dict[int, float] = {}
         for key in plan.keys:
-            values = self.distinct(plan.child, key.expr) or max(rows * 0.5, 1.0)
+            values = self.distinct(plan.child, key.expr) or self._guessed_groups(plan.child, key.expr, rows)
             found = origin(plan.child, key.expr)
             table = id(key) if found is None else id(found[0])
             most = None if found is None else found[0].source.row_count()
             product = combinations.get(table, 1.0) * values
             combinations[table] = product if most is None else min(product, float(most) + 1.0)
         return max(1.0, min(math.prod(combinations.values()), rows))
+
+    def _guessed_groups(self, plan: LogicalPlan, key: Expr, rows: float) -> float:
+        """Of a key whose values nothing tells of: half of the rows; of one that is handed over, few of those at most."""
+        inputs = [_handed_over(plan, name) for name in columns_of(key)]
+        if not inputs or any(found is None for found in inputs):
+            return max(rows * 0.5, 1.0)
+        handed = max(self.estimate(found).rows for found in inputs if found is not None)
+        return max(1.0, min(handed, _ROOTS_OF_GROUPS * math.sqrt(handed)))
 
     def distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
         """Upper bound on the number of different values before any filter, where types or statistics tell."""
@@ -209,7 +221,13 @@ class Estimator:
             known = [
                 c for c in (self.distinct(left_plan, left_key), self.distinct(right_plan, right_key)) if c
             ]
-            counts.append(min(known) if known else max(min(left, right), 1.0))
+            fewer = max(min(left, right), 1.0)
+            count = min(known) if known else fewer
+            if any(_is_handed_over(*side) for side in ((left_plan, left_key), (right_plan, right_key))):
+                count = max(
+                    count, fewer
+                )  # nothing is known of the side: taken to be the one end of a foreign key
+            counts.append(count)
         counts.sort(reverse=True)
         divisor = counts[0]
         for count in counts[1:]:
@@ -218,6 +236,26 @@ class Estimator:
             counts[0], min(divisor, left, right)
         )  # a pair of keys has no more values than a side has rows
         return max(left * right / divisor, 1.0)
+
+
+def _handed_over(plan: LogicalPlan, name: str) -> Input | None:
+    """The hand-over that a column is copied from; None for what is read or computed."""
+    match plan:
+        case Input():
+            return plan
+        case Projection():
+            inner = next((e.expr for e in plan.exprs if e.name == name), None)
+            return _handed_over(plan.child, inner.name) if isinstance(inner, Column) else None
+        case Aggregate():
+            inner = next((k.expr for k in plan.keys if k.name == name), None)
+            return _handed_over(plan.child, inner.name) if isinstance(inner, Column) else None
+    child = next((c for c in plan.children if name in c.schema.names), None)
+    return None if child is None else _handed_over(child, name)
+
+
+def _is_handed_over(plan: LogicalPlan, key: Expr) -> bool:
+    names = columns_of(key)
+    return bool(names) and all(_handed_over(plan, name) is not None for name in names)
 
 
 def _scan_distinct(source: Source, name: str) -> float | None:

@@ -99,7 +99,7 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     """The verdict on running the part in Spark's Python workers."""
     nodes = list(walk_plan(part.optimized))
     steps = sum(1 for n in nodes if not isinstance(n, _PASS_ROWS_ON))
-    handed = sum(planned.rows_of(handover.node) for handover in part.imported.inputs)
+    handed = sum(handover.rows for handover in part.imported.inputs)
     made = [n for n in nodes if isinstance(n, Scan) and isinstance(n.source, RangeSource | MemorySource)]
     counted = sum(Estimator().estimate(n).rows for n in made)
     rows, stages = part.estimate.rows, len(part.graph.stages)

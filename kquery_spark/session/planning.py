@@ -34,13 +34,11 @@ from kquery_spark.session.tables import Moment, SparkPlan, spark_plan
 from kquery_spark.stages import StageGraph, build_stages
 
 Position = tuple[int, ...]
-_UNKNOWN_ROWS = 1_000_000.0
 _FEW_ROWS = 1_000_000
 _WORTH_THREADS = 3 << 20  # bytes to decode, which take one thread 30 ms and more
 _THREAD_BYTES = 1 << 20  # below which one thread does it all
 _MOST_EXCEEDING = 1000
 _exceeding: dict[int, None] = {}  # hashes of plans
-_ABSURD = 1e15  # Spark says eight exabytes of what it knows nothing about
 
 
 @dataclass(frozen=True)
@@ -141,19 +139,6 @@ class PlannedQuery:
     def reason_of(self, node: CatalystNode) -> str | None:
         """Why a node of the plan stays with Spark, where it is itself the cause."""
         return next((reason for cause, reason in self.declined if cause is node), None)
-
-    def rows_of(self, node: CatalystNode) -> float:
-        """About how many rows Spark expects of a subtree, by its own statistics."""
-        try:
-            assert self.facts is not None
-            found = self.facts.jvm_object(node)
-            statistics = found.stats()
-            if statistics.rowCount().isDefined():
-                return float(str(statistics.rowCount().get()))
-            size = float(str(statistics.sizeInBytes()))
-            return _UNKNOWN_ROWS if size > _ABSURD else size / (8.0 + 12.0 * found.output().length())
-        except Exception:  # whatever Spark or py4j has against it: an estimate is not worth a failure
-            return _UNKNOWN_ROWS
 
     @property
     def whole(self) -> bool:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.frontends.catalyst.case_json import without_case
+from kquery_spark.frontends.catalyst.expected_rows import UNKNOWN_ROWS, expected_rows
 from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.frontends.catalyst.tree import CatalystNode, parse_expression, parse_plan
 from kquery_spark.frontends.catalyst.values import from_text
@@ -75,6 +76,9 @@ class Facts(Protocol):
 
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
         """The projections of an Expand, which the JSON carries only if they are Scala lists."""
+
+    def rows(self, node: CatalystNode) -> float:
+        """About how many rows Spark expects of a plan node."""
 
     def jvm_object(self, node: CatalystNode) -> Any:
         """The py4j object of a node: a relation to look into, a subtree to leave to Spark."""
@@ -134,6 +138,7 @@ class FactFetcher:
         self._indexes: dict[tuple[int, ...], _PlanIndex] = {}
         self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
         self._tree: CatalystNode | None = None
+        self._rows: dict[int, tuple[CatalystNode, float]] = {}
         self._shown: Counter[tuple[int, ...]] | None = None
 
     def parse(self) -> CatalystNode:
@@ -229,6 +234,17 @@ class FactFetcher:
         expressions = iter(self._expressions(rows.flatMap(self._jvm.identity()).toIndexedSeq()))
         widths = [int(n) for n in self._jvm.strings(rows.map(_length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
+
+    def rows(self, node: CatalystNode) -> float:
+        """See :class:`Facts`."""
+        key = id(node)
+        if key not in self._rows:
+            try:
+                found = expected_rows(self.jvm_object(node), self._jvm)
+            except Exception:  # whatever Spark or py4j has against it: an estimate is not worth a failure
+                found = UNKNOWN_ROWS
+            self._rows[key] = node, found
+        return self._rows[key][1]
 
     def _expressions(self, sequence: Any) -> list[CatalystNode]:
         texts = self._jvm.strings(sequence.map(self._jvm.getter(_TREE, "toJSON")))

@@ -152,6 +152,6 @@ def _narrowed(plan: LogicalPlan, inputs: list[Handover]) -> tuple[LogicalPlan, t
         kept[handover.key] = replace(handover, schema=schema, positions=positions)
 
     def narrow(node: LogicalPlan) -> LogicalPlan:
-        return Input(node.name, kept[node.key].schema, node.key) if isinstance(node, Input) else node
+        return replace(node, columns=kept[node.key].schema) if isinstance(node, Input) else node
 
     return transform_plan(plan, narrow), tuple(kept.values())

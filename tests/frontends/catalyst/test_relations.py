@@ -125,7 +125,7 @@ def test_settings_of_the_session(spark, jvm):
 
 
 def test_settings_the_engine_does_not_follow_are_named(spark, jvm):
-    name = "spark.sql.files.ignoreCorruptFiles"
+    name = "spark.sql.legacy.charVarcharAsString"
     spark.conf.set(name, "true")
     try:
         found = session_settings(spark._jsparkSession.sessionState().conf(), jvm)

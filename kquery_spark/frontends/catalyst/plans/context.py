@@ -42,13 +42,14 @@ class Handover:
     """A subtree that Spark computes and whose rows feed the engine as ``logical.Input(key=key)``.
 
     ``positions`` are the columns of the node's output that the engine wants, in the order of ``schema``,
-    which has the engine's names and types for them.
+    which has the engine's names and types for them; ``rows`` how many Spark expects, about.
     """
 
     key: str
     node: CatalystNode
     schema: pa.Schema
     positions: tuple[int, ...]
+    rows: float
 
 
 class Declined(Unsupported):
@@ -145,8 +146,9 @@ class Context:
             raise why
         key = f"input_{len(self.inputs) + 1}"
         schema = pa.schema(fields)
-        self.inputs.append(Handover(key, node, schema, tuple(positions)))
-        return Scope(Input(key, schema, key), tuple(output))
+        rows = self.facts.rows(node)
+        self.inputs.append(Handover(key, node, schema, tuple(positions), rows))
+        return Scope(Input(key, schema, key, rows), tuple(output))
 
 
 def _reason(error: Exception) -> str:
