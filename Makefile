@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lowest check lint bench proto clean
+.PHONY: help venv demo test faults lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ demo: venv ## Spark and kquery_spark side by side on taxi and TPC-H data (about 
 
 test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
 	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+faults: venv ## kill executors, workers and daemons; 22 configurations (about ten minutes)
+	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults/test_cluster.py tests/faults/test_configurations.py $(ARGS)
 
 lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m ruff check .

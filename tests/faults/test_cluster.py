@@ -14,6 +14,10 @@ import pytest
 from tests.conftest import worker_environment
 from tests.faults.cluster import FAULTS
 
+pytestmark = pytest.mark.skipif(
+    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
+)
+
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:

@@ -14,6 +14,10 @@ import pytest
 from tests.conftest import worker_environment
 from tests.faults.configured import DYNAMIC, STATIC
 
+pytestmark = pytest.mark.skipif(
+    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
+)
+
 
 @pytest.fixture(scope="module")
 def wrong(tpch_dir: Path) -> dict[str, dict[str, Any]]:
