@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from py4j.finalizer import ThreadSafeFinalizerCollection
+from py4j.finalizer import ThreadSafeFinalizer
 
 from kquery_spark import kquery_plan
 from kquery_spark.session.engine_frame import execution_of
@@ -55,7 +55,7 @@ class Held:
             resident_memory(),
             threading.active_count(),
             len(os.listdir("/proc/self/fd")),
-            len(ThreadSafeFinalizerCollection.finalizers),
+            len(ThreadSafeFinalizer.finalizers),
         )
 
 
