@@ -34,8 +34,9 @@ demo: venv ## Spark and kquery_spark side by side on taxi and TPC-H data (about 
 test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
 	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
-faults: venv ## kill executors, workers and daemons; 22 configurations (about ten minutes)
-	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults/test_cluster.py tests/faults/test_configurations.py $(ARGS)
+faults: venv ## killed processes, 22 configurations, other interpreters, Spark's own odd files (many minutes)
+	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults tests/runtime/test_other_interpreter.py \
+		tests/session/test_no_growth.py tests/sources/test_spark_test_data.py $(ARGS)
 
 lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m ruff check .

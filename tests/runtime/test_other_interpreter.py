@@ -13,6 +13,10 @@ import pytest
 
 from tests.conftest import ROOT, worker_environment
 
+pytestmark = pytest.mark.skipif(
+    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
+)
+
 SCRIPT = Path(__file__).with_name("other_interpreter.py")
 
 

@@ -21,6 +21,10 @@ from tests.conftest import settings
 from tests.memory import MEGABYTES, resident_memory
 from tests.session.test_driver import IN_DRIVER, STAGES, WORKERS
 
+pytestmark = pytest.mark.skipif(
+    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
+)
+
 ROWS = 20_000
 
 

@@ -22,6 +22,10 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.verify.compare import _values
 
+pytestmark = pytest.mark.skipif(
+    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
+)
+
 REPOSITORY = os.environ.get("MAVEN_REPOSITORY", "https://repo1.maven.org/maven2")
 # Spark's own version comes first; Maven may lack it while PyPI has it.
 VERSIONS = tuple(dict.fromkeys((pyspark.__version__, "4.2.0", "4.1.1")))
