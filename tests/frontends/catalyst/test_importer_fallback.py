@@ -154,7 +154,7 @@ def test_a_cached_table_feeds_the_engine(spark: Any, taken: Any) -> None:
 
 
 def test_below_an_unsupported_node_the_aggregate_is_accelerated(taken: Any) -> None:
-    query = taken("select * from (select i, count(*) as n from t group by i) tablesample (50 percent)")
+    query = taken("select i, count(*) as n from t group by i having luhn_check(cast(count(*) as string))")
     (part,) = plan_frame(query.frame).parts
     assert part.node.cls == "Aggregate"
     assert str(part.imported.plan).startswith("Aggregate: groupExpr=[#i], aggregateExpr=[COUNT(*) AS n]")
