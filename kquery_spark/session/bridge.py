@@ -18,12 +18,13 @@ _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDicti
 
 
 class Bridge:
-    """One session's JVM side; make it with ``bridge``."""
+    """One session's JVM side; make it with ``bridge``. ``frames_made`` counts the DataFrames that it made."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
         self.gateway: Any = spark.sparkContext._gateway
+        self.frames_made = 0
         self._conf: Any = None
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
@@ -61,6 +62,7 @@ class Bridge:
         It is marked as analyzed: the optimizer leaves behind what the analyzer would not let through (a
         row_number whose constant order is gone, say), and to analyze it again takes time.
         """
+        self.frames_made += 1
         plan.setAnalyzed()
         dataset = self.gateway.jvm.org.apache.spark.sql.classic.Dataset
         return DataFrame(dataset.ofRows(self.spark._jsparkSession, plan), self.spark)

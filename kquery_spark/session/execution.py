@@ -23,6 +23,10 @@ from kquery_spark.session.writer import with_sources
 
 R = TypeVar("R")
 
+# Actions that Spark runs by the DataFrame's own physical plan, whose files are listed by the first of them; the others
+# make a plan of their own each time.
+_BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -57,6 +61,7 @@ class Execution:
         self._exceeds_driver = False
         self._renew = renew
         self._built: Any = None
+        self._own: Placement | None = None
         self._shared: DataFrame | None = None
 
     @property
@@ -70,10 +75,22 @@ class Execution:
         """What ``engine`` gives, or ``spark`` where that may run again after a failure."""
 
         def looked() -> R:
-            self.look_again()
+            self._place(action)
             return engine()
 
         return attempt(action, looked, spark if self.rescue else None)
+
+    def _place(self, action: str) -> None:
+        """Look at tables when Spark does: the first action by the DataFrame's own plan settles it for others like it."""
+        if self.placement.planned.moment is None or self.cached:
+            return
+        if action in _BY_OWN_PLAN and self._own is not None:
+            if self.placement is not self._own:
+                self.placement, self._shared = self._own, None
+            return
+        self.look_again()
+        if action in _BY_OWN_PLAN:
+            self._own = self.placement
 
     def look_again(self) -> None:
         """Before an action: plan again where tables of the catalog may have changed since that was done."""

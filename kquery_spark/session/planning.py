@@ -186,7 +186,9 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     if problem is not None:
         return replace(_nothing(frame, link, config, problem), worker_problem=problem)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
-    moment = Moment(link.spark) if query.reads_tables and parts else None
+    moment = query.moment if parts else None
+    if moment is not None:
+        moment.end_planning()
     return PlannedQuery(
         frame, link, config, plan, facts, root, tuple(parts), reasons, tuple(declined), moment
     )

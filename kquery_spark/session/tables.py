@@ -9,12 +9,13 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.session.bridge import Bridge
 
 TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
+_EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
 PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
 _HIVE = "HiveTableRelation "
@@ -23,10 +24,10 @@ _OLD = 5.0  # seconds after which somebody else may have changed a table, too
 
 @dataclass(frozen=True)
 class SparkPlan:
-    """Spark's optimized plan of a query, and whether the query reads tables of the catalog."""
+    """Spark's optimized plan of a query; ``moment``: when it was made, of a query that reads tables of the catalog."""
 
     optimized: Any
-    reads_tables: bool
+    moment: Moment | None
 
 
 def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
@@ -35,9 +36,9 @@ def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
     Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
     DataFrame would never see what happens to them later.
     """
-    tables = _reads_tables(frame, link)
-    planned = again(frame, link) if tables else frame
-    return SparkPlan(planned._jdf.queryExecution().optimizedPlan(), tables)
+    moment = Moment(link) if _reads_tables(frame, link) else None
+    planned = frame if moment is None else again(frame, link)
+    return SparkPlan(planned._jdf.queryExecution().optimizedPlan(), moment)
 
 
 def again(frame: DataFrame, link: Bridge) -> DataFrame:
@@ -62,18 +63,39 @@ def _is_table(leaf: str) -> bool:
 
 
 class Moment:
-    """When a query was planned: nothing that Spark did since then can have changed a table, or something may have."""
+    """When planning began: nothing that ran or ended since then can have changed a table, or something may have.
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._query = self._number()
+    Take it before files are listed. A statement that is running then may commit at any time, so nothing is certain after it.
+    """
+
+    def __init__(self, link: Bridge) -> None:
+        self._link = link
         self._time = time.monotonic()
+        self._frames = link.frames_made
+        self._query = self._number()
+        self._stale = _runs_statements(link)
 
     def _number(self) -> int:
         """Spark numbers all queries of the JVM, and every command is one."""
-        return int(self._spark.range(0)._jdf.queryExecution().id())
+        return int(self._link.spark.range(0)._jdf.queryExecution().id())
+
+    def end_planning(self) -> None:
+        """Go on from now, if no query but those of planning itself was made meanwhile, by whatever session."""
+        last, self._query = self._query, self._number()
+        made = self._link.frames_made - self._frames
+        self._stale = self._stale or self._query != last + made + 1
 
     def has_passed(self) -> bool:
-        """Whether tables have to be looked at again."""
+        """Whether tables have to be looked at again; once they have, they always have."""
         last, self._query = self._query, self._number()
-        return self._query != last + 1 or time.monotonic() - self._time > _OLD
+        old = time.monotonic() - self._time > _OLD
+        self._stale = self._stale or old or self._query != last + 1
+        return self._stale
+
+
+def _runs_statements(link: Bridge) -> bool:
+    """Whether any query or command of this JVM is running now."""
+    try:
+        return not link.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
+    except Exception:  # py4j's: this Spark does not say so
+        return True

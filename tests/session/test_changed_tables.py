@@ -1,6 +1,8 @@
 """Tables and files that change between planning, running and running again: what Spark would read, or refuse, is what counts."""
 
 import os
+import threading
+import time
 import warnings
 
 import pyarrow as pa
@@ -10,6 +12,8 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.session import planning, tables, transform
+from kquery_spark.session.bridge import bridge
 from tests.conftest import settings
 
 
@@ -50,7 +54,8 @@ def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
     assert "What is made of the rows is Spark's" in str(kq.explain(grouped))
     before = rows(grouped)
     spark.sql("INSERT INTO changed_t VALUES (1000, 99), (1001, 99)")
-    assert rows(grouped) == sorted([*before, (99, 2)], key=repr)
+    assert rows(grouped) == before  # as Spark's own frame, whose plan has listed the files
+    assert rows(fast(plain.groupBy("k").count())) == sorted([*before, (99, 2)], key=repr)
     assert frame.count() == derived.count() == spark.table("changed_v").count() == 202
     assert rows(frame) == rows(derived) == rows(spark.table("changed_t"))
     spark.sql("INSERT INTO changed_t VALUES (1002, 99)")  # which Spark shows new frames only
@@ -204,3 +209,146 @@ def test_null_structs_of_fields_that_are_never_null(spark, tmp_path, numbers):
                     assert found._show_string() == frame._show_string()
                 grouped = frame.groupBy("r").count()
                 assert rows(fast(grouped, fallback="error")) == rows(grouped)
+
+
+# ------------------------------------------------------- statements of others, which begin before planning and end after it
+
+
+def slow(spark, statement):
+    """Starts a statement whose rows take a while to compute, in a thread; gives it when it is running, with its failure."""
+    failed = []
+
+    def run():
+        try:
+            spark.sql(statement).collect()
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    running = bridge(spark).jvm.static_call(tables._EXECUTIONS, "executionIdToQueryExecution")
+    thread.start()
+    deadline = time.monotonic() + 60
+    while running.isEmpty() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not running.isEmpty()
+    return thread, failed
+
+
+STATEMENTS = {
+    "insert": "INSERT INTO {table} SELECT id, 3 FROM slow_rows",
+    "insert overwrite": "INSERT OVERWRITE {table} SELECT id, 3 FROM slow_rows",
+    "insert into a partition": "INSERT INTO {table} PARTITION (k = 3) SELECT id FROM slow_rows",
+}
+
+
+def outcome(frame):
+    """The rows, or that a file is missing."""
+    try:
+        return rows(frame)
+    except Exception as error:
+        assert "FILE_NOT_EXIST" in str(error)
+        return "FILE_NOT_EXIST"
+
+
+@pytest.fixture
+def sleeper(spark):
+    """A view of one row that takes four seconds."""
+
+    def nap(value: int) -> int:
+        time.sleep(4)
+        return value
+
+    spark.udf.register("nap", nap, "bigint")
+    spark.sql("CREATE OR REPLACE TEMP VIEW slow_rows AS SELECT nap(id) + 500 AS id FROM range(0, 1, 1, 1)")
+    yield
+    spark.catalog.dropTempView("slow_rows")
+
+
+@pytest.fixture
+def never_old(monkeypatch):
+    """Plans are not looked at again for their age alone, which a slow machine would hide other reasons behind."""
+    monkeypatch.setattr(tables, "_OLD", 1e9)
+
+
+@pytest.mark.usefixtures("never_old")
+@pytest.mark.parametrize("other_session", [False, True])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_that_runs_while_the_query_is_planned(
+    spark, table, numbers, sleeper, statement, other_session
+):
+    name = table("changed_slow", numbers, **({"partitionBy": "k"} if "partition" in statement else {}))
+    writer = spark.newSession() if other_session else spark
+    if other_session:
+        writer.udf.register("nap", lambda value: (time.sleep(4), value)[1], "bigint")
+        writer.sql(
+            "CREATE OR REPLACE TEMP VIEW slow_rows AS SELECT nap(id) + 500 AS id FROM range(0, 1, 1, 1)"
+        )
+    plain = spark.table(name).where("k = 3").groupBy("k").count()
+    thread, failed = slow(writer, STATEMENTS[statement].format(table=name))
+    accelerated = fast(spark.table(name).where("k = 3").groupBy("k").count())
+    assert thread.is_alive(), "the statement was over before the query was planned"
+    thread.join()
+    assert not failed
+    # another session's INSERT OVERWRITE leaves this one with files that are no more, in Spark as in the engine
+    assert outcome(accelerated) == outcome(plain)
+    if not (other_session and "overwrite" in statement):
+        assert rows(accelerated) == rows(spark.table(name).where("k = 3").groupBy("k").count()) != [(3, 28)]
+
+
+@pytest.mark.usefixtures("never_old")
+@pytest.mark.parametrize("change", ["TRUNCATE TABLE {t}", "ALTER TABLE {t} ADD PARTITION (k = 9)"])
+def test_a_statement_that_ends_while_the_query_is_planned(spark, table, numbers, monkeypatch, change):
+    """It begins after the files are listed and is over before planning is."""
+    name = "changed_quick"
+    numbers.write.partitionBy("k").saveAsTable(name)  # Spark truncates no external table
+    folder = os.path.dirname(os.path.dirname(spark.table(name).inputFiles()[0].removeprefix("file:")))
+    os.makedirs(f"{folder}/k=9")
+    pq.write_table(pa.table({"id": [1, 2]}), f"{folder}/k=9/f.parquet")
+    build, done = planning.build_stages, []
+
+    def changing(*args, **options):
+        if not done:
+            done.append(spark.sql(change.format(t=name)))
+        return build(*args, **options)
+
+    monkeypatch.setattr(planning, "build_stages", changing)
+    accelerated = fast(spark.table(name).groupBy("k").count())
+    try:
+        assert done
+        assert outcome(accelerated) == outcome(spark.table(name).groupBy("k").count())
+    finally:
+        spark.sql(f"DROP TABLE {name}")
+
+
+@pytest.mark.usefixtures("never_old")
+def test_a_query_is_planned_once_where_nothing_happened(spark, table, numbers, monkeypatch):
+    name = table("changed_not", numbers)
+    uuids = spark.table(name).join(spark.range(3).selectExpr("id", "uuid() AS u"), "id").groupBy("k").count()
+    for query in (spark.table(name).groupBy("k").count(), uuids):
+        accelerated = fast(query)
+        with monkeypatch.context() as patched:
+            patched.setattr(transform, "_planned", lambda *_: pytest.fail("planned again"))
+            accelerated.collect()
+
+
+# --------------------------------------------------------------------------------- several actions on one frame of a table
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("first", ["collect", "toPandas", "count", "take"])
+def test_actions_after_a_change_see_what_sparks_see(spark, table, numbers, partitioned, first):
+    """Spark's frame keeps the files of its own first plan; count and take make plans of their own."""
+    name = table("changed_again", numbers, **({"partitionBy": "k"} if partitioned else {}))
+    plain, accelerated = spark.table(name).groupBy("k").count(), fast(spark.table(name).groupBy("k").count())
+    actions = {
+        "collect": rows,
+        "toPandas": lambda f: sorted(map(tuple, f.toPandas().values.tolist())),
+        "count": lambda f: f.count(),
+        "take": lambda f: sorted(map(tuple, f.take(100))),
+        "toArrow": lambda f: sorted(zip(*f.toArrow().to_pydict().values(), strict=True)),
+    }
+    assert actions[first](accelerated) == actions[first](plain)
+    for key in (90, 91):
+        spark.sql(f"INSERT INTO {name} VALUES (1000, {key})")
+        for action in actions:
+            assert actions[action](accelerated) == actions[action](plain), (key, action)
