@@ -15,6 +15,10 @@ from kquery_spark.physical.spill import SpillDirectory, SpillFile
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
 
+_SORTED_ROW_BYTES = 16  # of a row that is sorted: its place in order, and as much for each key
+_MERGED_PIECES = 128  # of runs, that fit the memory budget
+_LEAST_PIECE_ROWS = 1024
+
 
 def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Int64s:
     """Row numbers of the batch in the order of the keys; equal rows keep theirs."""
@@ -59,7 +63,7 @@ def sorted_batches(
     runs: list[SpillFile] = []
     for batch in source:
         held.append(batch)
-        size += batch.nbytes
+        size += batch.nbytes + _SORTED_ROW_BYTES * (1 + len(keys)) * batch.num_rows
         if size > config.memory_bytes and batch.columns:
             runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0] if runs else None)))
             size = 0
@@ -74,7 +78,10 @@ def sorted_batches(
 def _spilled(
     batches: list[Batch], keys: Sequence[SortKey], config: EngineConfig, run: SpillFile
 ) -> SpillFile:
-    for piece in _pieces_in_order(batches, run.schema, keys, max(1024, config.batch_rows // 8)):
+    rows, nbytes = sum(b.num_rows for b in batches), sum(b.nbytes for b in batches)
+    fitting = config.memory_bytes * rows // (_MERGED_PIECES * max(1, nbytes))
+    piece_rows = max(_LEAST_PIECE_ROWS, min(config.batch_rows // 8, fitting))
+    for piece in _pieces_in_order(batches, run.schema, keys, piece_rows):
         run.append(piece)
     return run
 

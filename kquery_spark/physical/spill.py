@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 FAN_OUT = 16
 DEEPEST = 3  # 4096 partitions; what is larger then has too few different keys to be split
 
+_SCATTERED_ROWS = 1 << 17  # that are copied at once
+_HASHED_ROW_BYTES = 24  # of a row that is grouped or hashed: its hash, its group, its place
+
 Keys = Callable[[Batch], Sequence[Vector]]
+
+
+def hashed_bytes(nbytes: int, rows: int) -> int:
+    """What rows count against the memory budget where they will be grouped or hashed, not only held."""
+    return nbytes + _HASHED_ROW_BYTES * rows
 
 
 class _Block(NamedTuple):
@@ -109,14 +117,16 @@ class SpillDirectory:
 def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], level: int = 0) -> None:
     """Append each row to the file of its keys' hash; equal keys meet, whatever batch or side they come from."""
     ids = partition_ids(keys, batch.num_rows, len(files) ** (level + 2)) // len(files) ** (level + 1)
-    order = partition_order(ids, len(files))
-    ends = np.cumsum(np.bincount(ids, minlength=len(files)))
-    moved = batch.take(pa.array(order))
-    start = 0
-    for file, end in zip(files, ends.tolist(), strict=True):
-        if end > start:
-            file.append(moved.slice(start, end - start))
-        start = end
+    for first in range(0, batch.num_rows, _SCATTERED_ROWS):
+        part = ids[first : first + _SCATTERED_ROWS]
+        order = partition_order(part, len(files))
+        ends = np.cumsum(np.bincount(part, minlength=len(files)))
+        moved = batch.take(pa.array(order + first))
+        start = 0
+        for file, end in zip(files, ends.tolist(), strict=True):
+            if end > start:
+                file.append(moved.slice(start, end - start))
+            start = end
 
 
 def in_partitions(
@@ -134,7 +144,7 @@ def in_partitions(
         files: list[SpillFile] | None = None
         for batch in source:
             held.append(batch)
-            size += batch.nbytes
+            size += hashed_bytes(batch.nbytes, batch.num_rows)
             if keys is not None and level < DEEPEST and size > limit:
                 files = files or spill.partitions(schema)
                 for one in held:

@@ -25,5 +25,6 @@ def test_a_changed_file_is_an_error_or_the_answer_before(tmp_path, place):
         for case, counts in found.items()
     }
     assert {case: what for case, what in odd.items() if what} == {}
-    # what comes after the change is planned for another file; one that is replaced may still be open
-    assert all(counts.get("error", 0) for case, counts in found.items() if "replace" not in case)
+    # a file that was replaced may still be open, and Spark may have kept what a stage in workers gave
+    if place == "context":
+        assert all(counts.get("error", 0) for case, counts in found.items() if "replace" not in case)

@@ -21,7 +21,14 @@ from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
-from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, in_partitions, scatter
+from kquery_spark.physical.spill import (
+    DEEPEST,
+    SpillDirectory,
+    SpillFile,
+    hashed_bytes,
+    in_partitions,
+    scatter,
+)
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
 from kquery_spark.types.vector import Vector
 
@@ -309,12 +316,12 @@ class Aggregation:
             for batch in states:
                 waiting.append(batch)
                 rows += batch.num_rows
-                size += batch.nbytes
-                full = limit is not None and size + (done.nbytes if done is not None else 0) > limit
+                size += hashed_bytes(batch.nbytes, batch.num_rows)
+                full = limit is not None and size + _hashed_bytes(done) > limit
                 if full or rows > max(_MERGE_ROWS, 2 * (done.num_rows if done is not None else 0)):
                     done = self.merge(concat(self._schema, [*([done] if done is not None else []), *waiting]))
                     waiting, rows, size = [], 0, 0
-                    if limit is not None and level < DEEPEST and done.nbytes > limit // 2:
+                    if limit is not None and level < DEEPEST and _hashed_bytes(done) > limit // 2:
                         files = files or spill.partitions(self._schema)
                         scatter(done, self._keys_of(done), files, level)
                         done = None
@@ -389,6 +396,10 @@ class Aggregation:
             columns.append(Vector(call.dtype, accumulate.finish(vectors, context)))
         schema = pa.schema([e.field for e in (*self._plan.keys, *self._plan.aggregates)])
         return from_vectors(schema, columns, states.num_rows)
+
+
+def _hashed_bytes(states: Batch | None) -> int:
+    return 0 if states is None else hashed_bytes(states.nbytes, states.num_rows)
 
 
 def _rows_as_groups(n: int) -> Groups:

@@ -22,7 +22,7 @@ from kquery_spark.physical.join_table import JoinTable, Matches
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.runtime_filter import MatchFilter, RuntimeFilter, drops_unmatched, key_names
-from kquery_spark.physical.spill import SpillDirectory, SpillFile, scatter
+from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes, scatter
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.sizes import reserve_gather
@@ -79,7 +79,7 @@ class JoinExec(PhysicalPlan):
             with SpillDirectory(task.metrics_of(self)) as spill:
                 held = self._held(build_plan, task, spill)
                 if isinstance(held, SpilledSide):
-                    yield from self._grace(held, probe_plan, task, spill)
+                    yield from self._grace(held, probe_plan.run(task), probe_plan.schema, task)
                     return
                 if isinstance(held, SpillFile):
                     yield from self._nested_loop(held, probe_plan, task)
@@ -116,7 +116,7 @@ class JoinExec(PhysicalPlan):
         side: SpilledSide | _Chunks | None = None
         for batch in plan.run(task):
             held.append(batch)
-            size += batch.nbytes
+            size += hashed_bytes(batch.nbytes, batch.num_rows)
             if size > limit:
                 if side is None and self.keys:
                     side = SpilledSide(spill, plan.schema, self._side_keys(build=True))
@@ -132,18 +132,41 @@ class JoinExec(PhysicalPlan):
         return side.file if isinstance(side, _Chunks) else side
 
     def _grace(
-        self, built: SpilledSide, probe_plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
+        self, built: SpilledSide, source: Iterator[Batch], schema: pa.Schema, task: TaskContext
     ) -> Iterator[Batch]:
         """Join partition by partition: rows with equal keys are in the same one on both sides."""
-        probe = SpilledSide(spill, probe_plan.schema, self._side_keys(build=False))
-        for batch in probe_plan.run(task):
-            probe.add(batch)
-        for build_file, probe_file in zip(built.files, probe.files, strict=True):
-            if build_file.rows or probe_file.rows:
+        with SpillDirectory(task.metrics_of(self)) as spill:
+            probe = SpilledSide(spill, schema, self._side_keys(build=False), built.level)
+            for batch in source:
+                probe.add(batch)
+            total = sum(file.rows for file in built.files)
+            for build_file, probe_file in zip(built.files, probe.files, strict=True):
+                if not (build_file.rows or probe_file.rows):
+                    continue
+                large = hashed_bytes(build_file.nbytes, build_file.rows) > task.config.memory_bytes
+                if large and build_file.rows < total and built.level < DEEPEST:
+                    yield from self._deeper(built, build_file, probe_file, schema, task)
+                    continue
                 side = self._table(built.schema, list(build_file.read()))
-                joining = _Probe(self, side, probe_plan.schema)
+                joining = _Probe(self, side, schema)
                 joining.listed = True, built.has_null_key
                 yield from joining.run(probe_file.read())
+
+    def _deeper(
+        self,
+        built: SpilledSide,
+        build_file: SpillFile,
+        probe_file: SpillFile,
+        schema: pa.Schema,
+        task: TaskContext,
+    ) -> Iterator[Batch]:
+        """Join a partition whose build rows pass the memory budget in partitions of its own."""
+        with SpillDirectory(task.metrics_of(self)) as spill:
+            side = SpilledSide(spill, built.schema, self._side_keys(build=True), built.level + 1)
+            for batch in build_file.read():
+                side.add(batch)
+            side.has_null_key = built.has_null_key
+            yield from self._grace(side, probe_file.read(), schema, task)
 
     def _nested_loop(self, built: SpillFile, probe_plan: PhysicalPlan, task: TaskContext) -> Iterator[Batch]:
         """Every pair without keys: each block of the probe side meets the build side chunk by chunk from disk."""
@@ -204,8 +227,11 @@ class JoinExec(PhysicalPlan):
 class SpilledSide:
     """One input of a join on disk, in hash partitions of its keys."""
 
-    def __init__(self, spill: SpillDirectory, schema: pa.Schema, keys: Sequence[Expr]) -> None:
+    def __init__(
+        self, spill: SpillDirectory, schema: pa.Schema, keys: Sequence[Expr], level: int = 0
+    ) -> None:
         self.schema = schema
+        self.level = level
         self.files = spill.partitions(schema)
         self.has_null_key = False
         self._program = Program(keys, schema)
@@ -214,7 +240,7 @@ class SpilledSide:
         """Write a batch's rows to their partitions."""
         keys = self._program.run(batch)
         self.has_null_key = self.has_null_key or any(k.null_count for k in keys)
-        scatter(batch, keys, self.files)
+        scatter(batch, keys, self.files, self.level)
 
 
 class _Chunks:

@@ -20,6 +20,8 @@ from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, 
 from kquery_spark.types.batch import Batch, concat, cut
 from kquery_spark.types.vector import Vector
 
+_ARRANGED_ROW_BYTES = 32  # their order, partition, peers and a result
+
 
 @dataclass(frozen=True)
 class WindowExec(PhysicalPlan):
@@ -51,19 +53,22 @@ class WindowExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         held: list[Batch] = []
-        size = 0
+        size = rows = 0
         source = self.child.run(task)
         for batch in source:
             held.append(batch)
             size += batch.nbytes
-            if size > task.config.memory_bytes and self.child.schema.names:
+            rows += batch.num_rows
+            if _working_bytes(size, rows) > task.config.memory_bytes and self.child.schema.names:
                 break
         else:
-            yield from cut(self.compute(concat(self.child.schema, held)), task.config.batch_rows)
+            together = concat(self.child.schema, held)
+            held.clear()
+            yield from cut(self.compute(together), task.config.batch_rows)
             return
         with SpillDirectory(task.metrics_of(self)) as spill:
-            rows = chain(_drained(held), source)
-            yield from self._sorted(rows, size // max(1, sum(b.num_rows for b in held)), spill, task)
+            everything = chain(_drained(held), source)
+            yield from self._sorted(everything, size // max(1, rows), spill, task)
 
     def _sorted(
         self, source: Iterator[Batch], row_bytes: int, spill: SpillDirectory, task: TaskContext
@@ -133,6 +138,11 @@ class WindowExec(PhysicalPlan):
     def label(self) -> str:
         """See PhysicalPlan."""
         return f"WindowExec: {over_text(self.calls, self.partition, self.order)}"
+
+
+def _working_bytes(nbytes: int, rows: int) -> int:
+    """What rows count against the memory budget: they are arranged in a copy, by keys, and get results."""
+    return 2 * nbytes + _ARRANGED_ROW_BYTES * rows
 
 
 def _filled(vector: Vector, n: int) -> Vector:

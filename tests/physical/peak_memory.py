@@ -1,0 +1,81 @@
+"""Run by test_peak_memory.py: one operator over many rows with a memory budget.
+
+Prints how many megabytes the process grew by at most, rows, and whether it spilled.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import AggregateCall, Column, Named, SortKey, WindowCall
+from kquery_spark.expr.windows import UP_TO_ROW
+from kquery_spark.logical import JoinKind
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.physical.operators import (
+    AggregateExec,
+    BuildSide,
+    JoinExec,
+    Phase,
+    ReadExec,
+    SortExec,
+    TaskContext,
+    WindowExec,
+)
+from kquery_spark.runtime.spark.worker import fit_heap, settle
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+
+STEP = 1 << 17
+ROWS = 4_000_000
+LEFT, RIGHT = (pa.schema([(f"{p}k", pa.int64()), (f"{p}v", pa.int64())]) for p in ("", "r"))
+K, V = Column("k", t.LONG), Column("v", t.LONG)
+
+
+def rows_of(schema, count=ROWS):
+    rng = np.random.default_rng(1)
+    for start in range(0, count, STEP):
+        n = min(STEP, count - start)
+        keys = np.arange(start, start + n) * 7919 % ROWS
+        yield Batch(schema, (pa.array(keys), pa.array(rng.integers(0, 1 << 40, n))), n)
+
+
+def plan_of(kind):
+    read = ReadExec("l", LEFT)
+    if kind == "aggregate":
+        total = Named(AggregateCall.of("sum", V), "s")
+        return AggregateExec(read, (Named(K, "k"),), (total,), Phase.SINGLE)
+    if kind == "sort":
+        return SortExec(read, (SortKey(V),))
+    if kind == "window":
+        running = Named(WindowCall.of("sum", V, frame=UP_TO_ROW), "w")
+        return WindowExec(read, (running,), (K,), (SortKey(V),))
+    keys = (JoinKey(K, Column("rk", t.LONG)),)
+    both = pa.schema([*LEFT, *RIGHT])
+    return JoinExec(read, ReadExec("r", RIGHT), JoinKind.INNER, keys, None, BuildSide.RIGHT, both)
+
+
+def megabytes(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) >> 10 for line in lines if line.startswith(field))
+
+
+def main(kind, budget):
+    config = EngineConfig(memory_bytes=int(budget) << 20)
+    settle()
+    fit_heap(config.memory_bytes)
+    inputs = {"l": lambda: rows_of(LEFT), "r": lambda: rows_of(RIGHT)}
+    task = TaskContext(config=config, inputs=inputs)
+    plan = plan_of(kind)
+    sum(batch.num_rows for batch in rows_of(LEFT, 4 * STEP))
+    before = megabytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM counts from now on
+    rows = sum(batch.num_rows for batch in plan.run(task))
+    spilled = task.metrics_of(plan).extra.get("spilled_bytes", 0)
+    print(megabytes("VmHWM") - before, rows, spilled > 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,26 @@
+"""What a process really takes stays near the budget of its task, not only what the operator counts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import worker_environment
+
+BUDGET = 64
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
+@pytest.mark.parametrize("kind", ["aggregate", "sort", "window", "join"])
+def test_the_process_grows_by_little_more_than_twice_the_budget(kind):
+    script = Path(__file__).with_name("peak_memory.py")
+    run = subprocess.run(
+        [sys.executable, str(script), kind, str(BUDGET)],
+        env={**os.environ, **worker_environment()}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr[-3000:]
+    grown, rows, spilled = run.stdout.split()
+    assert (int(rows), spilled) == (4_000_000, "True")
+    assert int(grown) < 2.75 * BUDGET
