@@ -109,6 +109,13 @@ def current_control() -> RunControl | None:
     return _CURRENT.get()
 
 
+def check_run() -> None:
+    """Raise RunStopped if the run that this code is part of has to end."""
+    control = _CURRENT.get()
+    if control is not None:
+        control.check()
+
+
 def bounding_control() -> RunControl | None:
     """The control of this run if it limits bytes."""
     control = _CURRENT.get()

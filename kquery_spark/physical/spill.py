@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kquery_spark.physical.hashing import partition_ids, partition_order
 from kquery_spark.physical.spill_store import SpillStore
+from kquery_spark.run_control import check_run
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector, decode
 
@@ -56,7 +57,8 @@ class SpillFile:
         self.nbytes = 0
 
     def append(self, batch: Batch) -> None:
-        """Write one batch."""
+        """Write one batch, if the run is still to go on: what is spilled at once can be gigabytes."""
+        check_run()
         arrays = [decode(c) if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         if not arrays:
             raise ValueError("rows without columns need no spilling")
@@ -76,6 +78,7 @@ class SpillFile:
     def read(self) -> Iterator[Batch]:
         """All batches in the order they were written."""
         for start, nbytes, form in self._blocks:
+            check_run()
             batch = pa.ipc.read_record_batch(self.store.read(start, nbytes), form)
             yield Batch(self.schema, tuple(batch.columns), batch.num_rows)
 

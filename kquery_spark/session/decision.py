@@ -114,7 +114,11 @@ def _workers(planned: PlannedQuery, part: Part) -> Decision:
     if made and len(made) == sum(1 for n in nodes if isinstance(n, Scan | Input)):
         sentence = "Nothing is read, and Spark's generated code counts numbers as fast"
         return Decision(False, f"{sentence} ({numbers}).")
-    cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST + stages * _STAGE_COST + _PLANNING_COST
+    python_stages = stages + len(
+        part.imported.inputs
+    )  # Spark's rows come to the engine from a stage of their own
+    cost = (rows + handed) * _ROW_COST + counted * _COUNTED_COST
+    cost += python_stages * _STAGE_COST + _PLANNING_COST
     tops = sum(1 for n in nodes if isinstance(n, Limit) and is_sorted(n.child))
     gain = scanned * _BYTE_GAIN + (steps - tops) * _STEP_GAIN + tops * _TOP_GAIN
     exchanging = _exchanged_texts(part, nodes) * _EXCHANGED_BYTE_COST

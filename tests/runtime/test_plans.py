@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from kquery_spark.runtime.spark import plans as plans_module
+from kquery_spark.runtime.spark.interpreter import interpreter_of
 from kquery_spark.runtime.spark.plans import SparkPlans
 from kquery_spark.runtime.spark.worker import StageTask
 from kquery_spark.session.bridge import bridge
@@ -30,7 +31,12 @@ TASK = StageTask(b"stage", b"config", 1, ["key", "text"], {"stage-1": 0})
 
 
 @pytest.fixture
-def plans(spark: SparkSession) -> SparkPlans:
+def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkPlans:
+    """Plans in a session whose public methods take the engine's interpreter, too."""
+    context = spark.sparkContext
+    interpreter = interpreter_of(context)
+    monkeypatch.setattr(context, "pythonExec", interpreter.executable)
+    monkeypatch.setattr(context, "environment", interpreter.environment_with(context.environment))
     return SparkPlans(spark, bridge(spark).jvm)
 
 

@@ -18,6 +18,7 @@ from benchmarks import tpch
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.runtime.spark import driver
+from kquery_spark.session import planning
 from kquery_spark.session.engine_frame import execution_of
 from kquery_spark.session.failures import error_class
 from tests.conftest import settings
@@ -72,6 +73,12 @@ def typed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     spark.read.parquet(str(folder)).createOrReplaceTempView("typed")
     yield folder
     spark.catalog.dropTempView("typed")
+
+
+@pytest.fixture(autouse=True)
+def nothing_exceeded() -> None:
+    """No query of an earlier test is remembered as too much for the driver."""
+    planning._exceeding.clear()
 
 
 def jobs(spark: Any, work: Any) -> int:

@@ -1,6 +1,9 @@
 """``kq.explain``: text, object, HTML and metrics tell what happens."""
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import udf
+from pyspark.sql.types import StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
@@ -8,6 +11,17 @@ from kquery_spark import kquery_plan
 QUERY = (
     "SELECT l_returnflag, sum(l_quantity) AS q FROM lineitem WHERE l_shipdate > DATE'1995-01-01' GROUP BY 1"
 )
+
+
+@udf(StringType())
+def loud(text):
+    return f"{text}!"
+
+
+def called(frame: DataFrame) -> DataFrame:
+    """The frame below a Python function, which Spark calls."""
+    first = frame.columns[0]
+    return frame.withColumn(first, loud(first))
 
 
 def test_the_text_has_every_section(spark, tables):
@@ -27,11 +41,11 @@ def test_the_text_has_every_section(spark, tables):
 
 
 def test_nodes_are_marked_with_who_runs_them(spark, tables):
-    frame = spark.sql(QUERY).sample(1.0, seed=1)
-    explained = kq.explain(frame)
-    assert [(n.name, n.runs) for n in explained.nodes][:2] == [("Sample", "Spark"), ("Aggregate", "engine")]
-    assert explained.nodes[0].reason == "random samples are drawn by Spark"
-    assert ("Sample", "random samples are drawn by Spark") in explained.reasons
+    explained = kq.explain(called(spark.sql(QUERY)))
+    names = [(n.name, n.runs) for n in explained.nodes]
+    assert names[:3] == [("Project", "Spark"), ("BatchEvalPython", "Spark"), ("Aggregate", "engine")]
+    assert explained.nodes[1].reason == "a Python UDF runs in Spark"
+    assert ("BatchEvalPython", "a Python UDF runs in Spark") in explained.reasons
     assert 0 < explained.coverage < 1
 
     below = spark.table("lineitem").sample(1.0, seed=1).groupBy("l_returnflag").count()
@@ -91,28 +105,28 @@ def test_metrics_after_a_run(spark, tables):
 
 
 def test_metrics_of_several_parts(spark, tables):
-    half = spark.sql(QUERY).sample(1.0, seed=1)
+    half = called(spark.sql(QUERY))
     first, second = kq.explain(half.union(half), analyze=True).stages
     assert first[-1].metrics.operators[0][1].rows == second[-1].metrics.operators[0][1].rows == 3
 
 
 def test_html_is_escaped_and_whole(spark, tables):
-    frame = spark.sql("SELECT max('<b>&') AS `<i>`, n_regionkey FROM nation GROUP BY 2").sample(1.0, seed=1)
-    html = kq.explain(frame)._repr_html_()
+    frame = spark.sql("SELECT max('<b>&') AS `<i>`, n_regionkey FROM nation GROUP BY 2")
+    html = kq.explain(called(frame))._repr_html_()
     assert html.startswith("<div")
     assert html.count("<details") == html.count("</details>") >= 4
     assert "<i>" not in html
     assert "&lt;" in html
-    assert "random samples are drawn by Spark" in html
+    assert "a Python UDF runs in Spark" in html
 
 
 def test_assert_accelerated(spark, tables):
     kq.assert_accelerated(spark.sql(QUERY))
     kq.assert_accelerated(spark.sql(QUERY).transform(kquery_plan, when="always"))
-    sampled = spark.sql(QUERY).sample(1.0, seed=1)
-    with pytest.raises(AssertionError, match=r"(?s)not 100%.*Sample: random samples"):
-        kq.assert_accelerated(sampled)
-    kq.assert_accelerated(sampled, coverage=0.5)
+    frame = called(spark.sql(QUERY))
+    with pytest.raises(AssertionError, match=r"(?s)not 100%.*BatchEvalPython: a Python UDF"):
+        kq.assert_accelerated(frame)
+    kq.assert_accelerated(frame, coverage=0.5)
     with pytest.raises(AssertionError, match="the engine runs 0% of the query"):
         kq.assert_accelerated(spark.range(3).sample(1.0))
     spark.conf.set("spark.kquery.enabled", "false")

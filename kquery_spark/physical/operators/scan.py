@@ -17,7 +17,7 @@ from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.split_columns import Kept, SplitColumns, asked_for, rows_of, true_flags
-from kquery_spark.run_control import current_control
+from kquery_spark.run_control import check_run
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch
@@ -59,10 +59,8 @@ class ScanExec(PhysicalPlan):
         runtime = task.runtime_filters.get(self.scan_id, [])
         source = self.source if task.config.compiled else self.source.without_kernels()
         reader = _FilteringReader(self, source, runtime, task.metrics_of(self))
-        control = current_control()
         for split in _promising_first(self.source, splits, runtime):
-            if control is not None:
-                control.check()
+            check_run()
             yield from reader.read(split)
 
     def label(self) -> str:

@@ -30,7 +30,9 @@ Exchanged = dict[str, list[list[Batch]]]
 R = TypeVar("R")
 
 _BATCHES_AHEAD = 4  # of each task that runs, before they are asked for
-_STOP_SECONDS = 0.1  # how often a task that waits to hand over a batch looks whether anyone still wants it
+_STOP_SECONDS = (
+    0.1  # how often a thread that waits looks whether the run is still wanted; Python sees Ctrl-C then, too
+)
 
 
 @dataclass
@@ -112,11 +114,11 @@ def _threads(config: EngineConfig, stop: Stop | None = None) -> Iterator[_Thread
 def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> list[list[tuple[int, Batch]]]:
     futures = [threads.submit(_run_task, stage, context) for context in contexts]
     stop = threads.stop
-    patience = None if stop is None else _STOP_SECONDS
-    done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
-    while stop is not None and waiting and not any(f.exception() for f in done):
-        stop.check()
-        done, waiting = wait(futures, patience, return_when=FIRST_EXCEPTION)
+    done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
+    while waiting and not any(f.exception() for f in done):
+        if stop is not None:
+            stop.check()
+        done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
     for future in waiting:
         future.cancel()
     if stop is not None and stop.is_set():  # its tasks raise, too, but not what a client understands
@@ -174,13 +176,13 @@ def _stream_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) 
 
 def _next(queue: Queue[Batch | BaseException | None], stop: Stop | None) -> Batch | BaseException | None:
     """What a task hands over next; raises when the query has to end."""
-    while stop is not None:
-        stop.check()
+    while True:
+        if stop is not None:
+            stop.check()
         try:
             return queue.get(timeout=_STOP_SECONDS)
         except Empty:
             continue
-    return queue.get()
 
 
 def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:
