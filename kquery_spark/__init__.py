@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING, Any
 from kquery_spark.errors import FallbackWarning, KQueryError
 
 if TYPE_CHECKING:
+    from kquery_spark.accelerate.api import kquery_plan
+    from kquery_spark.accelerate.enable import disable, enable
+    from kquery_spark.accelerate.explain import assert_accelerated, explain
     from kquery_spark.config.spark_settings import configure
+    from kquery_spark.context.execution_context import ExecutionContext
+    from kquery_spark.context.open_plans import plan, sql_plan
     from kquery_spark.frontends.catalyst.importer import support_table
     from kquery_spark.frontends.dataframe import Window, arrow_udf, col, lit, sql_expr, when
     from kquery_spark.service import QueryService, connect
-    from kquery_spark.session.context import ExecutionContext
-    from kquery_spark.session.enable import disable, enable
-    from kquery_spark.session.explain import assert_accelerated, explain
-    from kquery_spark.session.open_plans import plan, sql_plan
-    from kquery_spark.session.transform import kquery_plan
     from kquery_spark.verify.verify import verify
 
 __version__ = "0.1.0"
 
 # Loaded on first use: Spark's workers import the engine without PySpark's DataFrames or the frontends.
 _LAZY = {
-    "ExecutionContext": "kquery_spark.session.context",
+    "ExecutionContext": "kquery_spark.context.execution_context",
     "QueryService": "kquery_spark.service",
     "Window": "kquery_spark.frontends.dataframe",
     "arrow_udf": "kquery_spark.frontends.dataframe",
-    "assert_accelerated": "kquery_spark.session.explain",
+    "assert_accelerated": "kquery_spark.accelerate.explain",
     "col": "kquery_spark.frontends.dataframe",
     "connect": "kquery_spark.service",
     "configure": "kquery_spark.config.spark_settings",
-    "disable": "kquery_spark.session.enable",
-    "enable": "kquery_spark.session.enable",
-    "explain": "kquery_spark.session.explain",
+    "disable": "kquery_spark.accelerate.enable",
+    "enable": "kquery_spark.accelerate.enable",
+    "explain": "kquery_spark.accelerate.explain",
     "lit": "kquery_spark.frontends.dataframe",
     "sql_expr": "kquery_spark.frontends.dataframe",
-    "plan": "kquery_spark.session.open_plans",
-    "sql_plan": "kquery_spark.session.open_plans",
+    "plan": "kquery_spark.context.open_plans",
+    "sql_plan": "kquery_spark.context.open_plans",
     "when": "kquery_spark.frontends.dataframe",
-    "kquery_plan": "kquery_spark.session.transform",
+    "kquery_plan": "kquery_spark.accelerate.api",
     "support_table": "kquery_spark.frontends.catalyst.importer",
     "verify": "kquery_spark.verify",
 }

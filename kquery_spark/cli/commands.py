@@ -226,6 +226,24 @@ def fuzz(seconds: float | None, cases: int | None, seed: int, output: Path | Non
         )
 
 
+@cli.command()
+@click.option(
+    "--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Of the table."
+)
+@click.option(
+    "--folder", help="A new folder that all workers can read; needed on a cluster of several machines."
+)
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+def calibrate(rows: int, folder: str | None, log_level: str) -> None:
+    """Measure what when="auto" weighs on this machine or cluster, and print it as settings."""
+    from kquery_spark.accelerate.calibrate import calibrate as measure
+
+    for name, value in (
+        measure(own_session("kquery-spark calibrate", log_level), folder, rows).settings().items()
+    ):
+        click.echo(f"{name}={value}")
+
+
 def _from_checkout(name: str) -> Any:
     try:
         return importlib.import_module(f"benchmarks.{name}")

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
 
 import click
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 
 from kquery_spark import errors
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS, task_error_of
+from kquery_spark.spark_bridge.jvm_output import print_by_jvm
 
 
 class Exit(IntEnum):
@@ -74,7 +74,6 @@ _OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
 )
 
 _SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
-_WORKER_ERROR = re.compile(r"^kquery_spark\.errors\.(\w+): ([^\n]*)", re.MULTILINE)
 _POSITION = re.compile(r"(?:; |\()line (\d+),? pos (\d+)[;)]?")
 _NO_FILE = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
@@ -91,7 +90,7 @@ def explain_failure(error: BaseException) -> Failure:
         # SQL that the engine declines is wrong for the engine alone
         declined = isinstance(error, errors.SqlError) and isinstance(error.__context__, errors.Unsupported)
         return _ours(errors.Unsupported if declined else type(error), str(error))
-    if isinstance(error, (PySparkException, Py4JJavaError)):
+    if isinstance(error, SPARK_ERRORS):
         return _spark(error)
     if isinstance(error, FileNotFoundError):
         return Failure(Exit.MISSING_PATH, _one_line(f"path does not exist: {error.filename}"))
@@ -107,12 +106,9 @@ def _ours(kind: type[errors.KQueryError], text: str) -> Failure:
 
 def _spark(error: BaseException) -> Failure:
     text = str(error)
-    worker = _WORKER_ERROR.findall(text)
-    if worker:
-        # the last line of a Python worker's traceback: what our engine said over there
-        name, message = worker[-1]
-        kind = getattr(errors, name, errors.KQueryError)
-        return _ours(kind if issubclass(kind, errors.KQueryError) else errors.KQueryError, message)
+    raised = task_error_of(error)
+    if raised is not None:
+        return _ours(raised.original_class, raised.message)
     found = _SPARK_ERROR.search(text)
     if found is None:
         return Failure(Exit.QUERY_FAILED, _one_line(text))
@@ -135,11 +131,7 @@ def _say(line: str) -> None:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         # spark-submit mixes this process's stderr into its own stdout; the JVM has the real one
         try:
-            from pyspark import SparkContext
-
-            SparkContext._ensure_initialized()
-            jvm: Any = SparkContext._jvm
-            jvm.java.lang.System.err.println(line)
+            print_by_jvm(line)
             return
         except Exception:
             pass  # the JVM is gone: then anywhere is better than nowhere

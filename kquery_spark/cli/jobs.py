@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kquery_spark.accelerate.enable import disable_everywhere, enable_everywhere
 from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.config.spark_settings import settings_here
-from kquery_spark.session.enable import disable_everywhere, enable_everywhere
 
 if TYPE_CHECKING:
-    from kquery_spark.session.transform import When
+    from kquery_spark.accelerate.api import When
 
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"
 

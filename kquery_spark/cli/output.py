@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
 from kquery_spark.cli.tables import FORMATS, format_of_path
+from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +23,9 @@ class Output:
     """
 
     def __init__(self, spark: SparkSession, path: str, overwrite: bool = False) -> None:
-        jvm: Any = spark._jvm
-        self._path = jvm.org.apache.hadoop.fs.Path(path)
-        self._files = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
+        self._hadoop = HadoopFiles(spark, path)
+        self._path, self._files = self._hadoop.path, self._hadoop.system
         self._overwrite = overwrite
-        self._spark_path = jvm.org.apache.hadoop.fs.Path
         self.path = path
         self.format = format_of_path(path) or "parquet"
         folder = self._path.getParent()
@@ -80,6 +79,4 @@ class Output:
 
     def _sibling(self, what: str) -> Any:
         # a leading dot: readers of the folder above skip it
-        name = f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}"
-        parent = self._path.getParent()
-        return self._spark_path(parent, name) if parent is not None else self._spark_path(name)
+        return self._hadoop.beside(f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}")

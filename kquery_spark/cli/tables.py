@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kquery_spark.cli.failures import Exit, Failure, reading
+from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -104,16 +105,12 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
     if spec.format or (named := format_of_path(spec.path)):
         return spec.format or str(named)
     # a folder without an ending: its first data file tells, on any filesystem that Spark knows
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(spec.path)
-    filesystem = path.getFileSystem(spark._jsc.hadoopConfiguration())
-    if not filesystem.exists(path):
+    files = HadoopFiles(spark, spec.path)
+    if not files.system.exists(files.path):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
-    files = filesystem.listFiles(path, True)
-    while files.hasNext():
-        file = files.next().getPath()
-        named = format_of_path(file.getName())
-        if named and not file.getName().startswith(("_", ".")):
+    for name in files.names_below():
+        named = format_of_path(name)
+        if named and not name.startswith(("_", ".")):
             return named
     raise _unknown_format(spec)
 

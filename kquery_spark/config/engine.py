@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from kquery_spark.config.cost import COST_PREFIX
+from kquery_spark.config.names import camel_case
 from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
@@ -45,14 +47,14 @@ class EngineConfig:
 
     def setting_names(self) -> list[str]:
         """The full names of all settings (``spark.kquery.batchRows`` ...)."""
-        return [PREFIX + _camel(f.name) for f in fields(self)]
+        return [PREFIX + camel_case(f.name) for f in fields(self)]
 
     def with_settings(self, settings: Mapping[str, str]) -> EngineConfig:
         """Apply ``spark.kquery.<camelCaseName>`` settings; ConfigError names a bad one and what is allowed."""
-        names = {_camel(f.name): f.name for f in fields(self)}
+        names = {camel_case(f.name): f.name for f in fields(self)}
         changes: dict[str, object] = {}
         for key, text in settings.items():
-            if not key.startswith(PREFIX):
+            if not key.startswith(PREFIX) or key.startswith(COST_PREFIX):
                 continue
             name = names.get(key.removeprefix(PREFIX))
             if name is None:
@@ -60,11 +62,6 @@ class EngineConfig:
                 raise ConfigError(f"there is no setting {key}; the settings are {known}")
             changes[name] = _parse(key, text, getattr(self, name))
         return replace(self, **changes)  # type: ignore[arg-type]
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
 
 
 def _parse(key: str, text: str, default: object) -> object:

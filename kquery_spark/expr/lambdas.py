@@ -10,7 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
-from kquery_spark.functions.elements import is_array
+from kquery_spark.kernels.elements import is_array
 from kquery_spark.types import names as t
 
 HIGHER_ORDER = ("transform", "filter", "exists", "forall")

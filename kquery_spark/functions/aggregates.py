@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
-from kquery_spark.functions.ordered_bytes import can_order, has_floats
 from kquery_spark.functions.registry import accept, cast_to, fixed, same
+from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 

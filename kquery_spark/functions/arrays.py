@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions.elements import (
+from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
+from kquery_spark.functions.strings import coerce_concat, concat, concat_type, joint_mask, numbers
+from kquery_spark.kernels.elements import (
     Elements,
     Mask,
     check_size,
@@ -19,9 +21,7 @@ from kquery_spark.functions.elements import (
     is_array,
     listed,
 )
-from kquery_spark.functions.integer_order import first_rows, lexicographic_order, stable_order
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
-from kquery_spark.functions.strings import coerce_concat, concat, concat_type, joint_mask, numbers
+from kquery_spark.kernels.integer_order import first_rows, lexicographic_order, stable_order
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
@@ -23,6 +22,7 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
+from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 from kquery_spark.types.vector import Data, Vector, gather

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import casts
 from kquery_spark.functions.comparison import coerce_comparison, compare
-from kquery_spark.functions.elements import is_array
-from kquery_spark.functions.ordered_bytes import can_order
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
+from kquery_spark.kernels.elements import is_array
+from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 from kquery_spark.types.vector import Data, Vector

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kquery_spark.functions import civil, zones
 from kquery_spark.functions.registry import (
     CallContext,
     Function,
@@ -17,6 +16,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

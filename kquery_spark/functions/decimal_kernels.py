@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions import wide_decimals as wide
 from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.kernels import wide_decimals as wide
 from kquery_spark.types.vector import Data, Int64s, Vector, narrow, slots, widen
 
 INT64_MAX = 2**63 - 1

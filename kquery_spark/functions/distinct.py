@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.functions.integer_order import runs
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.kernels.integer_order import runs
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions import civil, zones
 from kquery_spark.functions.date_fields import coerce_stamp, is_stamp, local
 from kquery_spark.functions.registry import COLUMN, CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

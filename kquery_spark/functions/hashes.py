@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.ordered_bytes import can_order
 from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
-from kquery_spark.functions.text import layout
+from kquery_spark.kernels.ordered_bytes import can_order
+from kquery_spark.kernels.text import layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

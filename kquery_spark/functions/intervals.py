@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
-from kquery_spark.functions import civil
 from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, Kernel, accept, register
 from kquery_spark.functions.strings import joint_mask
+from kquery_spark.kernels import civil
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.functions import substrings
 from kquery_spark.functions.case_mapping import lower
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.patterns import Pattern, translate
@@ -25,6 +24,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.kernels import substrings
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows

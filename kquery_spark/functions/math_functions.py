@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions import fdlibm
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -28,6 +27,7 @@ from kquery_spark.functions.registry import (
     same,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.kernels import fdlibm
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.conditional import one_type
-from kquery_spark.functions.elements import bounds, element_of, elements, is_array, listed
 from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, listed
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, register
+from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

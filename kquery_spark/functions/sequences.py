@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions import civil
-from kquery_spark.functions.elements import check_size, listed
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.kernels import civil
+from kquery_spark.kernels.elements import check_size, listed
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector

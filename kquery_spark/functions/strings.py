@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.functions import substrings
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     CallContext,
@@ -22,7 +21,8 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.text import Characters, build, gather, layout, null_mask
+from kquery_spark.kernels import substrings
+from kquery_spark.kernels.text import Characters, build, gather, layout, null_mask
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from kquery_spark.accelerate.api import When
 from kquery_spark.fuzz.expressions import (
     KINDS,
     NUMBERS,
@@ -16,7 +17,6 @@ from kquery_spark.fuzz.expressions import (
 )
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Query, Scan, Select, SetOperation, Source
 from kquery_spark.fuzz.tables import FuzzTable, random_table
-from kquery_spark.session.transform import When
 
 DEPTH = 3
 _JOINS = ("INNER", "INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "CROSS")

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import FallbackWarning, PlanError, Unsupported
 from kquery_spark.fuzz.generate import LENIENT, Case
 from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.tables import FuzzTable
-from kquery_spark.session.context import ExecutionContext
-from kquery_spark.session.transform import kquery_plan
 from kquery_spark.verify import compare_tables
 
 Kind = Literal[

@@ -56,3 +56,19 @@ def same_columns(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
     if plan.schema.names == names:
         return plan
     return Projection(plan, tuple(Named(plan.column(n), n) for n in names))
+
+
+def with_output(plan: LogicalPlan, output: tuple[str, ...]) -> LogicalPlan:
+    """The plan with exactly the columns asked for, in that order; a column asked for twice gets a second name."""
+    if tuple(plan.schema.names) == output:
+        return plan
+    taken: set[str] = set()
+    exprs = []
+    for name in output:
+        fresh, number = name, 1
+        while fresh in taken:
+            number += 1
+            fresh = f"{name}_{number}"
+        taken.add(fresh)
+        exprs.append(Named(plan.column(name), fresh))
+    return Projection(plan, tuple(exprs))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kquery_spark.errors import ConfigError
+from kquery_spark.errors import ConfigError, PlanError
 from kquery_spark.logical import LogicalPlan
+from kquery_spark.logical.plan import schema_text
 from kquery_spark.optimizer.rules.associative_operators import associative_operators
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
@@ -62,7 +63,10 @@ class Step:
 
 
 def optimize_steps(plan: LogicalPlan, disabled: Sequence[str] = ()) -> list[Step]:
-    """Every rule's result, in order; ConfigError for a disabled rule that does not exist."""
+    """Every rule's result, in order; ConfigError for a disabled rule that does not exist.
+
+    PlanError, which names the rule, where one changed the names or the types of the plan's columns.
+    """
     names = [rule.__name__ for rule in RULES]
     for name in disabled:
         if name not in names:
@@ -72,9 +76,21 @@ def optimize_steps(plan: LogicalPlan, disabled: Sequence[str] = ()) -> list[Step
         if rule.__name__ in disabled:
             continue
         after = rule(plan)
+        _check_columns(rule, plan, after)
         steps.append(Step(rule.__name__, after, after != plan))
         plan = after
     return steps
+
+
+def _check_columns(rule: Rule, before: LogicalPlan, after: LogicalPlan) -> None:
+    if after is before:
+        return
+    wanted, found = before.schema, after.schema
+    if found.names != wanted.names or found.types != wanted.types:
+        raise PlanError(
+            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({schema_text(wanted)}) to "
+            f"({schema_text(found)}), which is a bug; spark.kquery.disabledRules={rule.__name__} does without it"
+        )
 
 
 def optimize(plan: LogicalPlan, disabled: Sequence[str] = ()) -> LogicalPlan:

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.functions import integer_order
-from kquery_spark.physical.hash_index import HashIndex
+from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.hash_index import HashIndex
 from kquery_spark.physical.hashing import hash_bytes
 from kquery_spark.types.vector import Int64s
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions import integer_order
-from kquery_spark.functions.ordered_bytes import can_order, ordered_bytes
+from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 

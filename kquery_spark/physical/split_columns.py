@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.physical.runtime_filter import RuntimeFilter
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch, pick

@@ -32,6 +32,7 @@ from kquery_spark.logical import (
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.pruning import needed_filters, sized_splits
 from kquery_spark.optimizer.statistics import Estimator
+from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import (
     AggregateExec,
@@ -55,7 +56,6 @@ from kquery_spark.physical.operators import (
     WindowExec,
     WindowGroupLimitExec,
 )
-from kquery_spark.physical.runtime_filter import drops_unmatched
 from kquery_spark.planner.copartition import Ranges, find_ranges, ranges_of
 from kquery_spark.planner.distinct import TwoLevels, two_levels
 from kquery_spark.planner.distribution import Placed, Spread, together

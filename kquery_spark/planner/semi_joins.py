@@ -15,7 +15,7 @@ from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer.statistics import Estimator
-from kquery_spark.physical.runtime_filter import drops_unmatched
+from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
 _WORTH_SHARE = 1 / 3  # a reduction that keeps more of the keys' values is not worth its lookups
 _WORTH_BYTES = 1.0  # bytes of a reduced side for each one that the reducing side decodes

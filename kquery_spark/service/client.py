@@ -9,6 +9,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyarrow import flight
 
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Scan
@@ -16,7 +17,6 @@ from kquery_spark.logical.subqueries import walk_with_subqueries
 from kquery_spark.runtime.local import Stop
 from kquery_spark.service.failures import raised_here
 from kquery_spark.service.requests import PlanRequest
-from kquery_spark.session.context import ExecutionContext
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.remote import RemoteTable
 

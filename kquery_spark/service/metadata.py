@@ -14,8 +14,8 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 import kquery_spark
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.service import flight_sql_pb2 as pb
-from kquery_spark.session.context import ExecutionContext
 
 _TABLE_TYPE = "TABLE"
 

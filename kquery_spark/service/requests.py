@@ -13,6 +13,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, SerializationError, Unsupported
 from kquery_spark.expr import UserCall
 from kquery_spark.frontends.sql.analyzer import Analyzed
@@ -23,7 +24,6 @@ from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.runtime.local import Stop
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service import metadata
-from kquery_spark.session.context import ExecutionContext
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.memory import MemorySource, memory_source
 from kquery_spark.sources.remote import RemoteTable

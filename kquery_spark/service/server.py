@@ -11,13 +11,13 @@ import pyarrow as pa
 from pyarrow import flight
 
 import kquery_spark
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.runtime.local import Stop
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service.answers import Answers, ServiceLimits, stop_for
 from kquery_spark.service.failures import told_to_clients
 from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
-from kquery_spark.session.context import ExecutionContext
 
 _ACTIONS = {
     "session": "What decides the meaning of queries here, as JSON.",

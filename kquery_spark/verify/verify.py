@@ -9,13 +9,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from kquery_spark.accelerate.execution.assemble import accelerate
+from kquery_spark.accelerate.execution.dataframe import execution_of
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.errors import VerifyError
-from kquery_spark.session.bridge import check_frame
-from kquery_spark.session.bypass import bypass
-from kquery_spark.session.engine_frame import execution_of
-from kquery_spark.session.failures import SPARK_ERRORS, error_class
-from kquery_spark.session.planning import PlannedQuery, plan_frame
-from kquery_spark.session.transform import accelerate
+from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.session import check_frame
 from kquery_spark.verify.compare import Difference, compare_tables
 from kquery_spark.verify.order import chance, ordered_columns
 

@@ -5,6 +5,7 @@ import pytest
 
 from kquery_spark import errors
 from kquery_spark.cli.failures import Exit, explain_failure, run
+from kquery_spark.task_errors import task_error
 
 
 def failure_of(action):
@@ -76,7 +77,7 @@ def test_sparks_own_errors_are_sorted_by_their_condition(spark, tmp_path):
 )
 def test_our_errors_in_a_python_worker_keep_their_kind(spark, error, code):
     def fail(batches):
-        raise error
+        raise task_error(error)
 
     failure = failure_of(lambda: spark.range(3).mapInArrow(fail, "id long").collect())
     assert (failure.code, failure.message) == (code, str(error))

@@ -13,10 +13,13 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import AggregateCall, Column, Named
-from kquery_spark.physical import extreme_filter
-from kquery_spark.physical.extreme_filter import MIN_ROWS, ExtremeFilter, Extremes
+from kquery_spark.physical.dynamic_filters import extremes as extreme_filter
+from kquery_spark.physical.dynamic_filters.extremes import MIN_ROWS, ExtremeFilter, Extremes
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
-from kquery_spark.sources import compiled, parquet, parquet_codes, parquet_file
+from kquery_spark.sources import compiled
+from kquery_spark.sources.parquet import codes as parquet_codes
+from kquery_spark.sources.parquet import file as parquet_file
+from kquery_spark.sources.parquet import source as parquet_module
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -114,7 +117,7 @@ def test_the_answer_is_that_of_all_rows(
         monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
         monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
     else:
-        monkeypatch.setattr(parquet, "kernels", lambda: None)
+        monkeypatch.setattr(parquet_module, "kernels", lambda: None)
     path = tmp_path / "t.parquet"
     pq.write_table(TABLES[name], path, row_group_size=GROUP)
     spark.read.parquet(str(path)).createOrReplaceTempView("t")

@@ -12,7 +12,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.expr import Call, Column, Expr, Literal, Named, SortKey
 from kquery_spark.logical import Filter, Limit, LogicalPlan, Projection, Sort
-from kquery_spark.physical.first_rows import FirstRowsFilter
+from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.operators import FilterExec, ProjectionExec, ScanExec, SortExec, TaskContext
 from kquery_spark.sources.base import ColumnRange
 from kquery_spark.types import names as t

@@ -10,7 +10,7 @@ import pytest
 from kquery_spark.expr import Column, Expr
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.physical.join_table import JoinTable
+from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.operators import BuildSide, JoinExec
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector

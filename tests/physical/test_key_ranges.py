@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquery_spark.expr import Column, SortKey
-from kquery_spark.physical.external_sort import sort_order
 from kquery_spark.physical.key_ranges import range_ids, range_values
+from kquery_spark.physical.sorting.external_sort import sort_order
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kquery_spark.physical.text_order import text_ranks
+from kquery_spark.physical.sorting.text_order import text_ranks
 
 LETTERS = [b"", b"a", b"b", b"\0", b"\xff", b"abcdefg", b"abcdefgh", b"abcdefghi", b"\0" * 8]
 TEXTS = st.lists(st.sampled_from(LETTERS), max_size=5).map(b"".join)

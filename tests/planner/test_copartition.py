@@ -18,7 +18,7 @@ from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.planner.copartition import find_ranges
 from kquery_spark.runtime.local import run_graph
-from kquery_spark.sources.parquet import parquet_source
+from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages import build_stages
 
 RANGED = EngineConfig(small_bytes=0, split_bytes=40_000)

@@ -34,7 +34,7 @@ from kquery_spark.service.failures import raised_here, told_to_clients
 from kquery_spark.service.requests import PlanRequest, read_request
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.parquet import parquet_source
+from kquery_spark.sources.parquet.source import parquet_source
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from kquery_spark.sources.csv import csv_source
 from kquery_spark.sources.files import list_files
 from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
 from kquery_spark.sources.json import json_source
-from kquery_spark.sources.orc import orc_source
-from kquery_spark.sources.parquet import parquet_source
-from kquery_spark.sources.parquet_file import open_file
+from kquery_spark.sources.orc.source import orc_source
+from kquery_spark.sources.parquet.file import open_file
+from kquery_spark.sources.parquet.source import parquet_source
 from tests.physical.harness import open_files
 
 ROWS = 400_000  # enough for pages and dictionary indices to be looked at one by one

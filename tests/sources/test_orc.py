@@ -9,10 +9,10 @@ from pyarrow import orc
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.sources import orc as orc_module
 from kquery_spark.sources.hybrid_calendar import gregorian_days
-from kquery_spark.sources.orc import orc_source
-from kquery_spark.sources.orc_footer import orc_facts
+from kquery_spark.sources.orc import source as orc_module
+from kquery_spark.sources.orc.footer import orc_facts
+from kquery_spark.sources.orc.source import orc_source
 from tests.sources.compare import assert_same, read_all
 
 ROW = """

@@ -17,7 +17,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.sources.hybrid_calendar import gregorian_days
-from tests.session.checks import check
+from tests.accelerate.checks import check
 
 DATETIME, INT96 = "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead"
 DATES = [

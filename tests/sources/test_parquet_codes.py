@@ -20,10 +20,12 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.physical import split_columns
-from kquery_spark.sources import compiled, parquet, parquet_codes, parquet_file
+from kquery_spark.sources import compiled
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import ParquetSource, open_file, parquet_source
-from kquery_spark.sources.parquet_pages import (
+from kquery_spark.sources.parquet import codes as parquet_codes
+from kquery_spark.sources.parquet import file as parquet_file
+from kquery_spark.sources.parquet import source as parquet_module
+from kquery_spark.sources.parquet.pages import (
     DATA,
     DATA_V2,
     DICTIONARY,
@@ -33,6 +35,7 @@ from kquery_spark.sources.parquet_pages import (
     Page,
     PageHeader,
 )
+from kquery_spark.sources.parquet.source import ParquetSource, open_file, parquet_source
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
@@ -189,7 +192,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.coded(again.splits()[0], "l") is None
-    monkeypatch.setattr(parquet, "kernels", lambda: None)
+    monkeypatch.setattr(parquet_module, "kernels", lambda: None)
     assert coded.coded(coded.splits()[0], "l") is None
 
 
@@ -404,7 +407,7 @@ def test_join_filters_ask_for_values(tmp_path, monkeypatch):
         return context.sql(query).to_arrow()
 
     by_codes = answer()
-    monkeypatch.setattr(parquet, "kernels", lambda: None)
+    monkeypatch.setattr(parquet_module, "kernels", lambda: None)
     assert by_codes.equals(answer())
     assert by_codes.num_rows > 0
 
@@ -412,8 +415,8 @@ def test_join_filters_ask_for_values(tmp_path, monkeypatch):
 def test_a_setting_switches_codes_off(tmp_path, monkeypatch):
     write(tmp_path / "f.parquet", table())
     asked: list[bool] = []
-    real = parquet.kernels
-    monkeypatch.setattr(parquet, "kernels", lambda: asked.append(True) or real())
+    real = parquet_module.kernels
+    monkeypatch.setattr(parquet_module, "kernels", lambda: asked.append(True) or real())
     for setting, wanted in (("true", True), ("false", False)):
         config = EngineConfig().with_settings({"spark.kquery.compiled": setting})
         context = kq.ExecutionContext(config=config)

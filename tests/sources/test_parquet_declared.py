@@ -12,8 +12,8 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.sources.parquet_footer import MAGIC, _at_schema, _element, as_file, read_footer
-from kquery_spark.sources.thrift_compact import I32, STRUCT, Cursor, integer, listed, struct
+from kquery_spark.sources.parquet.footer import MAGIC, _at_schema, _element, as_file, read_footer
+from kquery_spark.sources.parquet.thrift_compact import I32, STRUCT, Cursor, integer, listed, struct
 
 CONVERTED_TYPE, SCALE, PRECISION = 6, 7, 8  # of SchemaElement
 UINT_8, UINT_16, UINT_32, UINT_64, INT_8, INT_16 = range(11, 17)  # ConvertedType

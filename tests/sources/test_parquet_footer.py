@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kquery_spark.sources.parquet import open_file, parquet_source
-from kquery_spark.sources.parquet_footer import plain_integers, read_footer, without_decimals
+from kquery_spark.sources.parquet.footer import plain_integers, read_footer, without_decimals
+from kquery_spark.sources.parquet.source import open_file, parquet_source
 from tests.sources.compare import assert_same, read_all
 
 

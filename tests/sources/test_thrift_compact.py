@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquery_spark.sources import thrift_compact as tc
-from kquery_spark.sources.thrift_compact import Cursor
+from kquery_spark.sources.parquet import thrift_compact as tc
+from kquery_spark.sources.parquet.thrift_compact import Cursor
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(

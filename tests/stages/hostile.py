@@ -30,7 +30,7 @@ from kquery_spark.logical.subqueries import ScalarSubquery
 from kquery_spark.planner import plan_query
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.remote import RemoteTable
 from kquery_spark.stages.graph import build_stages
 from kquery_spark.stages.serializable import registry

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.expr import Column
-from kquery_spark.physical.hash_index import row_numbers
+from kquery_spark.kernels.hash_index import row_numbers
 from kquery_spark.physical.hashing import hash_vector, partition_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.physical.operators.base import Metrics

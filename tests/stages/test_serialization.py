@@ -42,7 +42,7 @@ from kquery_spark.planner import plan_query
 from kquery_spark.sources import orc_footer_pb2
 from kquery_spark.sources.base import DataFile, Source, Split
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.parquet import ParquetSource
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.stages import plan_pb2, serialization
 from kquery_spark.stages.graph import build_stages
 from kquery_spark.stages.serializable import register_serializable, registry

@@ -15,13 +15,10 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import columns_of
 from kquery_spark.frontends.catalyst.expressions import EXPRESSIONS
 from kquery_spark.frontends.catalyst.expressions.aggregates import REASONS
-from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.scope import exactly
-from kquery_spark.frontends.catalyst.settings import ORC_SETTINGS, TIME_PARSER, SessionSettings
 from kquery_spark.frontends.catalyst.support import Level, Row
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
@@ -37,6 +34,9 @@ from kquery_spark.logical import (
     walk_plan,
 )
 from kquery_spark.sources.base import Source
+from kquery_spark.spark_bridge.plan_facts import Facts
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session_settings import ORC_SETTINGS, TIME_PARSER, SessionSettings
 
 # Settings that matter to file scans or to some expressions: these are declined for them, not the query.
 _LOCAL_SETTINGS = (

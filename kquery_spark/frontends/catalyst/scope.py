@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
-from kquery_spark.functions.ordered_bytes import can_order
+from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.logical import LogicalPlan, Projection
 from kquery_spark.types.names import is_nested, spark_name
 

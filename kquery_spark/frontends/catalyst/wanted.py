@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 # Nodes that read what their expressions name and nothing else of their children.
 _NARROW = frozenset({"Project", "Aggregate", "Expand"})

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.functions.elements import elements, listed
+from kquery_spark.kernels.elements import elements, listed
 from kquery_spark.types.vector import Data, Vector
 
 CastParts = Callable[[Vector, pa.DataType, int], Vector]

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.numeric import cast_overflow
 from kquery_spark.functions.casts.strings import WHITESPACE, parse
 from kquery_spark.functions.casts.table import cast_rule
 from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

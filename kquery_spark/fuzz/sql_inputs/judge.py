@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from kquery_spark.session.failures import SPARK_ERRORS, error_class
-from kquery_spark.session.planning import plan_frame
-from kquery_spark.session.transform import accelerate
+from kquery_spark.accelerate.execution.assemble import accelerate
+from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
 from kquery_spark.verify import Report, verify
 
 Kind = Literal[

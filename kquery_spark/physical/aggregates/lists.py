@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions import hyperloglog, integer_order
-from kquery_spark.functions.ordered_bytes import normalized
+from kquery_spark.functions import hyperloglog
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.ordered_bytes import normalized
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.moments import doubles

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.expr.lambdas import HigherOrder
-from kquery_spark.functions.elements import Elements, elements, listed
+from kquery_spark.kernels.elements import Elements, elements, listed
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather

@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from kquery_spark.expr import AggregateCall, Expr, Named
 from kquery_spark.expr.properties import is_harmless
-from kquery_spark.functions.integer_order import first_rows
-from kquery_spark.functions.ordered_bytes import has_floats, normalized
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.kernels.integer_order import first_rows
+from kquery_spark.kernels.ordered_bytes import has_floats, normalized
 from kquery_spark.physical.aggregates import Accumulator, accumulator
+from kquery_spark.physical.dynamic_filters.extremes import ExtremeFilter, extremes
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.extreme_filter import ExtremeFilter, extremes
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
-from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
 from kquery_spark.physical.spill import (
     DEEPEST,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from kquery_spark.config.engine import MOST_MEMORY_BYTES, EngineConfig
-from kquery_spark.physical.runtime_filter import RuntimeFilter
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
 from kquery_spark.run_control import current_control
 from kquery_spark.sources.base import Split

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr
 from kquery_spark.expr.properties import is_harmless
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
-from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 

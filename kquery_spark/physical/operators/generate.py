@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.expr import Expr
-from kquery_spark.functions.integer_order import stable_order
+from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.logical.generate import Generator
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext

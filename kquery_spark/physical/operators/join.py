@@ -17,11 +17,16 @@ import pyarrow.compute as pc
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical.join import JoinKey, JoinKind
+from kquery_spark.physical.dynamic_filters.runtime_filter import (
+    MatchFilter,
+    RuntimeFilter,
+    drops_unmatched,
+    key_names,
+)
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.join_table import JoinTable, Matches
+from kquery_spark.physical.joins.join_table import JoinTable, Matches
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
-from kquery_spark.physical.runtime_filter import MatchFilter, RuntimeFilter, drops_unmatched, key_names
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes, scatter
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.batch import Batch, coalesced, concat

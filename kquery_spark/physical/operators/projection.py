@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from kquery_spark.expr import Named
 from kquery_spark.expr.properties import is_harmless
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
-from kquery_spark.physical.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.types.batch import Batch, from_vectors
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_harmless
 from kquery_spark.logical.pruning import possible_rows
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
+from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.first_rows import FirstRowsFilter
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
-from kquery_spark.physical.runtime_filter import RuntimeFilter
 from kquery_spark.physical.split_columns import Kept, SplitColumns, asked_for, rows_of, true_flags
 from kquery_spark.run_control import check_run
 from kquery_spark.sources.base import Source, Split

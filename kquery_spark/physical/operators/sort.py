@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from kquery_spark.expr import SortKey
 from kquery_spark.expr.properties import is_harmless
-from kquery_spark.physical.external_sort import in_order, sorted_batches
-from kquery_spark.physical.first_rows import FirstRowsFilter
+from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
+from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
-from kquery_spark.physical.runtime_filter import key_names
+from kquery_spark.physical.sorting.external_sort import in_order, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat

@@ -12,9 +12,9 @@ import pyarrow as pa
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.external_sort import sorted_batches
 from kquery_spark.physical.keys import group_rows
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.sorting.external_sort import sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, streamable
 from kquery_spark.types.batch import Batch, concat, cut

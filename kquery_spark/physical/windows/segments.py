@@ -9,7 +9,7 @@ import numpy as np
 
 from kquery_spark.expr import SortKey
 from kquery_spark.physical.keys import group_rows
-from kquery_spark.physical.ordering import key_columns, sort_rows
+from kquery_spark.physical.sorting.sort_keys import key_columns, sort_rows
 from kquery_spark.types.vector import Int64s, Vector
 
 

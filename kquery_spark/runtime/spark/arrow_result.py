@@ -6,16 +6,16 @@ Left to itself Spark takes every row out of the workers' batches, and puts it in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from traceback import clear_frames
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquery_spark.run_control import LimitReached, RunControl
+from kquery_spark.spark_bridge.arrow_collection import collect_batches, job_tags_of, max_result_bytes
 from kquery_spark.stages.payload import decode_payload
 from kquery_spark.types.names import nullable_within
 
@@ -39,9 +39,9 @@ class ArrowResult:
             self._frame = self._build()
         if self._frame is None:
             return None
-        with _tagged(self._frame.sparkSession):
+        with job_tags_of(self._frame.sparkSession):
             batches = collect_batches(self._frame)
-        control = RunControl(max_bytes=_max_result_bytes(self._frame.sparkSession))
+        control = RunControl(max_bytes=max_result_bytes(self._frame.sparkSession))
         try:
             return control.controlled(self._decoded)(batches, control)
         except LimitReached as reached:
@@ -59,54 +59,6 @@ class ArrowResult:
                 yield rows
 
         return table_of(decoded(), self._made, self._schema)
-
-
-def collect_batches(frame: Any) -> list[pa.RecordBatch]:
-    """All rows of a DataFrame as Spark gives them; Ctrl-C is raised as such, as by ``collect``.
-
-    PySpark raises the error of the job that Ctrl-C cancelled instead.
-    """
-    try:
-        batches: list[pa.RecordBatch] = frame._collect_as_arrow()
-    except Exception as error:
-        if was_interrupted(error):
-            raise KeyboardInterrupt from None
-        raise
-    return batches
-
-
-def was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error came up while Ctrl-C was handled."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        error = error.__context__
-    return False
-
-
-def _max_result_bytes(spark: SparkSession) -> int | None:
-    """What Spark lets the driver have of one result; None for any amount."""
-    text = spark.conf.get("spark.driver.maxResultSize", "1g")
-    jvm: Any = spark.sparkContext._jvm
-    return int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) or None
-
-
-@contextmanager
-def _tagged(spark: SparkSession) -> Iterator[None]:
-    """Jobs of a copy of the session carry the session's own tags, too, by which ``interruptAll`` and its like find them."""
-    session: Any = spark._jsparkSession
-    context: Any = spark.sparkContext._jsc.sc()
-    users = str(session.managedJobTags().get().values().mkString(","))
-    tags = [str(session.sessionJobTag()), *filter(None, users.split(","))]
-    before = context.getJobTags()
-    added = [tag for tag in tags if not before.contains(tag)]
-    for tag in added:
-        context.addJobTag(tag)
-    try:
-        yield
-    finally:
-        for tag in added:
-            context.removeJobTag(tag)
 
 
 def table_of(batches: Iterable[pa.RecordBatch], made: pa.Schema, schema: StructType) -> pa.Table:

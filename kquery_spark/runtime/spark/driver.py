@@ -10,25 +10,28 @@ import decimal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PythonException
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from kquery_spark.compiler import CompiledQuery
+from kquery_spark.compiler.placement import DRIVER_KEPT_BYTES
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.local import stream_graph
-from kquery_spark.runtime.spark.arrow_result import collect_batches, table_of
-from kquery_spark.runtime.spark.cancellation import cancellable
+from kquery_spark.runtime.spark.arrow_result import table_of
 from kquery_spark.runtime.spark.frames import gathered
 from kquery_spark.runtime.spark.worker import TOO_MUCH, StageRun
+from kquery_spark.spark_bridge.arrow_collection import collect_batches
+from kquery_spark.spark_bridge.cancellation import cancellable
+from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import StageGraph
+from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
 
@@ -38,22 +41,6 @@ _MAX_ROWS = 20_000_000  # of all operators together
 _MAX_BYTES = 192 << 20
 _BYTES_PER_INPUT_BYTE = 8  # that operators may produce where the settings allow much input
 _GATHERED_SHARE = 4  # of the bytes, that the rows of earlier stages may take
-KEPT_BYTES = 64 << 20
-"""Of build sides that stay in the driver for further queries."""
-
-
-@dataclass(frozen=True)
-class Threaded:
-    """A query whose tasks are threads of the driver."""
-
-    graph: StageGraph
-    config: EngineConfig
-
-    def batches(self) -> Generator[pa.RecordBatch, None, None]:
-        """The result; closing the iterator stops the threads."""
-        with closing(stream_graph(self.graph, self.config)) as stream:
-            for batch in stream:
-                yield batch.to_arrow()
 
 
 class DriverStage:
@@ -66,15 +53,13 @@ class DriverStage:
 
     def __init__(
         self,
-        spark: SparkSession,
-        jvm: Jvm,
+        link: Bridge,
         graph: StageGraph,
         schema: StructType,
         config: EngineConfig,
-        threads: Callable[[], Threaded | None],
+        threads: Callable[[], CompiledQuery | None],
     ) -> None:
-        self._spark = spark
-        self._jvm = jvm
+        self._link = link
         self._graph = graph
         self._schema = schema
         self._config = config
@@ -97,7 +82,7 @@ class DriverStage:
 
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
         control = RunControl(_MAX_ROWS, self._max_bytes)
-        with cancellable(self._spark, control):
+        with cancellable(self._link.spark, control):
             threaded = self._threads()
             rows = self._rows() if threaded is None else []
             control.limit_time(DRIVER_SECONDS)
@@ -107,20 +92,23 @@ class DriverStage:
                 with (
                     np.errstate(all="ignore"),
                     decimal.localcontext(decimal.Context()),
-                    closing(self._batches(rows) if threaded is None else threaded.batches()) as batches,
+                    closing(self._batches(rows) if threaded is None else _by_threads(threaded)) as batches,
                 ):
                     return consume(batches)
 
             control.check()
             try:
                 return control.controlled(work)()
-            except Exception:  # a worker would tell Spark, which would raise this
-                raise PythonException(f"In the driver:\n{traceback.format_exc()}") from None
+            except Exception as error:  # a worker would tell Spark, which would raise this
+                raised = task_error(error)
+                raised.__cause__ = error
+                text = "".join(traceback.format_exception(raised))
+                raise PythonException(f"In the driver:\n{text}") from None
 
     def _batches(self, rows: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
         stage = self._graph.result
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
-        config = replace(self._config, kept_bytes=min(self._config.kept_bytes, KEPT_BYTES))
+        config = replace(self._config, kept_bytes=min(self._config.kept_bytes, DRIVER_KEPT_BYTES))
         yield from StageRun(stage, config, len(self._graph.stages) - 1, None, tags)(iter(rows))
 
     def _rows(self) -> list[pa.RecordBatch]:
@@ -128,13 +116,20 @@ class DriverStage:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._gathered is None:
             limit = self._max_bytes // _GATHERED_SHARE
-            frame = gathered(self._spark, self._jvm, self._graph, self._config, limit)
+            frame = gathered(self._link, self._graph, self._config, limit)
             batches = collect_batches(frame)
             tags = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
             if TOO_MUCH in tags or sum(batch.nbytes for batch in batches) > limit:
                 raise LimitReached("rows of earlier stages")
             self._gathered = batches
         return self._gathered
+
+
+def _by_threads(query: CompiledQuery) -> Generator[pa.RecordBatch, None, None]:
+    """The result of a query compiled for threads; closing the iterator stops them."""
+    with closing(stream_graph(query.graph, query.config)) as stream:
+        for batch in stream:
+            yield batch.to_arrow()
 
 
 def _row_count(batches: Iterable[pa.RecordBatch]) -> int:

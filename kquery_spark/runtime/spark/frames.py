@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
-from kquery_spark.frontends.catalyst.jvm import Jvm
 from kquery_spark.runtime.spark.metering import Meter
-from kquery_spark.runtime.spark.plans import SparkPlans
 from kquery_spark.runtime.spark.worker import StageTask
+from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
@@ -28,8 +28,7 @@ _PAYLOAD = StructType(
 
 
 def to_dataframe(
-    spark: SparkSession,
-    jvm: Jvm,
+    link: Bridge,
     graph: StageGraph,
     schema: StructType,
     config: EngineConfig,
@@ -42,7 +41,7 @@ def to_dataframe(
     ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what operators do; ``output`` are the
     attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
-    plans = SparkPlans(spark, jvm)
+    plans = SparkPlans(link)
     wanted = plans.attributes(schema) if output is None else output
     if len(set(schema.names)) == len(schema.names) and not inputs:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, wanted).plan(graph.result))
@@ -59,21 +58,19 @@ def _with_own_names(schema: StructType) -> StructType:
     )
 
 
-def gathered(
-    spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig, limit: int | None = None
-) -> DataFrame:
+def gathered(link: Bridge, graph: StageGraph, config: EngineConfig, limit: int | None = None) -> DataFrame:
     """The payload rows that the last stage reads, of all the stages before it.
 
     limit: about how many bytes of them are wanted; a task with much more than its share ends with a row tagged TOO_MUCH.
     """
-    plans = SparkPlans(spark, jvm)
+    plans = SparkPlans(link)
     made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), limit=limit)
     return plans.frame(made.gathered(graph.result))
 
 
-def shipped(spark: SparkSession, jvm: Jvm, graph: StageGraph, config: EngineConfig) -> DataFrame:
+def shipped(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
     """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
-    plans = SparkPlans(spark, jvm)
+    plans = SparkPlans(link)
     made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), shipped=True)
     return plans.frame_of_large_rows(made.plan(graph.result))
 

@@ -12,18 +12,16 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from kquery_spark.frontends.catalyst.jvm import Jvm
-from kquery_spark.runtime.spark.interpreter import interpreter_of
-from kquery_spark.runtime.spark.plans import SparkPlans
+from kquery_spark.spark_bridge.arrow_collection import collect_batches
+from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.interpreter import interpreter_of
+from kquery_spark.spark_bridge.session import Bridge
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
 _MOST_TASKS = 16  # that ask, each a core of a worker
@@ -43,13 +41,13 @@ _answers: weakref.WeakKeyDictionary[SparkContext, dict[str, str | None]] = weakr
 _lock = threading.Lock()
 
 
-def worker_problem(spark: SparkSession, jvm: Jvm) -> str | None:
+def worker_problem(link: Bridge) -> str | None:
     """Why Spark's Python workers cannot run the engine, in one sentence; None where they can.
 
     The first time on a cluster a job of one short task a core, sixteen at most, finds out. On a local master workers have
     the interpreter of this process, and there is nothing to ask.
     """
-    context = spark.sparkContext
+    context = link.spark.sparkContext
     interpreter = interpreter_of(context)
     if interpreter.proven:
         return None
@@ -58,8 +56,8 @@ def worker_problem(spark: SparkSession, jvm: Jvm) -> str | None:
         if interpreter.executable in answers:
             return answers[interpreter.executable]
         try:
-            problem = _difference(_ask(spark, jvm))
-        except (PySparkException, Py4JJavaError) as error:
+            problem = _difference(_ask(link))
+        except SPARK_ERRORS as error:
             text = str(error)
             problem = (
                 f"Spark's Python workers ({interpreter.executable}) cannot run the engine: {_cause(text)}"
@@ -70,16 +68,16 @@ def worker_problem(spark: SparkSession, jvm: Jvm) -> str | None:
         return problem
 
 
-def _ask(spark: SparkSession, jvm: Jvm) -> list[dict[str, str]]:
+def _ask(link: Bridge) -> list[dict[str, str]]:
     """What each of some workers says of itself."""
-    context = spark.sparkContext
-    plans = SparkPlans(spark, jvm)
+    context = link.spark.sparkContext
+    plans = SparkPlans(link)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MOST_TASKS)))
-    frame: Any = plans.frame(plans.mapped(numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA)))
+    frame = plans.frame(plans.mapped(numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA)))
     before = context.getLocalProperty(_DESCRIPTION)
     context.setLocalProperty(_DESCRIPTION, "kquery_spark asks for the versions of Python workers")
     try:
-        batches: Sequence[pa.RecordBatch] = frame._collect_as_arrow()
+        batches = collect_batches(frame)
     finally:
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
     return [row for batch in batches for row in batch.to_pylist()]

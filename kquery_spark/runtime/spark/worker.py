@@ -26,6 +26,7 @@ from kquery_spark.sources.base import Split
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
+from kquery_spark.task_errors import task_error
 from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
@@ -119,7 +120,13 @@ class StageTask:
         self._container = container
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run the stage over one Spark partition."""
+        """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
+        try:
+            yield from self._run(batches)
+        except Exception as error:
+            raise task_error(error) from error
+
+    def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         config = from_bytes(self._config, EngineConfig)
         config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())

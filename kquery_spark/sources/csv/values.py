@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.functions import civil, zones
 from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
+from kquery_spark.kernels import civil, zones
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from kquery_spark.errors import SourceError
-from kquery_spark.functions.integer_order import stable_order
+from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.scanner import Malformed, Node, scan
 from kquery_spark.sources.json.values import Converter, from_texts, is_text

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kquery_spark.frontends.catalyst.facts import FactFetcher
-from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
 
 
 @pytest.fixture(scope="session")

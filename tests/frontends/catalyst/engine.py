@@ -12,16 +12,16 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.frontends.catalyst.facts import FactFetcher
 from kquery_spark.frontends.catalyst.importer import Handover, Imported, Importer
-from kquery_spark.frontends.catalyst.jvm import Jvm
-from kquery_spark.frontends.catalyst.relations import RelationReader
-from kquery_spark.frontends.catalyst.settings import session_settings
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.functions import catalog
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import run_graph
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations import RelationReader
+from kquery_spark.spark_bridge.session_settings import session_settings
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.names import spark_name

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.frontends.catalyst.jvm import Jvm
+from kquery_spark.spark_bridge.jvm import Jvm
 from tests.conftest import SPARK_BEFORE_4_3
 from tests.frontends.catalyst.engine import assert_same_rows, take
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.accelerate.planning.plan_query import plan_frame
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import support_table
-from kquery_spark.frontends.catalyst.jvm import Jvm
-from kquery_spark.frontends.catalyst.relations import RelationReader
 from kquery_spark.frontends.catalyst.support import Level
 from kquery_spark.frontends.catalyst.support_page import support_page
-from kquery_spark.session.planning import plan_frame
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.relations import RelationReader
 from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
 
 

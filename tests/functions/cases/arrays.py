@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from kquery_spark.functions import civil
+from kquery_spark.kernels import civil
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.cases.strings import c

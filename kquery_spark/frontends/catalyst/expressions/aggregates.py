@@ -8,8 +8,6 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, AggregateSink, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
-from kquery_spark.frontends.catalyst.tree import CatalystNode, aggregate_filter
-from kquery_spark.frontends.catalyst.values import scalar
 from kquery_spark.functions.aggregate_registry import (
     AggregateFunction,
     aggregate_for_catalyst,
@@ -17,6 +15,8 @@ from kquery_spark.functions.aggregate_registry import (
 )
 from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.functions.registry import EvalMode
+from kquery_spark.spark_bridge.literal_values import scalar
+from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
 # Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.

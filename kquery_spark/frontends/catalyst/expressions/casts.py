@@ -5,9 +5,9 @@ from __future__ import annotations
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Cast, Expr
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

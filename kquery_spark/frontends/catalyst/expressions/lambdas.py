@@ -6,7 +6,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _NAMES = {
     "ArrayTransform": "transform",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 # The only value with which the engine's function is Spark's.
 FIXED: Mapping[str, Mapping[str, Any]] = {

@@ -6,11 +6,11 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.functions.registry import for_catalyst, function
+from kquery_spark.spark_bridge.plan_tree import EXPRESSION_CLASSES, CatalystNode
 from kquery_spark.types import names as t
 
-_BASE64 = "org.apache.spark.sql.catalyst.expressions.Base64"
+_BASE64 = f"{EXPRESSION_CLASSES}Base64"
 
 
 @EXPRESSIONS.handles(

@@ -10,12 +10,12 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Column, Expr
 from kquery_spark.frontends.catalyst.expressions.parameters import NULL_IF_NOT_FAILING, check_parameters
-from kquery_spark.frontends.catalyst.facts import Facts
 from kquery_spark.frontends.catalyst.support import Table
-from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.frontends.catalyst.types import arrow_type
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
+from kquery_spark.spark_bridge.plan_facts import Facts
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.spark_types import arrow_type
 from kquery_spark.types import names as t
 
 MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}

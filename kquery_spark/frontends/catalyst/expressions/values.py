@@ -10,7 +10,7 @@ from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
-from kquery_spark.frontends.catalyst.tree import CatalystNode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

@@ -11,8 +11,8 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Aggregate
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _SESSION = "spark.sessionWindow"
 

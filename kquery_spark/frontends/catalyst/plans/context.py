@@ -10,20 +10,20 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column
-from kquery_spark.frontends.catalyst.calendars import HybridZones
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
-from kquery_spark.frontends.catalyst.facts import Facts
-from kquery_spark.frontends.catalyst.relations import Relation
 from kquery_spark.frontends.catalyst.scope import Names, Scope
-from kquery_spark.frontends.catalyst.settings import SessionSettings
 from kquery_spark.frontends.catalyst.support import Table
-from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.frontends.catalyst.types import arrow_type
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.sources.base import Source
+from kquery_spark.spark_bridge.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.plan_facts import Facts
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations import Relation
+from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.spark_types import arrow_type
 
 
 class Relations(Protocol):

@@ -6,9 +6,9 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Literal
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Expand, Generate
 from kquery_spark.logical.generate import Generator
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _GENERATORS = {
     "Explode": Generator.EXPLODE,

@@ -9,9 +9,9 @@ from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
 from kquery_spark.logical.folders import check_folders
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})

@@ -13,10 +13,26 @@ from kquery_spark.errors import ConfigError, SourceError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.file_options import followed_options
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.relations import DataFile as ListedFile
-from kquery_spark.frontends.catalyst.relations import FileRelation, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.frontends.catalyst.settings import (
+from kquery_spark.logical import LogicalPlan, Projection, Scan
+from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.csv import CsvSource, csv_options
+from kquery_spark.sources.csv.values import check_type
+from kquery_spark.sources.files import stamp_of
+from kquery_spark.sources.json import JsonSource, json_options
+from kquery_spark.sources.json.source import check_columns
+from kquery_spark.sources.memory import local_source, one_row_source
+from kquery_spark.sources.orc.source import OrcSource
+from kquery_spark.sources.parquet.calendar import MODES, RebaseSettings
+from kquery_spark.sources.parquet.field_ids import check_field_ids
+from kquery_spark.sources.parquet.source import ParquetSource
+from kquery_spark.sources.partitions import plain_value
+from kquery_spark.sources.ranges import RangeSource
+from kquery_spark.sources.text import check_codec
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations import DataFile as ListedFile
+from kquery_spark.spark_bridge.relations import FileRelation, LocalRows, OtherRelation, RangeRelation
+from kquery_spark.spark_bridge.session_settings import (
     FIELD_IDS,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
@@ -27,23 +43,7 @@ from kquery_spark.frontends.catalyst.settings import (
     TIME_PARSER,
     SessionSettings,
 )
-from kquery_spark.frontends.catalyst.tree import CatalystNode
-from kquery_spark.frontends.catalyst.types import arrow_type
-from kquery_spark.logical import LogicalPlan, Projection, Scan
-from kquery_spark.sources.base import DataFile, Source
-from kquery_spark.sources.csv import CsvSource, csv_options
-from kquery_spark.sources.csv.values import check_type
-from kquery_spark.sources.files import stamp_of
-from kquery_spark.sources.json import JsonSource, json_options
-from kquery_spark.sources.json.source import check_columns
-from kquery_spark.sources.memory import local_source, one_row_source
-from kquery_spark.sources.orc import OrcSource
-from kquery_spark.sources.parquet import ParquetSource
-from kquery_spark.sources.parquet_calendar import MODES, RebaseSettings
-from kquery_spark.sources.parquet_ids import check_field_ids
-from kquery_spark.sources.partitions import plain_value
-from kquery_spark.sources.ranges import RangeSource
-from kquery_spark.sources.text import check_codec
+from kquery_spark.spark_bridge.spark_types import arrow_type
 
 _DATETIME_OPTION, _INT96_OPTION = _REBASE_OPTIONS = ("datetimerebasemode", "int96rebasemode")
 # Every task carries the rows with it, and so does the query's plan.

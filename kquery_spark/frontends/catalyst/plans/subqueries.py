@@ -12,8 +12,8 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.scope import Scope, exactly
-from kquery_spark.frontends.catalyst.tree import CatalystNode
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, SingleRow
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 
 class ScalarSubqueries:

@@ -13,9 +13,9 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
-from kquery_spark.frontends.catalyst.tree import CatalystNode, aggregate_filter
 from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
+from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
 _RANKS = {"RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank"}

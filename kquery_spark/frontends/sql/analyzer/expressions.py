@@ -33,8 +33,8 @@ from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
-from kquery_spark.functions.elements import is_array
 from kquery_spark.functions.registry import EvalMode
+from kquery_spark.kernels.elements import is_array
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.types import names as t
 

@@ -12,7 +12,7 @@ from kquery_spark.expr import Column, Expr
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.sql.analyzer.scope import Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.elements import is_array
+from kquery_spark.kernels.elements import is_array
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:

@@ -1,0 +1,104 @@
+"""``df.transform(kquery_plan)``: a Spark DataFrame in, the same DataFrame run by the engine out."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Literal
+
+from pyspark.sql import DataFrame
+
+from kquery_spark.accelerate.execution.assemble import accelerate
+from kquery_spark.accelerate.execution.dataframe import execution_of
+from kquery_spark.accelerate.execution.execution import PlacedQuery
+from kquery_spark.accelerate.planning.decision import decide
+from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.garbage import collection_paused
+from kquery_spark.accelerate.planning.plan_query import (
+    PlannedQuery,
+    plan_frame,
+)
+from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.spark_bridge.catalog_snapshot import again, spark_plan
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
+from kquery_spark.spark_bridge.session import bridge, check_frame
+
+Fallback = Literal["spark", "error"]
+When = Literal["auto", "always", "never"]
+
+
+def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = "auto") -> DataFrame:
+    """The same query with as much of it as possible run by the engine.
+
+    frame: any batch DataFrame of a classic Spark session. Returns a lazy DataFrame of exactly its schema and rows.
+    fallback: "spark" leaves to Spark what the engine declines, and runs a read-only action or a write to files again on
+    Spark when the engine fails (FallbackWarning says why); "error" raises Unsupported with the first reason, and the
+    engine's errors.
+    when: "auto" uses the engine where it should win, "always" wherever it can, "never" gives ``frame`` back.
+    No job of the query runs here; file footers are read for planning. On a cluster the first call asks Spark's Python
+    workers for their versions, in a job of its own.
+    """
+    check_options(fallback, when)
+    check_frame(frame, "kquery_plan")
+    if when == "never":
+        return frame
+    made = execution_of(frame)
+    if made is not None:
+        frame = made.original
+    try:
+        with collection_paused():
+            return _planned(frame, fallback, when)
+    except ConfigError:
+        raise
+    except Exception as error:
+        if fallback == "error":
+            raise
+        reason = error.reason if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
+        warn_user(f"the engine could not plan the query, so Spark runs it: {reason}")
+        return frame
+
+
+def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
+    link = bridge(frame.sparkSession)
+    query = None
+    if when == "auto" and fallback == "spark" and not frame.isStreaming:
+        with contextlib.suppress(*SPARK_ERRORS):  # planning meets it, too, and says so
+            query = spark_plan(frame, link)
+        if query is not None and nothing_to_win(link, query.optimized):
+            return frame
+    planned = plan_frame(frame, query)
+    if not planned.config.enabled:
+        return frame
+    if fallback == "error":
+        _require_whole(planned)
+    if link.untested is not None and link.warns_first_time(link.untested):
+        warn_user(link.untested)
+    problem = planned.worker_problem
+    if problem is not None and link.warns_first_time(problem):
+        warn_user(f"Spark runs the queries of this session: {problem}")
+    decisions = [(p, decide(planned, p)) for p in planned.parts]
+    chosen = [p for p, d in decisions if when == "always" or d.accelerate]
+    little = when == "auto" and any(d.driver_only for _, d in decisions)
+
+    def renew() -> PlacedQuery | DataFrame:
+        found = kquery_plan(again(frame, link), fallback=fallback, when=when)
+        made = execution_of(found)
+        return found if made is None else made.placement
+
+    return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
+
+
+def check_options(fallback: str, when: str) -> None:
+    """Raise ConfigError for a value of an option that is not allowed."""
+    if fallback not in ("spark", "error"):
+        raise ConfigError(f"fallback must be 'spark' or 'error', not {fallback!r}")
+    if when not in ("auto", "always", "never"):
+        raise ConfigError(f"when must be 'auto', 'always' or 'never', not {when!r}")
+
+
+def _require_whole(planned: PlannedQuery) -> None:
+    if planned.whole and not planned.reasons:
+        return
+    node, reason = (
+        planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
+    )
+    raise Unsupported(f"{node}: {reason}")

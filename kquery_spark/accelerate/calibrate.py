@@ -1,0 +1,182 @@
+"""Measures the cost model on this machine or cluster: small queries in Spark and in the engine, alternating, medians."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from kquery_spark.accelerate.api import kquery_plan
+from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.config.cost import CostModel
+from kquery_spark.spark_bridge.bypass import bypass
+
+ROWS = 2_000_000
+_REPEATS = 5
+_PARTITIONS = 2
+_LEAST = 1e-10  # seconds a row or byte: below what can be measured
+
+
+def calibrate(spark: SparkSession, folder: str | None = None, rows: int = ROWS) -> CostModel:
+    """The cost model as measured; terms that are not measured (long texts, Arrow results) keep their defaults.
+
+    folder: a new folder that Spark's workers can read; None: a temporary one of this machine. rows: of the table that is
+    written there, and removed at the end. Takes about half a minute with the default; nothing else should run meanwhile.
+    """
+    place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        with bypass():
+            return _Calibration(spark, _table(place, rows), rows).model()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _table(place: Path, rows: int) -> str:
+    """A Parquet file of numbers: many keys, few groups, values that do not compress."""
+    random = np.random.default_rng(1)
+    columns = {
+        "k": random.integers(0, max(rows // 3, 1), rows),
+        "g": random.integers(0, 50, rows).astype(np.int32),
+        "v": random.random(rows),
+        "w": random.random(rows),
+    }
+    path = str(place / "calibration.parquet")
+    pq.write_table(pa.table(columns), path, row_group_size=max(rows // 4, 1))
+    return path
+
+
+class _Calibration:
+    """Measurements over one table; seconds are medians of runs that alternate."""
+
+    def __init__(self, spark: SparkSession, path: str, rows: int) -> None:
+        self._spark = spark
+        self._table = spark.read.parquet(path)
+        self._rows = rows
+
+    def model(self) -> CostModel:
+        """All of them together, each from what the ones before explain."""
+        default = CostModel()
+        model = replace(default, planning_seconds=self._planning_seconds())
+        model = replace(model, stage_seconds=self._stage_seconds())
+        model = replace(model, result_row_seconds=self._result_row_seconds())
+        model = replace(model, decoded_byte_seconds=self._decoded_byte_seconds())
+        model = replace(model, step_seconds=self._step_seconds())
+        model = replace(model, step_row_seconds=self._step_row_seconds(model))
+        by_spark, by_engine = self._sort_row_seconds()
+        share = by_engine / default.sort_row_seconds
+        return replace(
+            model,
+            spark_sort_row_seconds=by_spark,
+            sort_row_seconds=by_engine,
+            sort_value_seconds=default.sort_value_seconds * share,
+            sort_byte_seconds=default.sort_byte_seconds * share,
+        )
+
+    def _planning_seconds(self) -> float:
+        query = self._table.groupBy("g").sum("v")
+
+        def spark() -> None:
+            query.filter("g >= 0").schema  # noqa: B018
+
+        return _difference(lambda: plan_frame(query.filter("g >= 0")), spark)
+
+    def _stage_seconds(self) -> float:
+        numbers = self._spark.range(0, _PARTITIONS, 1, _PARTITIONS)
+        return _difference(lambda: _run(numbers.mapInArrow(_same, "id bigint")), lambda: _run(numbers))
+
+    def _result_row_seconds(self) -> float:
+        """Spark takes rows of three numbers from Python; both make them of nothing."""
+        rows = self._rows // 2
+        numbers = self._spark.range(0, _PARTITIONS, 1, _PARTITIONS)
+        made = numbers.mapInArrow(_Rows(rows // _PARTITIONS), "a bigint, b double, c int")
+        none = numbers.mapInArrow(_Rows(0), "a bigint, b double, c int")
+        return max(_LEAST, _difference(lambda: _run(made), lambda: _run(none)) / rows)
+
+    def _decoded_byte_seconds(self) -> float:
+        """Three sums of whole columns, which are read and hardly anything else; a step of Spark's is in both."""
+        query = self._table.selectExpr("sum(v) AS v", "sum(w) AS w", "max(k) AS k")
+        saved = self._saved(query) / (self._rows * 24)
+        return max(_LEAST, saved)
+
+    def _step_seconds(self) -> float:
+        """What an exchange and a stage of few rows takes in Spark."""
+        few = self._table.limit(1000).localCheckpoint()
+        grouped = few.groupBy("g").sum("v")
+        return _difference(lambda: _run(grouped), lambda: _run(few.filter("g >= 0")))
+
+    def _step_row_seconds(self, model: CostModel) -> float:
+        """An aggregation into many groups, less what reading and the step by itself save."""
+        saved = self._saved(self._table.groupBy("k").sum("v").selectExpr("max(k) AS k"))
+        explained = self._rows * 16 * model.decoded_byte_seconds + 2 * model.step_seconds
+        return max(_LEAST, (saved - explained + 2 * model.stage_seconds) / self._rows)
+
+    def _sort_row_seconds(self) -> tuple[float, float]:
+        """A row of a sort in one task of each engine."""
+        query = self._table.select("k", "v").coalesce(1).sortWithinPartitions("v")
+        read = self._table.select("k", "v").coalesce(1)
+        by_spark = _difference(lambda: _run(query), lambda: _run(read)) / self._rows
+        values = pa.array(np.random.default_rng(2).random(self._rows))
+
+        def sort() -> None:
+            values.take(pc.sort_indices(values))
+
+        by_engine = _median(sort) / self._rows
+        return max(_LEAST, by_spark), max(_LEAST, by_engine)
+
+    def _saved(self, query: DataFrame) -> float:
+        fast = kquery_plan(query, when="always", fallback="error")
+        return _difference(lambda: _run(query), lambda: _run(fast))
+
+
+class _Rows:
+    """Makes so many rows of three numbers in a Python worker, whatever the rows it gets."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            for start in range(0, self._rows, 100_000):
+                numbers = np.arange(start, min(start + 100_000, self._rows))
+                columns = [numbers, numbers * 0.5, numbers.astype(np.int32)]
+                yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], names=["a", "b", "c"])
+
+
+def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def _run(frame: DataFrame) -> None:
+    """Compute all rows and drop them."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _difference(slow: Callable[[], object], fast: Callable[[], object]) -> float:
+    """Seconds that one takes more than the other, none if it takes fewer."""
+    slow()
+    fast()
+    times = [(_seconds(slow), _seconds(fast)) for _ in range(_REPEATS)]
+    more = statistics.median(a for a, _ in times) - statistics.median(b for _, b in times)
+    return max(0.0, more)
+
+
+def _median(work: Callable[[], object]) -> float:
+    work()
+    return statistics.median(_seconds(work) for _ in range(_REPEATS))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -1,0 +1,191 @@
+"""``kq.enable(spark)``: actions of a session's DataFrames use the engine without a change of code.
+
+While any session is enabled, PySpark's DataFrame class has its actions wrapped. For other sessions, and for queries that
+stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false`` switches a session off without
+``disable``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_plan
+from kquery_spark.accelerate.execution.dataframe import EngineFrame
+from kquery_spark.spark_bridge.bypass import bypass, bypassed
+from kquery_spark.spark_bridge.lazy_dataframe import SHOW
+from kquery_spark.spark_bridge.session import bridge, session_identity
+
+
+@dataclass(frozen=True)
+class _Options:
+    fallback: Fallback
+    when: When
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """An attribute of PySpark's DataFrame class and the wrapper that stands for it."""
+
+    original: Any
+    wrapper: Any
+
+
+_sessions: dict[str, _Options] = {}
+_everywhere: _Options | None = None
+_installed: dict[str, _Wrapped] = {}
+_install_lock = threading.Lock()
+
+
+def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "auto") -> None:
+    """Let the engine run the actions of this session's DataFrames, where ``when`` says so.
+
+    Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
+    foreachPartition, write and writeTo. ``fallback`` and ``when`` as for ``kquery_plan``. Enabling twice is
+    harmless; the last options hold.
+    """
+    check_options(fallback, when)
+    bridge(spark)
+    _sessions[session_identity(spark)] = _Options(fallback, when)
+    _install()
+
+
+def disable(spark: SparkSession) -> None:
+    """Give the session's actions back to Spark."""
+    _sessions.pop(session_identity(spark), None)
+    _uninstall_unused()
+
+
+def enable_everywhere(*, fallback: Fallback = "spark", when: When = "auto") -> None:
+    """``enable`` for every classic session of this process, also those to come: what ``kquery-spark run`` does."""
+    global _everywhere
+    check_options(fallback, when)
+    _everywhere = _Options(fallback, when)
+    _install()
+
+
+def disable_everywhere() -> None:
+    """Undo ``enable_everywhere``."""
+    global _everywhere
+    _everywhere = None
+    _uninstall_unused()
+
+
+def _options(frame: DataFrame) -> _Options | None:
+    """How the engine may run an action of the frame; None where the action is PySpark's as it is."""
+    if bypassed() or isinstance(frame, EngineFrame) or not (_sessions or _everywhere):
+        return None
+    options = _sessions.get(session_identity(frame.sparkSession), _everywhere)
+    return None if options is None or frame.isStreaming else options
+
+
+def _engine_frame(frame: DataFrame, options: _Options) -> EngineFrame | None:
+    """The engine's frame of the same query; None where it stays with Spark."""
+    fast = kquery_plan(frame, fallback=options.fallback, when=options.when)
+    return fast if isinstance(fast, EngineFrame) else None
+
+
+def _action(name: str) -> Callable[..., Any]:
+    """An action that the engine's frame has, too, under the same name and with the same arguments."""
+
+    def run(frame: DataFrame, options: _Options, *args: Any, **kwargs: Any) -> Any:
+        fast = _engine_frame(frame, options)
+        return NotImplemented if fast is None else getattr(fast, name)(*args, **kwargs)
+
+    return run
+
+
+def _take(frame: DataFrame, options: _Options, num: int) -> Any:
+    fast = _engine_frame(frame.limit(num), options)
+    return NotImplemented if fast is None else fast.collect()
+
+
+def _show(frame: DataFrame, options: _Options, n: int = 20, *args: Any, **kwargs: Any) -> Any:
+    """Spark shows n rows and asks for one more to know whether there are others."""
+    valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
+    fast = _engine_frame(frame.limit(n + 1) if valid else frame, options)
+    return NotImplemented if fast is None else fast.show_text(n, *args, **kwargs)
+
+
+def _count(frame: DataFrame, options: _Options) -> Any:
+    fast = _engine_frame(frame.groupBy().count(), options)
+    return NotImplemented if fast is None else int(fast.collect()[0][0])
+
+
+def _write(frame: DataFrame, options: _Options) -> Any:
+    fast = _engine_frame(frame, options)
+    return NotImplemented if fast is None else fast.write
+
+
+_SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
+# Each gives NotImplemented for a query that stays with Spark.
+_ACTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _action(name) for name in _SAME},
+    "take": _take,
+    SHOW: _show,
+    "count": _count,
+    "write": _write,
+}
+
+
+def _install() -> None:
+    """Wrap the actions of PySpark's classic DataFrame, unless they are."""
+    with _install_lock:
+        if _installed:
+            return
+        for name, run in _ACTIONS.items():
+            original = getattr(ClassicDataFrame, name)
+            if isinstance(original, property):
+                assert original.fget is not None
+                wrapper: Any = property(_wrapper(original.fget, run), doc=original.__doc__)
+            else:
+                wrapper = _wrapper(original, run)
+            _installed[name] = _Wrapped(original, wrapper)
+        for name, wrapped in _installed.items():
+            setattr(ClassicDataFrame, name, wrapped.wrapper)
+
+
+def _uninstall_unused() -> None:
+    """With no session left, give PySpark's class its own methods back, but for those that others have wrapped since."""
+    with _install_lock:
+        if _sessions or _everywhere:
+            return
+        for name, wrapped in _installed.items():
+            if getattr(ClassicDataFrame, name) is wrapped.wrapper:
+                setattr(ClassicDataFrame, name, wrapped.original)
+        _installed.clear()
+
+
+def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """The action by ``run`` where the engine may run it, PySpark's own otherwise.
+
+    What is called in here belongs to this one action, and a frame that stays with Spark would be planned again and again:
+    it is left alone. Wrong arguments are PySpark's to refuse.
+    """
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def action(self: DataFrame, *args: Any, **kwargs: Any) -> Any:
+        options = _options(self)
+        if options is None or not _accepts(signature, self, *args, **kwargs):
+            return original(self, *args, **kwargs)
+        with bypass():
+            result = run(self, options, *args, **kwargs)
+            return original(self, *args, **kwargs) if result is NotImplemented else result
+
+    return action
+
+
+def _accepts(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True

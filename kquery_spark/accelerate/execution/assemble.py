@@ -1,0 +1,120 @@
+"""A planned query with the chosen parts run by the engine: put into Spark's plan, with the ways that actions get rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from kquery_spark.accelerate.execution.dataframe import EngineFrame
+from kquery_spark.accelerate.execution.execution import Execution, PlacedQuery
+from kquery_spark.accelerate.planning.decision import fits_driver, has_columns
+from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, Position, position_below
+from kquery_spark.runtime.spark.arrow_result import ArrowResult
+from kquery_spark.runtime.spark.driver import DriverStage
+from kquery_spark.runtime.spark.frames import shipped, to_dataframe
+from kquery_spark.runtime.spark.metering import Metering
+from kquery_spark.spark_bridge.failures import warn_user
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+
+def accelerate(
+    planned: PlannedQuery,
+    parts: Sequence[Part],
+    rescue: bool = False,
+    metrics: Metering | None = None,
+    driver_only: bool = False,
+    renew: Callable[[], PlacedQuery | DataFrame] | None = None,
+) -> DataFrame:
+    """The planned query with the given parts run by the engine and the rest by Spark.
+
+    rescue: run an action that may run twice again on Spark when the engine fails. metrics: count what operators do.
+    driver_only: for all but read-only actions the frame is Spark's. renew: plans the query again when its tables may have
+    changed since.
+    """
+    if not parts:
+        return planned.frame
+
+    def placed(place: Callable[[], DataFrame], instead: str) -> DataFrame | None:
+        try:
+            return place()
+        except Exception as error:
+            if not rescue:
+                raise
+            warn_user(f"the engine could not place its stages, so {instead}: {type(error).__name__}: {error}")
+            return None
+
+    def build(shared_sort: bool) -> DataFrame:
+        if planned.moment is not None and not shared_sort:
+            return planned.frame  # tables may change before what Spark makes of it is run
+        wanted = [p if shared_sort else p.in_any_order for p in parts]
+        possible = {p.position: p for p in wanted if p is not None}
+        if driver_only or len(possible) < len(wanted):
+            return planned.frame
+        made = placed(_Builder(planned, possible, metrics).whole, "Spark runs the query")
+        return planned.frame if made is None else made
+
+    driver, result = None, None
+    if metrics is None and planned.whole:
+        (part,), link, schema, config = parts, planned.bridge, planned.frame.schema, planned.config
+        if fits_driver(planned, part):
+            driver = DriverStage(link, part.compiled.graph, schema, config, lambda: part.threaded)
+        if has_columns(part) and not (driver_only and driver):
+            ship = partial(shipped, link, part.compiled.graph, config)
+            result = ArrowResult(
+                partial(placed, ship, "Spark brings the rows"), part.compiled.physical.schema, schema
+            )
+    return EngineFrame(Execution(PlacedQuery(planned, tuple(parts), build, driver, result), rescue, renew))
+
+
+class _Builder:
+    """Puts parts into Spark's plan, those below a hand-over into what Spark computes for it."""
+
+    def __init__(
+        self, planned: PlannedQuery, parts: Mapping[Position, Part], metrics: Metering | None
+    ) -> None:
+        self._planned = planned
+        self._parts = parts
+        self._metrics = metrics
+
+    def whole(self) -> DataFrame:
+        """The DataFrame of the query."""
+        whole = self._parts.get(())
+        if whole is not None:
+            return self.part(whole, self._planned.frame)
+        return self._planned.bridge.frame(self.subtree(self._planned.plan, ()))
+
+    def part(self, part: Part, original: DataFrame) -> DataFrame:
+        """The DataFrame of one part, with the columns of ``original``: names, types, nullability and expression ids."""
+        planned = self._planned
+        inputs = {}
+        for handover in part.imported.inputs:
+            at = position_below(part.node, part.position, handover.node)
+            plan = self._catalyst(handover.node)
+            if at is not None:  # None: in a subquery's plan, which has no parts of its own
+                plan = self.subtree(plan, at)
+            inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
+        index = [p.position for p in planned.parts].index(part.position)
+        meter = self._metrics.part(index) if self._metrics is not None else None
+        link = planned.bridge
+        output = link.analyzed(original).output()
+        return to_dataframe(link, part.compiled.graph, original.schema, planned.config, inputs, meter, output)
+
+    def subtree(self, plan: Any, at: Position) -> Any:
+        """Spark's plan at a position with the highest parts in it replaced."""
+        below = [p for p in self._parts if p[: len(at)] == at]
+        highest = [p for p in below if not any(q != p and p[: len(q)] == q for q in below)]
+        if not highest:
+            return plan
+        frames = {}
+        for position in highest:
+            part = self._parts[position]
+            original = self._planned.bridge.frame(self._catalyst(part.node))
+            frames[position[len(at) :]] = self.part(part, original)
+        return self._planned.bridge.replaced(plan, frames)
+
+    def _catalyst(self, node: CatalystNode) -> Any:
+        assert self._planned.facts is not None
+        return self._planned.facts.jvm_object(node)

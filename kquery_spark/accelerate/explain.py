@@ -1,0 +1,286 @@
+"""``kq.explain``: what runs in the engine, what stays with Spark and why, the stages, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+
+from kquery_spark.accelerate.execution.assemble import accelerate
+from kquery_spark.accelerate.execution.dataframe import execution_of
+from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
+from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, plan_frame
+from kquery_spark.logical import format_plan
+from kquery_spark.physical.operators import ScanExec
+from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
+from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.stages import Stage
+
+ENGINE, SPARK, HANDOVER = "engine", "Spark", "hand-over"
+MARKS = {ENGINE: "*", SPARK: "-", HANDOVER: ">"}
+
+
+@dataclass(frozen=True)
+class ExplainedNode:
+    """A node of Spark's plan: who runs it, and for a node that stays with Spark the reason when it is one.
+
+    ``runs``: "engine", "Spark", or "hand-over" for a node of Spark whose rows feed the engine.
+    """
+
+    name: str
+    depth: int
+    runs: str
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{MARKS[self.runs]} {'  ' * self.depth}{self.name}"
+        return text if self.reason is None else f"{text}  ({self.reason})"
+
+
+@dataclass(frozen=True)
+class ExplainedStage:
+    """A stage: its tasks, the splits they read of how many there are, estimated bytes of these, its exchange.
+
+    ``reads``: stages and hand-overs it takes rows from. ``output``: where its rows go. ``in_driver``: actions that bring
+    the rows to the driver run it there, by so many ``threads``. ``metrics``: what it did, after a run.
+    """
+
+    stage_id: str
+    tasks: int
+    splits: int
+    all_splits: int
+    scan_bytes: int
+    reads: tuple[str, ...]
+    output: str
+    operators: tuple[str, ...]
+    in_driver: bool = False
+    threads: int = 1
+    metrics: StageMetrics | None = None
+
+    def __str__(self) -> str:
+        head = f"{self.stage_id}: {self.tasks} task{'s' if self.tasks != 1 else ''}"
+        if self.all_splits:
+            pruned = f" of {self.all_splits}" if self.splits < self.all_splits else ""
+            head += f", {self.splits}{pruned} split(s) of about {_size(self.scan_bytes)}"
+        if self.reads:
+            head += f", reads {', '.join(self.reads)}"
+        head += f" -> {self.output}"
+        if self.in_driver:
+            by = f" by {self.threads} threads" if self.threads > 1 else ""
+            head += f", in the driver{by} when rows are brought there"
+        if self.metrics is None:
+            return "\n".join([head, *(f"  {line}" for line in self.operators)])
+        verb = "shuffled" if self.output != "result" else "given to Spark"
+        head += f" [{self.metrics.tasks} task(s) ran, {_size(self.metrics.sent)} {verb}]"
+        lines = [head]
+        for line, found in self.metrics.operators:
+            facts = [f"{found.rows:,} rows", _size(found.nbytes), f"{found.seconds * 1000:,.0f} ms"]
+            facts += [f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(found.extra.items())]
+            lines.append(f"  {line}  [{', '.join(facts)}]")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The explanation of one query; ``str`` prints it, a notebook shows it as HTML.
+
+    ``chosen``: the parts that do run in the engine, as ``when`` decided. ``metering``: counts of a run.
+    """
+
+    planned: PlannedQuery
+    decisions: tuple[Decision, ...]
+    chosen: tuple[Part, ...]
+    trace: bool = False
+    metering: Metering | None = None
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether ``kquery_plan`` runs any of the query in the engine (``when="auto"``)."""
+        return bool(self.chosen)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the optimized plan's nodes, 0 to 1, that the engine can run."""
+        return self.planned.coverage
+
+    @property
+    def reasons(self) -> list[tuple[str, str]]:
+        """What stays with Spark: the node and the sentence that says why."""
+        return list(self.planned.reasons)
+
+    @cached_property
+    def nodes(self) -> tuple[ExplainedNode, ...]:
+        """Spark's optimized plan, parents first, with who can run each node."""
+        return tuple(_nodes(self.planned))
+
+    @cached_property
+    def stages(self) -> tuple[tuple[ExplainedStage, ...], ...]:
+        """The stages of each part, in the order they run."""
+        return tuple(
+            tuple(
+                _stage(
+                    stage,
+                    (stage is part.compiled.graph.result or part.threaded is not None)
+                    and fits_driver(self.planned, part),
+                    1 if part.threaded is None else part.threaded.config.parallelism,
+                    self.metering.stage(i, stage) if self.metering else None,
+                )
+                for stage in part.compiled.graph.stages
+            )
+            for i, part in enumerate(self.planned.parts)
+        )
+
+    def sections(self) -> list[tuple[str, str]]:
+        """The explanation as titles and texts."""
+        found = [("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
+        if not self.planned.config.enabled:
+            found.append(("", "The engine is switched off: spark.kquery.enabled is false"))
+        if self.nodes:
+            found.append(("Query (* engine, - Spark, > handed over to the engine)", _lines(self.nodes)))
+        for i, (part, decision) in enumerate(zip(self.planned.parts, self.decisions, strict=True)):
+            which = f" of part {i + 1}" if len(self.planned.parts) > 1 else ""
+            found.append((f"Decision{which}", str(decision)))
+            found.append((f"Logical plan{which}", format_plan(part.compiled.logical)))
+            if self.trace:
+                found += [
+                    (f"Rule {s.rule}{which}", format_plan(s.plan) if s.changed else "(no change)")
+                    for s in part.compiled.steps
+                ]
+            found.append((f"Optimized plan{which}", format_plan(part.compiled.optimized)))
+            found.append((f"Stages{which}", _lines(self.stages[i])))
+        if self.reasons:
+            found.append(("Left to Spark", _lines(f"{node}: {reason}" for node, reason in self.reasons)))
+        return found
+
+    def __str__(self) -> str:
+        blocks = [f"== {title} ==\n{text}" if title else text for title, text in self.sections()]
+        return "\n\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from kquery_spark.accelerate.explain_html import render
+
+        return render(self)
+
+
+def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Explanation:
+    """Plan ``frame`` as ``kquery_plan`` would and say what becomes of it.
+
+    frame: a query, or what ``kquery_plan`` made of one. trace: every optimizer rule's result. analyze: run the query,
+    with every part the engine can take unless ``kquery_plan`` chose them, drop the rows, and show what each operator did.
+    """
+    made = execution_of(frame)
+    if made is not None:
+        planned, chosen = made.placement.planned, made.placement.parts
+        decisions = tuple(decide(planned, p) for p in planned.parts)
+    else:
+        planned = plan_frame(frame)
+        decisions = tuple(_decided(planned, p) for p in planned.parts)
+        wanted = [p for p, d in zip(planned.parts, decisions, strict=True) if d.accelerate]
+        chosen = tuple(wanted) if planned.config.enabled else ()
+    metering = None
+    if analyze and planned.parts:
+        metering = Metering(planned.bridge.spark.sparkContext)
+        parts = planned.parts if made is None else chosen
+        metered = accelerate(planned, parts, metrics=metering)
+        with bypass():
+            metered.write.format("noop").mode("overwrite").save()
+    return Explanation(planned, decisions, chosen, trace, metering)
+
+
+def _decided(planned: PlannedQuery, part: Part) -> Decision:
+    """The verdict, with the quick no that ``kquery_plan`` gives first."""
+    found = decide(planned, part)
+    if found.driver_only and nothing_to_win(planned.bridge, planned.plan):
+        return Decision(False, "A glance at Spark's plan tells that it passes the rows on as fast.")
+    return found
+
+
+def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
+    """Raise AssertionError unless the engine can run at least this share of the query's plan; for tests.
+
+    Sizes do not matter here, as data of tests is small. For a frame of ``kquery_plan`` the parts it chose count.
+    """
+    explained = explain(frame)
+    planned = explained.planned
+    made = execution_of(frame)
+    parts = planned.parts if made is None else made.placement.parts
+    if not planned.config.enabled:
+        raise AssertionError("the engine is switched off: spark.kquery.enabled is false")
+    if parts and explained.coverage >= coverage:
+        return
+    lines = [f"the engine runs {explained.coverage if parts else 0:.0%} of the query, not {coverage:.0%}"]
+    lines += [f"  {node}: {reason}" for node, reason in explained.reasons]
+    raise AssertionError("\n".join(lines))
+
+
+def _nodes(planned: PlannedQuery) -> Iterator[ExplainedNode]:
+    if planned.root is None:
+        return
+    engine = {id(p.node) for p in planned.parts}
+    handed = {id(h.node) for p in planned.parts for h in p.imported.inputs}
+    stack = [(planned.root, 0, False)]
+    while stack:
+        node, depth, inside = stack.pop()
+        inside = (inside or id(node) in engine) and id(node) not in handed
+        runs = HANDOVER if id(node) in handed else ENGINE if inside else SPARK
+        yield ExplainedNode(node.cls, depth, runs, None if inside else planned.reason_of(node))
+        below = [*node.children, *_subqueries(node)]
+        stack += [(child, depth + 1, inside) for child in reversed(below)]
+
+
+def _subqueries(node: CatalystNode) -> list[CatalystNode]:
+    """The plans of the subqueries in a node's expressions."""
+    found: list[CatalystNode] = []
+    stack = list(reversed(node.expressions()))
+    while stack:
+        expression = stack.pop()
+        if expression.is_plan:
+            found.append(expression)
+        else:
+            stack += [*expression.children, *expression.expressions()]
+    return list({id(plan): plan for plan in found}.values())
+
+
+def _stage(stage: Stage, in_driver: bool, threads: int, metrics: StageMetrics | None) -> ExplainedStage:
+    splits = all_splits = nbytes = 0
+    labels = []
+    for node, depth in walk_operators(stage.plan):
+        labels.append("  " * depth + node.label())
+        if isinstance(node, ScanExec):
+            own = node.splits
+            if own is None:
+                own = tuple(s for task in stage.tasks for s in task.as_dict()[node.scan_id])
+            splits += len(own)
+            nbytes += sum(s.nbytes for s in own)
+            all_splits += len(node.source.splits())
+    output = str(stage.output) if stage.output is not None else "result"
+    return ExplainedStage(
+        stage.stage_id,
+        len(stage.tasks),
+        splits,
+        all_splits,
+        nbytes,
+        stage.inputs,
+        output,
+        tuple(labels),
+        in_driver,
+        threads,
+        metrics,
+    )
+
+
+def _lines(items: Iterable[object]) -> str:
+    return "\n".join(str(item) for item in items)
+
+
+def _size(nbytes: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if nbytes < 1000:
+            return f"{nbytes:,.0f} {unit}" if unit == "B" else f"{nbytes:,.1f} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:,.1f} GB"

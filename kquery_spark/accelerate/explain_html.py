@@ -1,0 +1,37 @@
+"""An explanation as HTML for notebooks: a coloured plan, folded sections, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kquery_spark.accelerate.explain import Explanation
+
+_COLOURS = {"engine": "#1a7f37", "Spark": "#9a6700", "hand-over": "#0969da"}
+_PRE = "margin:0.3em 0;line-height:1.35;overflow-x:auto"
+
+
+def render(explanation: Explanation) -> str:
+    """The explanation as one ``div``."""
+    share = f"{explanation.coverage:.0%}"
+    verdict = "runs in the engine" if explanation.accelerated else "is left to Spark"
+    parts = [f"<b>{share} of the plan can run in the engine; the query {verdict}</b>"]
+    if explanation.nodes:
+        rows = "\n".join(
+            f'{"  " * n.depth}<span style="color:{_COLOURS[n.runs]}">{escape(n.name)}</span> '
+            f'<small style="color:{_COLOURS[n.runs]}">{n.runs}{_reason(n.reason)}</small>'
+            for n in explanation.nodes
+        )
+        parts.append(f'<pre style="{_PRE}">{rows}</pre>')
+    for title, text in explanation.sections():
+        if title and not title.startswith("Query"):
+            opened = " open" if title.startswith(("Decision", "Stages", "Left")) else ""
+            parts.append(
+                f'<details{opened}><summary>{escape(title)}</summary><pre style="{_PRE}">{escape(text)}</pre></details>'
+            )
+    return f'<div class="kquery-explain">{"".join(parts)}</div>'
+
+
+def _reason(reason: str | None) -> str:
+    return f": {escape(reason)}" if reason else ""

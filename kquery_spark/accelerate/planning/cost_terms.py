@@ -1,0 +1,179 @@
+"""What running a part in the engine costs and saves: amounts, and the seconds that the cost model gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from kquery_spark.accelerate.planning.plan_query import Part
+from kquery_spark.compiler.compile import is_ordered
+from kquery_spark.config.cost import CostModel
+from kquery_spark.expr import columns_of
+from kquery_spark.logical import (
+    Aggregate,
+    Filter,
+    Generate,
+    Input,
+    Join,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Scan,
+    SetOperation,
+    Union,
+    Window,
+    walk_plan,
+)
+from kquery_spark.optimizer.statistics import Estimator, row_width, stored_widths
+from kquery_spark.physical.operators import ExchangeExec
+from kquery_spark.runtime.spark.metering import walk_operators
+from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.ranges import RangeSource
+from kquery_spark.types import names as t
+
+_PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
+
+
+@dataclass(frozen=True)
+class CostTerm:
+    """One line of a decision: how much there is of something, and the seconds it saves (negative: costs)."""
+
+    name: str
+    amount: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds * 1000:+10,.1f} ms  {self.name}: {self.amount:,.0f}"
+
+
+class PartCosts:
+    """The terms of a part that runs in Spark's Python workers."""
+
+    def __init__(self, part: Part, model: CostModel) -> None:
+        self._query = part.compiled
+        self._model = model
+        self._estimator = Estimator()
+        self._nodes = list(walk_plan(self._query.optimized))
+        self.rows = self._query.estimate.rows
+        self.rows_handed_over = sum(handover.rows for handover in part.imported.inputs)
+        # Spark's rows come to the engine from a stage of their own
+        self.python_stages = len(self._query.graph.stages) + len(part.imported.inputs)
+        counted = [n for n in self._nodes if _is_counted(n)]
+        self._counted_rows = sum(self._estimator.estimate(n).rows for n in counted)
+        # nothing is decoded where rows are in the plan or counted
+        self.decoded_bytes = self._query.estimate.scanned - sum(
+            self._estimator.estimate(n).scanned for n in counted
+        )
+        leaves = [n for n in self._nodes if isinstance(n, Scan | Input)]
+        self.reads_nothing = bool(counted) and len(counted) == len(leaves)
+        self._steps = [n for n in self._nodes if not isinstance(n, _PASS_ROWS_ON)]
+        self.only_passes_rows_on = not self._steps
+
+    @cached_property
+    def terms(self) -> tuple[CostTerm, ...]:
+        """All of them, the largest saving first."""
+        model, tops = self._model, self._first_rows_in_an_order
+        crossing = self.rows + self.rows_handed_over
+        stages, exchanged = self.python_stages, self._exchanged_text_bytes
+        found = [
+            CostTerm("planning", 1, -model.planning_seconds),
+            CostTerm("Python stages", stages, -stages * model.stage_seconds),
+            CostTerm("rows between Spark and Arrow", crossing, -crossing * model.result_row_seconds),
+            CostTerm("rows counted", self._counted_rows, -self._counted_rows * model.counted_row_seconds),
+            CostTerm("bytes decoded", self.decoded_bytes, self.decoded_bytes * model.decoded_byte_seconds),
+            CostTerm(
+                "joins, aggregates, windows and sorts",
+                len(self._steps) - tops,
+                (len(self._steps) - tops) * model.step_seconds,
+            ),
+            CostTerm("first rows in an order", tops, tops * model.top_seconds),
+            CostTerm("rows of the largest step", self._step_rows, self._step_rows * model.step_row_seconds),
+            CostTerm(
+                "bytes of long texts exchanged", exchanged, -exchanged * model.exchanged_text_byte_seconds
+            ),
+            CostTerm("rows of the last sort", *self._last_sort),
+        ]
+        return tuple(sorted((term for term in found if term.seconds), key=lambda term: -term.seconds))
+
+    @property
+    def saved_seconds(self) -> float:
+        """By running the part in the engine; negative where Spark is faster."""
+        return sum(term.seconds for term in self.terms)
+
+    def seconds_of(self, name: str) -> float:
+        """What one of the terms saves."""
+        return sum(term.seconds for term in self.terms if term.name == name)
+
+    @property
+    def _first_rows_in_an_order(self) -> int:
+        return sum(1 for n in self._nodes if isinstance(n, Limit) and is_ordered(n.child))
+
+    @cached_property
+    def _step_rows(self) -> float:
+        """Rows that go into the largest join, aggregate or window, but no more than are read."""
+        estimate = self._estimator.estimate
+        steps = [n for n in self._nodes if isinstance(n, Join | Aggregate | Window | SetOperation)]
+        taken = max((estimate(c).rows for n in steps for c in n.children), default=0.0)
+        return min(taken, sum(estimate(n).rows for n in self._nodes if isinstance(n, Scan)))
+
+    @cached_property
+    def _exchanged_text_bytes(self) -> float:
+        """Bytes of long texts that go from stage to stage, all taken to be as long as those of the scans; not for a sort."""
+        scans = [n for n in self._nodes if isinstance(n, Scan)]
+        widths = [w for n in scans for f, w in zip(n.schema, stored_widths(n), strict=True) if _is_text(f)]
+        width = sum(widths) / max(len(widths), 1)
+        if width <= self._model.short_text_bytes:
+            return 0.0
+        exchanges = [
+            n
+            for n, _ in walk_operators(self._query.physical)
+            if isinstance(n, ExchangeExec) and not n.partitioning.bounds
+        ]
+        rows = ((n.nbytes / row_width(n.schema)) * sum(map(_is_text, n.schema)) for n in exchanges)
+        return sum(rows) * width
+
+    @property
+    def _last_sort(self) -> tuple[float, float]:
+        """Rows of an ordered result, and what is saved where the engine's tasks sort them; less than none for wide rows.
+
+        All of Spark's tasks share a sort. The engine's may be one task, which pays for everything that it moves.
+        """
+        if not self._query.is_ordered:
+            return 0.0, 0.0
+        model, result = self._model, self._query.graph.result
+        cores = self._query.config.parallelism
+        moved = (
+            len(result.plan.schema) * model.sort_value_seconds
+            + sum(stored_widths(self._query.optimized)) * model.sort_byte_seconds
+        )
+        by_engine = (model.sort_row_seconds + moved) / min(cores, len(result.tasks))
+        return self.rows, self.rows * (model.spark_sort_row_seconds / cores - by_engine)
+
+
+def arrow_result_saves(plan: LogicalPlan, rows: float, model: CostModel) -> float:
+    """Seconds that a scan takes less where the rows come to the driver as Arrow; negative where texts are long."""
+    columns = zip(plan.schema, stored_widths(plan), strict=True)
+    texts = sum(width for field, width in columns if _is_text(field))
+    a_row = len(plan.schema) * model.arrow_value_seconds - texts * model.arrow_text_byte_seconds
+    scans = [n for n in walk_plan(plan) if isinstance(n, Scan) and n.filters]
+    filtered = sum(map(_filtered_bytes, scans)) * model.decoded_byte_seconds
+    return rows * a_row + filtered - model.arrow_result_seconds
+
+
+def _filtered_bytes(scan: Scan) -> float:
+    """Bytes that a scan with filters decodes, but for those of texts that it only passes on."""
+    asked = columns_of(*scan.filters)
+    read = [f.name for f in scan.source.schema if f.name in asked or f.name in scan.schema.names]
+    short = [n for n in read if n in asked or scan.source.schema.field(n).type not in (t.STRING, t.BINARY)]
+    share = scan.source.column_bytes(short) / max(scan.source.column_bytes(read), 1)
+    return Estimator().estimate(scan).scanned * share
+
+
+def _is_counted(node: LogicalPlan) -> bool:
+    return isinstance(node, Scan) and isinstance(node.source, RangeSource | MemorySource)
+
+
+def _is_text(field: pa.Field) -> bool:
+    return field.type in (t.STRING, t.BINARY)

@@ -1,0 +1,281 @@
+"""Planning a Spark DataFrame: import, optimize, place, cut into stages, and weigh whether that is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from kquery_spark.compiler import CompiledQuery, Placement, compile_query
+from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
+from kquery_spark.config.cost import CostModel
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.processor import available_cores
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
+from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
+from kquery_spark.frontends.catalyst.plans.context import Declined
+from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.logical.projection import with_output
+from kquery_spark.optimizer.statistics import Estimator
+from kquery_spark.runtime.spark.probe import worker_problem
+from kquery_spark.spark_bridge.catalog_snapshot import Moment, SparkPlan, spark_plan
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations import RelationReader
+from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.session_settings import session_settings
+
+Position = tuple[int, ...]
+_FEW_ROWS = 1_000_000
+_WORTH_THREADS = 3 << 20  # bytes to decode, which take one thread 30 ms and more
+_MOST_EXCEEDING = 1000
+_exceeding: dict[int, None] = {}  # hashes of plans
+
+
+@dataclass(frozen=True)
+class Part:
+    """A maximal subtree of the query that the engine can run: what became of it at each step."""
+
+    position: Position
+    node: CatalystNode
+    imported: Imported
+    compiled: CompiledQuery
+
+    @property
+    def only_shared(self) -> bool:
+        """Whether one task alone would get more rows of the sort than it may."""
+        query = self.compiled
+        return query.shares_sort and query.estimate.rows > query.config.sort_rows
+
+    @property
+    def in_any_order(self) -> Part | None:
+        """The part with an ordered result in one task, as what Spark makes of it may not keep the order of several.
+
+        None where that task would get more rows than it may.
+        """
+        if not self.compiled.shares_sort:
+            return self
+        if self.only_shared:
+            return None
+        return replace(self, compiled=self.compiled.placed(IN_ANY_ORDER))
+
+    @cached_property
+    def threaded(self) -> CompiledQuery | None:
+        """The part cut for threads of the driver; None where it has too little work for them, or too much."""
+        config = self.compiled.config
+        threads = min(config.parallelism, available_cores())
+        if threads < 2 or not _WORTH_THREADS <= self.compiled.estimate.scanned < config.thread_bytes:
+            return None
+        query = self.compiled.placed(Placement(keeps_task_order=False, threads=threads))
+        return query if len(query.graph.stages) > 1 and len(query.graph.result.tasks) == 1 else None
+
+    @property
+    def exceeds_driver(self) -> bool:
+        """Whether an equal query over the same files turned out to be too much for the driver."""
+        return bool(_exceeding) and hash(self.compiled.optimized) in _exceeding
+
+    def remember_exceeds_driver(self) -> None:
+        """Keep equal queries away from the driver, as actions of an enabled session plan theirs again each time."""
+        _exceeding[hash(self.compiled.optimized)] = None
+        if len(_exceeding) > _MOST_EXCEEDING:
+            _exceeding.pop(next(iter(_exceeding)), None)
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether rows stay few on the way: no Generate, and neither a join nor the result makes many of them."""
+        optimized = self.compiled.optimized
+        nodes = list(walk_plan(optimized))
+        estimator = Estimator()
+        made = (optimized, *(n for n in nodes if isinstance(n, Join)))
+        return not any(isinstance(n, Generate) for n in nodes) and all(
+            estimator.estimate(n).rows < _FEW_ROWS for n in made
+        )
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all.
+
+    ``moment``: when it was planned, where it reads tables of the catalog, which may change. ``worker_problem``: why Spark's
+    Python workers cannot run the parts, of which there are none then.
+    """
+
+    frame: DataFrame
+    bridge: Bridge
+    config: EngineConfig
+    cost: CostModel
+    plan: Any
+    facts: FactFetcher | None
+    root: CatalystNode | None
+    parts: tuple[Part, ...]
+    reasons: tuple[tuple[str, str], ...]
+    declined: tuple[tuple[CatalystNode, str], ...] = ()
+    moment: Moment | None = None
+    worker_problem: str | None = None
+
+    def reason_of(self, node: CatalystNode) -> str | None:
+        """Why a node of the plan stays with Spark, where it is itself the cause."""
+        return next((reason for cause, reason in self.declined if cause is node), None)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the engine runs the query from its files to its result."""
+        return len(self.parts) == 1 and self.parts[0].position == () and not self.parts[0].imported.inputs
+
+    @cached_property
+    def coverage(self) -> float:
+        """Share of the optimized plan's nodes that run in the engine."""
+        if self.root is None:
+            return 0.0
+        total = sum(1 for _ in _plan_nodes(self.root))
+        inside = 0
+        for part in self.parts:
+            outside = {id(n) for h in part.imported.inputs for n in _plan_nodes(h.node)}
+            inside += sum(1 for n in _plan_nodes(part.node) if id(n) not in outside)
+        return inside / total
+
+
+def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery:
+    """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead.
+
+    query: Spark's plan of it, where that is known.
+    """
+    check_frame(frame, "kquery_spark")
+    link = bridge(frame.sparkSession)
+    config = link.config()
+    if frame.isStreaming:
+        return _nothing(frame, link, config, "Streaming queries are left to Spark.")
+    try:
+        query = query or spark_plan(frame, link)
+    except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
+        first = str(error).strip().partition("\n")[0]
+        return _nothing(frame, link, config, f"Spark cannot plan this query itself: {first}")
+    settings = session_settings(link.conf, link.jvm)
+    plan = query.optimized
+    facts = FactFetcher(link.jvm, plan)
+    try:
+        root = facts.parse()
+    except Unsupported as error:
+        return _nothing(frame, link, config, error.reason)
+    importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
+    parts, declined = _parts(root, importer, config)
+    problem = worker_problem(link) if parts and config.enabled else None
+    if problem is not None:
+        return replace(_nothing(frame, link, config, problem), worker_problem=problem)
+    reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
+    moment = query.moment if parts else None
+    if moment is not None:
+        moment.end_planning()
+    return PlannedQuery(
+        frame,
+        link,
+        config,
+        link.cost_model(),
+        plan,
+        facts,
+        root,
+        tuple(parts),
+        reasons,
+        tuple(declined),
+        moment,
+    )
+
+
+def _parts(
+    root: CatalystNode, importer: Importer, config: EngineConfig
+) -> tuple[list[Part], list[tuple[CatalystNode, str]]]:
+    """The maximal subtrees the engine can run, and why each node above or between them stays with Spark.
+
+    Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine, and
+    none where the node sees in which partitions its rows are.
+    """
+    parts: list[Part] = []
+    reasons: list[tuple[CatalystNode, str]] = []
+    stack: list[tuple[CatalystNode, Position]] = [(root, ())]
+    while stack:
+        node, at = stack.pop()
+        if node is not root and not may_work(node):
+            continue
+        dependence = partition_dependence(node)
+        if dependence is not None:
+            reasons.append((node, dependence))
+            continue
+        try:
+            imported = importer.import_plan(node)
+            if node is not root and not does_work(imported.plan):
+                continue
+            part = _plan_part(at, node, imported, config)
+        except Unsupported as declined:
+            at_fault = declined.node if isinstance(declined, Declined) else node
+            reasons.append((at_fault, declined.reason))
+            stack += [(child, (*at, i)) for i, child in enumerate(node.children)][::-1]
+            continue
+        parts.append(part)
+        reasons += imported.declined
+        for handover in imported.inputs:
+            dependence = partition_dependence(handover.node)
+            if dependence is not None:
+                reasons.append((handover.node, dependence))
+                continue
+            where = position_below(node, at, handover.node)
+            if where is not None:
+                stack += [(c, (*where, i)) for i, c in enumerate(handover.node.children)]
+    return parts, reasons
+
+
+def position_below(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position | None:
+    """Position of a node below ``node``; None for one in the plan of a subquery."""
+    return next((p for n, p in _positions(node, at) if n is wanted), None)
+
+
+def _nothing(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
+    return PlannedQuery(frame, link, config, CostModel(), None, None, None, (), (("Query", reason),))
+
+
+def _plan_part(position: Position, node: CatalystNode, imported: Imported, config: EngineConfig) -> Part:
+    placement = IN_TASK_ORDER if position == () else IN_ANY_ORDER
+    query = compile_query(with_output(imported.plan, imported.output), config, placement, check=False)
+    _check_names(query.optimized)
+    tasks, rows = len(query.graph.result.tasks), query.estimate.rows
+    if query.is_ordered and rows > config.sort_rows * tasks:
+        where = "one task" if tasks == 1 else f"{tasks} tasks"
+        raise Unsupported(
+            f"Sorting about {rows:,.0f} rows in {where} is left to Spark (spark.kquery.sortRows)."
+        )
+    return Part(position, node, imported, query)
+
+
+def _check_names(plan: LogicalPlan) -> None:
+    """Raise Unsupported when rows with a struct that repeats a name would change sides: Java's Arrow reads one field."""
+    crossing = (plan, *(n for n in walk_plan(plan) if isinstance(n, Input)))
+    for field in (field for node in crossing for field in node.schema):
+        if (name := _repeated_name(field.type)) is not None:
+            raise Unsupported(
+                f"Column {field.name} has a struct with two fields named {name}, which do not cross between Spark and Arrow."
+            )
+
+
+def _repeated_name(dtype: pa.DataType) -> str | None:
+    """A name that two fields of a struct in the type have."""
+    fields = [dtype.field(i) for i in range(dtype.num_fields)]
+    names = [f.name for f in fields]
+    own = [name for i, name in enumerate(names) if name in names[:i]]
+    below = (_repeated_name(f.type) for f in fields)
+    return own[0] if own else next((name for name in below if name is not None), None)
+
+
+def _positions(node: CatalystNode, at: Position) -> Iterator[tuple[CatalystNode, Position]]:
+    yield node, at
+    for i, child in enumerate(node.children):
+        yield from _positions(child, (*at, i))
+
+
+def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:
+    """The plan nodes of a subtree with those of its subqueries."""
+    return (n for n in node.walk_all() if n.is_plan)

@@ -1,0 +1,84 @@
+"""What running a part of a query in the engine costs and saves: the constants of the cost model, each with its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from kquery_spark.config.names import camel_case
+from kquery_spark.errors import ConfigError
+
+COST_PREFIX = "spark.kquery.cost."
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Seconds that ``when="auto"`` weighs, as measured on two cores with Spark 4.3 and warm workers.
+
+    Only the proportions matter. ``kquery-spark calibrate`` measures them on other machines. Costs come first:
+
+    result_row_seconds: Spark takes a row of the result from Arrow, or hands one over to the engine. counted_row_seconds: a
+    number of a range or of the query itself, which Spark's generated code makes on the fly. stage_seconds: a Python stage
+    beyond one of Spark's own. planning_seconds: planning by the engine. exchanged_text_byte_seconds: a byte of long texts
+    between stages, which Spark moves faster; texts of at most short_text_bytes do not count.
+
+    Of what the engine saves: decoded_byte_seconds: a byte that the engine reads and decodes instead of Spark.
+    step_seconds: Spark's exchange, stage and generated code for a join, an aggregate, a window or a sort. step_row_seconds:
+    a row that goes into the largest of these. top_seconds: the first rows in an order, which Spark keeps in its stage, too.
+
+    Of a last sort: spark_sort_row_seconds: a row of it in Spark, whose tasks share it. sort_row_seconds, sort_value_seconds,
+    sort_byte_seconds: a row, each of its values and its bytes in the engine, of which one task may have to do it.
+
+    Of rows that come to the driver as Arrow: arrow_result_seconds: that they do. arrow_value_seconds: saved for a value.
+    arrow_text_byte_seconds: lost for a byte of text.
+    """
+
+    result_row_seconds: float = 1.5e-7
+    counted_row_seconds: float = 1.0e-8
+    stage_seconds: float = 0.03
+    planning_seconds: float = 0.05
+    exchanged_text_byte_seconds: float = 1.0e-8
+    short_text_bytes: float = 24.0
+    decoded_byte_seconds: float = 2.0e-9
+    step_seconds: float = 0.12
+    step_row_seconds: float = 2.5e-7
+    top_seconds: float = 0.02
+    spark_sort_row_seconds: float = 1.4e-6
+    sort_row_seconds: float = 1.5e-7
+    sort_value_seconds: float = 2.0e-8
+    sort_byte_seconds: float = 4.0e-9
+    arrow_result_seconds: float = 0.018
+    arrow_value_seconds: float = 2.0e-8
+    arrow_text_byte_seconds: float = 1.5e-9
+
+    @property
+    def least_bytes_of_top_k(self) -> float:
+        """Bytes to decode below which the first rows in an order of a table are Spark's, whatever else there is of them."""
+        cost = self.planning_seconds + self.stage_seconds - self.top_seconds
+        return max(0.0, cost) / self.decoded_byte_seconds if self.decoded_byte_seconds else float("inf")
+
+    def with_settings(self, settings: Mapping[str, str]) -> CostModel:
+        """Apply ``spark.kquery.cost.<camelCaseName>`` settings; ConfigError names a bad one and what is allowed."""
+        names = {COST_PREFIX + camel_case(f.name): f.name for f in fields(self)}
+        changes = {}
+        for key, text in settings.items():
+            if not key.startswith(COST_PREFIX):
+                continue
+            if key not in names:
+                raise ConfigError(f"there is no setting {key}; the settings are {', '.join(sorted(names))}")
+            changes[names[key]] = _seconds(key, text)
+        return replace(self, **changes)
+
+    def settings(self) -> dict[str, str]:
+        """The model as settings."""
+        return {COST_PREFIX + camel_case(f.name): f"{getattr(self, f.name):.3g}" for f in fields(self)}
+
+
+def _seconds(key: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ConfigError(f"{key} must be a number that is not negative, not {text!r}")
+    return value

@@ -1,0 +1,1 @@
+"""``ExecutionContext`` and open plans: SQL and DataFrames of the engine's own, in this process or on Spark."""

@@ -1,0 +1,422 @@
+"""ExecutionContext: tables by name, SQL and DataFrames over them, run in this process or on Spark."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeGuard
+from zoneinfo import available_timezones
+
+import pyarrow as pa
+
+from kquery_spark.compiler import compile_query
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.config.processor import available_cores
+from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported
+from kquery_spark.expr import Cast, Named
+from kquery_spark.frontends.dataframe import DataFrame
+from kquery_spark.frontends.dataframe.builder import table_query
+from kquery_spark.frontends.dataframe.functions import is_function
+from kquery_spark.frontends.dataframe.text import nested_text
+from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
+from kquery_spark.frontends.sql import parse_query, parse_type
+from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast.expressions import Call
+from kquery_spark.frontends.sql.ast.node import Node, rewrite, walk
+from kquery_spark.frontends.sql.ast.relations import Table
+from kquery_spark.frontends.sql.ast.types import StructType
+from kquery_spark.functions.casts.table import check_cast
+from kquery_spark.functions.user import UserFunction
+from kquery_spark.kernels.zones import fixed_offset
+from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
+from kquery_spark.runtime.local import Stop, run_graph, stream_graph
+from kquery_spark.sources.base import Source
+from kquery_spark.sources.csv.source import csv_source
+from kquery_spark.sources.json.source import json_source
+from kquery_spark.sources.memory import memory_source
+from kquery_spark.sources.parquet.source import parquet_source
+from kquery_spark.types.names import STRING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: How names of tables start that no user gave.
+_CACHED = "__cached_"
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class ExecutionContext:
+    """Tables, settings and a place to run.
+
+    spark: a classic Spark session to run on; without one queries run in threads of this process and need no JVM.
+    config: engine settings (default: as many tasks at once as there are cores). time_zone, ansi, case_sensitive: what
+    Spark's session settings of these names mean; with ``spark`` they are the session's.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        config: EngineConfig | None = None,
+        time_zone: str = "UTC",
+        ansi: bool = True,
+        case_sensitive: bool = False,
+    ) -> None:
+        self._spark = spark
+        self._tables: dict[str, LogicalPlan] = {}
+        self._functions: dict[str, UserFunction] = {}
+        if spark is None:
+            _check_zone(time_zone)
+            self._config = config or EngineConfig(parallelism=available_cores())
+            self._facts = SessionFacts(time_zone, ansi, case_sensitive)
+            return
+        from kquery_spark.context.on_spark import session_facts
+
+        facts, settings = session_facts(spark)
+        self._config, self._facts = config or settings, facts
+
+    # --- tables -----------------------------------------------------------------------------------------
+
+    def register_parquet(self, name: str, path: Paths) -> None:
+        """Parquet files, directories (``year=2019/`` become columns) or globs."""
+        self.register_source(name, parquet_source(_paths(path), self._facts.time_zone))
+
+    def register_csv(
+        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+    ) -> None:
+        """CSV files with Spark's options; ``has_header`` (default true) is ``header``.
+
+        schema: Arrow schema or SQL (``"id int, name string"``); without one types are inferred as Spark infers them.
+        Without header and schema columns are ``field_1``, ``field_2`` and so on.
+        """
+        header = options.pop("has_header", options.pop("header", True))
+        if schema is None:
+            options.setdefault("inferSchema", True)
+        source = csv_source(
+            _paths(path),
+            self._schema(schema),
+            self._facts.time_zone,
+            names="field_{1}",
+            case_sensitive=self._facts.case_sensitive,
+            header=header,
+            **options,
+        )
+        self.register_source(name, source)
+
+    def register_json(
+        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+    ) -> None:
+        """Files with one JSON object a line, with Spark's options.
+
+        schema: Arrow schema or SQL (``"id int, tags array<string>"``); without one it is inferred from all lines as
+        Spark infers it, columns in the order of their names.
+        """
+        source = json_source(
+            _paths(path),
+            self._schema(schema),
+            self._facts.time_zone,
+            case_sensitive=self._facts.case_sensitive,
+            **options,
+        )
+        self.register_source(name, source)
+
+    def register_orc(self, name: str, path: Paths) -> None:
+        """ORC files, directories or globs."""
+        from kquery_spark.sources.orc.source import orc_source
+
+        self.register_source(name, orc_source(_paths(path), self._facts.time_zone))
+
+    def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
+        """A table in memory."""
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        if not isinstance(table, pa.Table):
+            raise PlanError(f"register_arrow takes an Arrow table, not {type(table).__name__}")
+        for field, column in zip(table.schema, table.columns, strict=True):
+            _check_column(field, column)
+        self.register_source(name, memory_source(table, self._facts.time_zone))
+
+    def register_pandas(self, name: str, frame: Any) -> None:
+        """A pandas DataFrame, without its index."""
+        if not hasattr(frame, "columns"):
+            raise PlanError(f"register_pandas takes a pandas DataFrame, not {type(frame).__name__}")
+        self.register_arrow(name, pa.Table.from_pandas(frame, preserve_index=False))
+
+    def register_source(self, name: str, source: Source) -> None:
+        """Any source, your own too; a table of that name is replaced."""
+        self._tables[self._facts.fold(name)] = Scan(name, source)
+
+    def register_function(
+        self,
+        name: str,
+        function: ArrowUdf | Callable[..., Any],
+        returns: str = "",
+        deterministic: bool = True,
+    ) -> None:
+        """A function of your own for SQL: one made with ``kq.arrow_udf``, or a function of Arrow arrays and its type."""
+        if is_function(name.lower()):
+            raise PlanError(f"there is a function {name} already; give yours another name")
+        if isinstance(function, ArrowUdf):
+            if returns or not deterministic:
+                raise PlanError(f"{name} says itself what it returns: give only its name and the function")
+            made = function
+        else:
+            made = arrow_udf(function, returns, deterministic=deterministic)
+        self._functions[name.lower()] = replace(made.function, name=name)
+
+    def table(self, name: str) -> DataFrame:
+        """All rows of a table."""
+        return DataFrame(table_query(name), self._executor(""))
+
+    def sql(self, text: str) -> DataFrame:
+        """A query in Spark's SQL; SqlError with line, column and a caret for what cannot be understood."""
+        if not isinstance(text, str):
+            raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
+        return DataFrame(parse_query(text), self._executor(text))
+
+    # --- for who runs queries of others -------------------------------------------------------------------
+
+    @property
+    def facts(self) -> SessionFacts:
+        """What decides the meaning of queries here."""
+        return self._facts
+
+    def table_names(self) -> list[str]:
+        """The tables there are, in order of their names."""
+        return self._catalog().table_names()
+
+    def table_plan(self, name: str) -> LogicalPlan | None:
+        """The plan that reads a table, or None when there is none of that name."""
+        return self._catalog().table((name,))
+
+    def run(self, analyzed: Analyzed) -> pa.Table:
+        """The rows of a resolved query."""
+        if self._spark is not None:
+            from kquery_spark.context.on_spark import run_on_spark
+
+            return run_on_spark(self._spark, analyzed, self._config)
+        graph = compile_query(analyzed.plan, self._config).graph
+        result = run_graph(graph, self._config).to_arrow()
+        return pa.Table.from_arrays(result.columns, schema=_told(graph.result.plan.schema, analyzed))
+
+    def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
+        """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
+
+        stop: ends the query early. A query on Spark does not look at it.
+        """
+        if self._spark is not None:
+            return self.run(analyzed).to_reader()
+        graph = compile_query(analyzed.plan, self._config).graph
+        schema = _told(graph.result.plan.schema, analyzed)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with closing(stream_graph(graph, self._config, stop)) as stream:
+                for batch in stream:
+                    yield pa.RecordBatch.from_arrays(batch.to_arrow().columns, schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def to_spark(self, analyzed: Analyzed) -> Any:
+        """A resolved query as a lazy Spark DataFrame."""
+        if self._spark is None:
+            raise KQueryError(
+                "this ExecutionContext has no Spark session; make it with ExecutionContext(spark)"
+            )
+        from kquery_spark.context.on_spark import plan_frame_on_spark
+
+        return plan_frame_on_spark(self._spark, analyzed, self._config)
+
+    def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
+        """The plans and stages of a resolved query as text; ``trace``: what each rule made of it, too."""
+        query = compile_query(analyzed.plan, self._config)
+        parts = ["== Logical plan ==", format_plan(query.logical)]
+        for step in query.steps if trace else ():
+            parts += [
+                "",
+                f"== Rule {step.rule} ==",
+                format_plan(step.plan) if step.changed else "(no change)",
+            ]
+        return "\n".join(
+            [
+                *parts,
+                "",
+                "== Optimized plan ==",
+                format_plan(query.optimized),
+                "",
+                "== Stages ==",
+                str(query.graph),
+            ]
+        )
+
+    def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
+        if not isinstance(schema, str):
+            return schema
+        node = parse_type(f"struct<{schema}>")
+        assert isinstance(node, StructType)
+        return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
+
+    def _executor(self, text: str) -> _Executor:
+        return _Executor(self, self._catalog(), dict(self._functions), text)
+
+    def _catalog(self) -> _Catalog:
+        return _Catalog(self._tables, self._facts)
+
+
+class _Catalog:
+    def __init__(self, tables: dict[str, LogicalPlan], facts: SessionFacts) -> None:
+        self._tables = tables
+        self._facts = facts
+
+    def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
+        """See Catalog."""
+        return self._tables.get(self._facts.fold(name[-1])) if len(name) == 1 else None
+
+    def add(self, name: str, plan: LogicalPlan) -> None:
+        """A table more, or another one of that name."""
+        self._tables[self._facts.fold(name)] = plan
+
+    def table_names(self) -> list[str]:
+        """See Catalog."""
+        # a copy: a service's threads may look while another one registers
+        return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
+
+
+class _Executor:
+    """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
+
+    def __init__(
+        self, context: ExecutionContext, catalog: _Catalog, functions: dict[str, UserFunction], text: str
+    ) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._functions = functions
+        self._facts = context.facts
+        self._text = text
+
+    def bind(self, query: q.Query) -> q.Query:
+        """See Executor."""
+
+        def bound(node: Node) -> Node:
+            if _is_unbound(node):
+                return replace(node, bound=self._catalog.table(node.name))
+            if self._is_own(node):
+                return replace(node, user=self._functions[node.name[0].lower()])
+            return node
+
+        open_ = any(_is_unbound(n) or self._is_own(n) for n, _ in walk(query))
+        return rewrite(query, bound) if open_ else query
+
+    def _is_own(self, node: Node) -> TypeGuard[Call]:
+        return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
+
+    def analyze(self, query: q.Query) -> Analyzed:
+        """See Executor."""
+        return analyze(query, self._text, self._catalog, self._facts)
+
+    def to_arrow(self, analyzed: Analyzed) -> pa.Table:
+        """See Executor."""
+        return self._context.run(analyzed)
+
+    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
+        """See Executor."""
+        return self._context.stream(analyzed)
+
+    def to_spark(self, analyzed: Analyzed) -> Any:
+        """See Executor."""
+        return self._context.to_spark(analyzed)
+
+    def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
+        """See Executor."""
+        plan = Limit(analyzed.plan, count)
+        shown = [plan.column(n) for n in plan.schema.names]
+        texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
+        named = tuple(Named(e, c.name) for e, c in zip(texts, shown, strict=True))
+        table = self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
+        columns = [
+            [
+                "NULL" if v is None else v if isinstance(v, str) else nested_text(v, c.type)
+                for v in c.to_pylist()
+            ]
+            for c in table.columns
+        ]
+        return [list(row) for row in zip(*columns, strict=True)] if columns else [[]] * table.num_rows
+
+    def fold(self, name: str) -> str:
+        """See Executor."""
+        return self._facts.fold(name)
+
+    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
+        """See Executor."""
+        name = f"{_CACHED}{uuid.uuid4().hex}"
+        source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
+        self._catalog.add(name, Scan("cached", source))
+        return name
+
+    def register(self, name: str, analyzed: Analyzed) -> None:
+        """See Executor."""
+        if tuple(analyzed.plan.schema.names) != analyzed.names:
+            raise PlanError(f"{name} would have two columns of one name: {', '.join(analyzed.names)}")
+        self._catalog.add(name, analyzed.plan)
+
+    def explain(self, analyzed: Analyzed, trace: bool) -> str:
+        """See Executor."""
+        return self._context.explain(analyzed, trace)
+
+
+def _told(made: pa.Schema, analyzed: Analyzed) -> pa.Schema:
+    """Types as they were made; whether a column may be NULL is what the query says, not what folding constants found out."""
+    asked = zip(made, analyzed.names, analyzed.plan.schema, strict=True)
+    return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in asked])
+
+
+def _is_unbound(node: Node) -> TypeGuard[Table]:
+    return isinstance(node, Table) and node.bound is None
+
+
+def _check_zone(name: str) -> None:
+    try:
+        fixed_offset(name)
+    except Unsupported:
+        if name not in available_timezones():
+            raise ConfigError(
+                f"there is no time zone {name!r}; write one like Europe/Berlin or +01:00"
+            ) from None
+
+
+def _check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
+    """Raise for values that Spark's types cannot hold."""
+    if pa.types.is_decimal256(field.type):
+        raise SourceError(
+            f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it before"
+        )
+    if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+        try:
+            column.cast(pa.timestamp("us", field.type.tz))
+        except pa.ArrowInvalid:
+            raise SourceError(
+                f"column {field.name} has parts of microseconds, which Spark's timestamps do not; round it before"
+            ) from None
+
+
+def _shown_in_python(dtype: pa.DataType) -> bool:
+    """Whether a value's text is made of the value itself: the engine does not cast the type to strings."""
+    try:
+        check_cast(dtype, STRING)
+    except Unsupported:
+        return True
+    return False
+
+
+def _paths(path: Paths) -> list[str]:
+    if not isinstance(path, str | os.PathLike | Sequence):
+        raise SourceError(f"a path is text or a list of texts, not {type(path).__name__}")
+    many = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not many:
+        raise SourceError("no path given")
+    return [os.fspath(p) for p in many]

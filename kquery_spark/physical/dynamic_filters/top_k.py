@@ -1,0 +1,169 @@
+"""The run-time filter of a top-k: what is behind the first rows found so far need not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kquery_spark.expr import Call, Column, Expr, Literal
+from kquery_spark.logical.pruning import comparable, has_integer_order
+from kquery_spark.physical.aggregates.reduce import ordered_integers
+from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
+from kquery_spark.physical.sorting.text_order import text_prefixes
+from kquery_spark.sources.base import ColumnRange
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s, Vector, validity
+
+_MANY = 64  # times as many rows as asked for
+
+
+@dataclass
+class Last:
+    """The last one of the first rows so far, once there are as many as asked for, by its place in the first key's order.
+
+    place: which part of the order the key is in (0 NULLs that come first, 1 values, 2 NULLs that come last), and among
+    values an integer that rises in the order.
+    """
+
+    place: tuple[int, int] | None = None
+
+    def learn(self, place: tuple[int, int]) -> None:
+        """There are as many rows up to this place."""
+        if self.place is None or place < self.place:
+            self.place = place
+
+
+@dataclass
+class FirstRowsFilter(RuntimeFilter):
+    """Of the first rows in an order: those that can still be among them, by the first key.
+
+    ties: so can rows with the last one's key, as there are further keys, or only its first bytes are looked at. rows: how
+    many are asked for, where every row that passes will be there; the filter then learns from what it sees, not only from
+    what it is told. DataFusion calls this a dynamic filter of TopK.
+    """
+
+    ascending: bool
+    nulls_first: bool
+    ties: bool
+    rows: int | None
+    last: Last = field(default_factory=Last)
+
+    @property
+    def is_on(self) -> bool:
+        """See RuntimeFilter."""
+        place = self.last.place
+        excludes = place is not None and not (place[0] == 2 and self.ties)
+        return (excludes or self.rows is not None) and super().is_on
+
+    @property
+    def is_quick(self) -> bool:
+        """See RuntimeFilter."""
+        return True
+
+    def of_fewer(self) -> RuntimeFilter:
+        """See RuntimeFilter."""
+        return replace(self, rows=None)
+
+    def learn(self, key: Vector) -> None:
+        """The key of the last row of as many as asked for."""
+        places = self._places(key)
+        if places is not None:
+            self.last.learn(self._behind if key.data.null_count else (1, int(places[0])))
+
+    @property
+    def _behind(self) -> tuple[int, int]:
+        """The place of NULL."""
+        return (0 if self.nulls_first else 2), 0
+
+    def _places(self, key: Vector) -> Int64s | None:
+        """Integers that rise in the order (of a NULL anything), None for types that have no such ones."""
+        values = _text_places(key) if key.dtype == t.STRING else ordered_integers(key)
+        return values if values is None or self.ascending else ~values
+
+    def conditions(self, columns: Sequence[Column]) -> list[Expr]:
+        """See RuntimeFilter; for types of which statistics are sure to be in the same order."""
+        (column,) = columns
+        if self.last.place is None or not has_integer_order(column.dtype):
+            return []
+        part, value = self.last.place
+        if part != 1:
+            return [Call.of("isnotnull" if part else "isnull", column)]
+        last = Literal(value if self.ascending else ~value, column.dtype)
+        before = Call.of(("lt" if self.ascending else "gt") + ("eq" if self.ties else ""), column, last)
+        return [Call.of("or", Call.of("isnull", column), before) if self.nulls_first else before]
+
+    def reading_order(self, column: Column, ranges: Sequence[ColumnRange | None]) -> list[int] | None:
+        """In which order parts of a source are best read, given the statistics of each; None where not all are known."""
+        if not has_integer_order(column.dtype):
+            return None
+        ends: list[Any] = [
+            r and comparable(r.low if self.ascending else r.high, column.dtype) for r in ranges
+        ]
+        if None in ends:
+            return None
+        return sorted(range(len(ends)), key=lambda i: ends[i], reverse=not self.ascending)
+
+    def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
+        (key,) = keys
+        places = self._places(key)
+        if places is None:
+            return np.ones(num_rows, np.bool_)
+        valid = validity(key.data)
+        hits = self._before(places, valid)
+        if self.rows is None or np.count_nonzero(hits) <= self.rows:
+            return hits
+        rows = np.flatnonzero(hits)
+        if valid is None and len(rows) > _MANY * self.rows:  # some of them tell of most that they come later
+            some = places[rows[:: len(rows) // (_MANY * self.rows)]]
+            rows = rows[places[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
+        return self._first(places, valid, rows, self.rows)
+
+    def _before(self, places: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+        """Whether each row can be among the first ones, as far as is known."""
+        if self.last.place is None:
+            return np.ones(len(places), np.bool_)
+        part, last = self.last.place
+        if part != 1:
+            hits, nulls = np.full(len(places), part == 2), self.ties
+        else:
+            hits, nulls = (places <= last if self.ties else places < last), self.nulls_first
+        return hits if valid is None else np.where(valid, hits, nulls)
+
+    def _first(
+        self, places: Int64s, valid: npt.NDArray[np.bool_] | None, rows: Int64s, count: int
+    ) -> npt.NDArray[np.bool_]:
+        """Only ``count`` of the rows, the first ones (and those that tie with the last of them)."""
+        present = np.ones(len(rows), np.bool_) if valid is None else valid[rows]
+        nulls, values = rows[~present], rows[present]
+        hits = np.zeros(len(places), np.bool_)
+        left = count
+        for part in (nulls, values) if self.nulls_first else (values, nulls):
+            if len(part) < left:
+                hits[part] = True
+                left -= len(part)
+                continue
+            if part is nulls:
+                self.last.learn(self._behind)
+                equal = nulls
+            else:
+                found = places[values]
+                last = np.partition(found, left - 1)[left - 1]
+                self.last.learn((1, int(last)))
+                hits[values[found < last]] = True
+                left -= int(np.count_nonzero(found < last))
+                equal = values[found == last]
+            hits[equal if self.ties else equal[:left]] = True
+            break
+        return hits
+
+
+def _text_places(key: Vector) -> Int64s:
+    if not key.is_dictionary:
+        return text_prefixes(key.data)
+    places = text_prefixes(key.data.dictionary)
+    codes = key.data.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return places.take(codes) if len(places) else np.zeros(len(codes), np.int64)

@@ -1,0 +1,1 @@
+"""Sort keys, and sorting past the memory budget."""

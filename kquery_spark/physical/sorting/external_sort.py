@@ -1,0 +1,113 @@
+"""Rows in order, whatever their number: sorted in memory, or past a budget as sorted runs on disk that are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.expr import SortKey
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.sorting.sort_keys import key_columns, sort_rows
+from kquery_spark.physical.spill import SpillDirectory, SpillFile
+from kquery_spark.types.batch import Batch, concat
+from kquery_spark.types.vector import Int64s, Vector
+
+_SORTED_ROW_BYTES = 16  # of a row that is sorted: its place in order, and as much for each key
+_MERGED_PIECES = 128  # of runs, that fit the memory budget
+_LEAST_PIECE_ROWS = 1024
+
+
+def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Int64s:
+    """Row numbers of the batch in the order of the keys; equal rows keep theirs."""
+    if not batch.num_rows:
+        return np.empty(0, np.int64)
+    vectors = Program([k.expr for k in keys], batch.schema).run(batch)
+    columns: list[Int64s] = []
+    for key, vector in zip(keys, vectors, strict=True):
+        if not vector.is_scalar:
+            columns += key_columns(Vector(vector.dtype, vector.data), key.ascending, key.nulls_first)
+    if not columns:
+        return np.arange(batch.num_rows if limit is None else min(limit, batch.num_rows))
+    return sort_rows(columns, limit)
+
+
+def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:
+    """The batch sorted; with a limit its first rows only."""
+    return batch.take(pa.array(sort_order(batch, keys, limit)))
+
+
+def _pieces_in_order(
+    held: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], rows: int
+) -> Iterator[Batch]:
+    """All rows of the batches in order, so many at a time, so that they are never there twice; ``held`` is emptied."""
+    together = concat(schema, held)
+    held.clear()
+    order = pa.array(sort_order(together, keys))
+    for start in range(0, together.num_rows, rows):
+        yield together.take(order.slice(start, rows))
+
+
+def sorted_batches(
+    source: Iterator[Batch],
+    schema: pa.Schema,
+    keys: Sequence[SortKey],
+    config: EngineConfig,
+    spill: SpillDirectory,
+) -> Iterator[Batch]:
+    """All rows in order, equal ones as they came; past the memory budget as sorted runs on disk, merged."""
+    held: list[Batch] = []
+    size = 0
+    runs: list[SpillFile] = []
+    for batch in source:
+        held.append(batch)
+        size += batch.nbytes + _SORTED_ROW_BYTES * (1 + len(keys)) * batch.num_rows
+        if size > config.memory_bytes and batch.columns:
+            runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0] if runs else None)))
+            size = 0
+    if not runs:
+        yield from _pieces_in_order(held, schema, keys, config.batch_rows)
+        return
+    if held:
+        runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0])))
+    yield from _merged([run.read() for run in runs], schema, keys)
+
+
+def _spilled(
+    batches: list[Batch], keys: Sequence[SortKey], config: EngineConfig, run: SpillFile
+) -> SpillFile:
+    rows, nbytes = sum(b.num_rows for b in batches), sum(b.nbytes for b in batches)
+    fitting = config.memory_bytes * rows // (_MERGED_PIECES * max(1, nbytes))
+    piece_rows = max(_LEAST_PIECE_ROWS, min(config.batch_rows // 8, fitting))
+    for piece in _pieces_in_order(batches, run.schema, keys, piece_rows):
+        run.append(piece)
+    return run
+
+
+def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortKey]) -> Iterator[Batch]:
+    """Merge sorted runs piece by piece: what sorts before the first run to run dry can go out."""
+    heads = [Batch.empty(schema) for _ in runs]
+    live = list(range(len(runs)))
+    while True:
+        for i in list(live):
+            if not heads[i].num_rows:
+                piece = next(runs[i], None)
+                if piece is None:
+                    live.remove(i)
+                else:
+                    heads[i] = piece
+        sizes = np.array([h.num_rows for h in heads], np.int64)
+        if not sizes.sum():
+            return
+        pool = concat(schema, [h for h in heads if h.num_rows])
+        order = sort_order(pool, keys)
+        place = np.empty(pool.num_rows, np.int64)
+        place[order] = np.arange(pool.num_rows)
+        ends = np.cumsum(sizes)
+        last = min((int(place[ends[i] - 1]) for i in live), default=pool.num_rows - 1)
+        yield pool.take(pa.array(order[: last + 1]))
+        for i, end in enumerate(ends.tolist()):
+            gone = int((place[end - int(sizes[i]) : end] <= last).sum())
+            heads[i] = heads[i].slice(gone)

@@ -1,0 +1,84 @@
+"""Sort keys as integers ordered the way Spark orders the values, NULL placement and direction included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.kernels.integer_order import lexicographic_order, stable_order
+from kquery_spark.kernels.ordered_bytes import ordered_bytes
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.keys import check_key_type
+from kquery_spark.physical.sorting.text_order import text_ranks
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s, Vector, validity
+
+_LIMIT = 2**62
+_SAMPLE = 4096
+
+
+def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
+    """One or two int64 columns (a NULL flag only when there are NULLs) that sort ascending as asked."""
+    check_key_type(vector.dtype)
+    if pa.types.is_null(vector.dtype):
+        return []
+    if t.is_nested(vector.dtype):
+        vector = Vector(t.BINARY, ordered_bytes(vector.data))
+    values = reduce.ordered_integers(vector)
+    if values is None:
+        values = text_ranks(vector.data) if _mostly_different(vector) else reduce.ranks(vector)[0]
+    values = values if ascending else ~values
+    valid = validity(vector.data)
+    if valid is None:
+        return [values]
+    low, high = int(values.min()), int(values.max())
+    if low > -_LIMIT and high < _LIMIT:
+        return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
+    flag = valid if nulls_first else ~valid
+    return [flag.astype(np.int64), np.where(valid, values, 0)]
+
+
+def _mostly_different(vector: Vector) -> bool:
+    """Whether this is a column of strings or bytes, not a dictionary, whose first ones say that few are repeated."""
+    if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE:
+        return False
+    return bool(pc.count_distinct(vector.data.slice(0, _SAMPLE)).as_py() > _SAMPLE // 2)
+
+
+def packed(columns: Sequence[Int64s]) -> Int64s | None:
+    """All columns as one int64 with the same order, or None when their ranges are too large together."""
+    total = 1
+    spans = []
+    for column in columns:
+        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+        spans.append((low, high - low + 1))
+        total *= high - low + 1
+        if total >= _LIMIT:
+            return None
+    result = columns[0] - spans[0][0]
+    for column, (low, span) in zip(columns[1:], spans[1:], strict=True):
+        result *= span
+        result += column
+        result -= low
+    return result
+
+
+def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
+    """Row numbers in sorted order (stable); with a limit only the first ``limit`` of them."""
+    if not columns:
+        raise ValueError("sorting needs a key")
+    one = columns[0] if len(columns) == 1 else packed(columns)
+    keys = columns if one is None else [one]
+    if limit is not None and limit < len(keys[0]) // 8:
+        near = _near(keys[0], limit)
+        return near.take(sort_rows([k.take(near) for k in keys]))[:limit]
+    return (lexicographic_order(keys) if one is None else stable_order(one))[:limit]
+
+
+def _near(values: Int64s, limit: int) -> Int64s:
+    """The rows among which the first ones are: by this key no further than so many of them."""
+    bound = np.partition(values, limit)[limit] if limit else values.min()
+    return np.flatnonzero(values <= bound)

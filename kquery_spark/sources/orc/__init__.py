@@ -1,0 +1,1 @@
+"""ORC: footers and stripes, and the source made of them."""

@@ -1,0 +1,298 @@
+"""ORC files: stripes are the splits; columns by name; days of the hybrid calendar are read as Spark reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc as pa_orc
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.kernels import zones
+from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.files import (
+    changed_error,
+    constant,
+    differs_in_case,
+    partition_range,
+    partitioned_files,
+    with_partitions,
+)
+from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.orc.footer import OrcFacts, orc_facts
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import from_arrow
+
+_TYPE_KEY = b"spark.sql.catalyst.type"
+_MISSING_DAYS = 10  # before 1582-10-15, which the hybrid calendar does not have
+_YEAR_1900 = -2_208_988_800_000_000
+_LAST_NANOS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
+_TWO_DAYS = 2 * 86_400_000_000
+
+
+@dataclass(frozen=True)
+class OrcSource(Source):
+    """ORC files with one table schema; partition columns come last, as in Spark.
+
+    zone: the time zone of the JVM that Spark would read with; ORC timestamps are wall-clock times of the
+    writer, which Spark takes for times in its own JVM's zone.
+    """
+
+    divisible: ClassVar[bool] = True
+    columnar: ClassVar[bool] = True
+
+    files: tuple[DataFile, ...]
+    table_schema: pa.Schema
+    partition_columns: tuple[str, ...] = ()
+    zone: str = "UTC"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Source."""
+        return self.table_schema
+
+    @cached_property
+    def _opened(self) -> list[tuple[tuple[int, int, int], pa.Schema]]:
+        """Rows, stripes and bytes of each file, and its columns."""
+        nothing = (0, 0, 0), pa.schema([])
+        return [_described(f) if f.size else nothing for f in self.files]
+
+    @property
+    def _footers(self) -> list[tuple[int, int, int]]:
+        return [numbers for numbers, _ in self._opened]
+
+    def check_files(self, columns: Sequence[str]) -> None:
+        """See Source; looks at footers."""
+        fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
+        for file, (_, schema) in zip(self.files, self._opened, strict=True):
+            names = set(schema.names)
+            if names and all(name.startswith("_col") for name in names):
+                raise Unsupported("ORC files without column names are not supported.")
+            folded = Counter(name.lower() for name in schema.names)
+            for column in fields:
+                if folded[column.name.lower()] > 1:
+                    raise Unsupported(
+                        f"{file.path} has two columns {column.name} but for upper and lower case."
+                    )
+                if column.name not in names:
+                    differs_in_case(column.name, names, file.path)
+                elif not _readable_as(schema.field(column.name), column.type):
+                    raise Unsupported(_mismatch(f"{column.name} of {file.path}", schema, column))
+            if file.size and any(t.is_timestamp(c.type) or c.type == t.DATE for c in fields):
+                _check_times(file, [c.name for c in fields if t.is_timestamp(c.type)])
+
+    def splits(self) -> list[Split]:
+        """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
+        return [
+            Split(index, (stripe,), rows // stripes, size // stripes)
+            for index, (rows, stripes, size) in enumerate(self._footers)
+            for stripe in range(stripes)
+        ]
+
+    def row_count(self) -> int | None:
+        """See Source."""
+        return sum(rows for rows, _, _ in self._footers)
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """See Source; the bytes are shared out evenly over the columns."""
+        size = sum(size for _, _, size in self._footers)
+        return int(size * len(columns) / max(1, len(self.table_schema)))
+
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        """See Source; pyarrow gives no statistics of stripes, so only partition columns have any."""
+        return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """One batch per stripe."""
+        file = self.files[split.file]
+        with InputFile(file) as source:
+            reader = _open(source)
+            names = set(reader.schema.names)
+            wanted = [c for c in columns if c not in self.partition_columns and c in names]
+            # Reading no column loses the number of rows, so one is read to count them.
+            counted = wanted or [_narrowest(reader.schema)]
+            for stripe in split.pieces:
+                try:
+                    found = reader.read_stripe(stripe, columns=counted)
+                except (pa.ArrowException, OSError) as error:
+                    cause = changed_error(file.path) if source.has_changed else error
+                    raise SourceError(f"cannot read stripe {stripe} of {file.path}: {cause}") from None
+                source.check_unchanged()
+                yield self._batch(file, columns, names, found)
+
+    def _batch(self, file: DataFile, columns: Sequence[str], names: set[str], found: pa.RecordBatch) -> Batch:
+        """The columns asked for, of a stripe, of the file's partition values, or NULL where the file has no such column."""
+        schema = pa.schema([self.table_schema.field(c) for c in columns])
+        arrays = []
+        for column in columns:
+            dtype = schema.field(column).type
+            if column in self.partition_columns:
+                value = file.partition[self.partition_columns.index(column)]
+                arrays.append(constant(value, dtype, found.num_rows))
+            elif column in names:
+                arrays.append(self._convert(found.column(column), dtype, column, file))
+            else:
+                differs_in_case(column, names, file.path)
+                arrays.append(pa.nulls(found.num_rows, dtype))
+        return Batch(schema, tuple(arrays), found.num_rows)
+
+    def _convert(self, data: pa.Array, dtype: pa.DataType, column: str, file: DataFile) -> pa.Array:
+        what = f"{column} of {file.path}"
+        if isinstance(data, pa.ChunkedArray):
+            data = data.combine_chunks()
+        if dtype == t.TIMESTAMP_NTZ and pa.types.is_int64(data.type):
+            return data.view(dtype)
+        if t.is_timestamp(dtype) and pa.types.is_timestamp(data.type) and data.type.tz is None:
+            return self._instants(data, dtype, what)
+        if dtype == t.DATE and data.type == t.DATE:
+            early = pc.any(pc.less(data.view(pa.int32()), GREGORIAN_START_DAY)).as_py()
+            return _early_dates(data, file, what) if early else data
+        if data.type != dtype:
+            raise SourceError(
+                f"column {what} is {t.spark_name(data.type)} in the file, the table says {t.spark_name(dtype)}"
+            )
+        return from_arrow(dtype, data).data
+
+    def _instants(self, data: pa.Array, dtype: pa.DataType, what: str) -> pa.Array:
+        nanos = data.view(pa.int64())
+        micros = pc.divide(nanos, 1000)
+        lowest = pc.min(micros).as_py()
+        if lowest is not None and lowest < _TWO_DAYS:
+            # Readers disagree about fractions of seconds before 1970, and about zones before 1900.
+            early = pc.less(micros, _TWO_DAYS)
+            whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
+            if lowest < _YEAR_1900 or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
+                raise SourceError(f"a time before 1900 (1970 if fractional) in {what} is not supported")
+        if zones.fixed_offset(self.zone) == 0:
+            return micros.view(dtype)
+        values, mask = zones.ints(micros)
+        return pa.array(zones.to_instants(values, self.zone), mask=mask).view(dtype)
+
+
+def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
+    """Dates of which some are before 1582-10-15, in the calendar that the file's footer names."""
+    facts = _facts(file)
+    if facts is None:
+        raise SourceError(f"a date before 1582-10-15 in {what} is not supported with this compression")
+    days, mask = zones.ints(data.view(pa.int32()).cast(pa.int64()))
+    if facts.proleptic:
+        # Java's reader goes through the hybrid calendar and takes days that it lacks for ten days later
+        days = np.where(
+            (days < GREGORIAN_START_DAY) & (days >= GREGORIAN_START_DAY - _MISSING_DAYS), days + 10, days
+        )
+    else:
+        days = gregorian_days(days)
+    return pa.array(days.astype(np.int32), mask=mask).view(t.DATE)
+
+
+def _check_times(file: DataFile, columns: Sequence[str]) -> None:
+    """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or does not tell its calendar."""
+    facts = _facts(file)
+    if facts is None:
+        raise Unsupported(f"Dates and timestamps of {file.path} are not supported with this compression.")
+    for name in columns:
+        low, high = facts.timestamps.get(name, (0, 0))
+        # writers count a fraction of the last second before 1970 as one of the first second after
+        if low < _YEAR_1900 // 1000 or (low < 1000 and low % 1000) or high >= _LAST_NANOS:
+            raise Unsupported(
+                f"ORC timestamps before 1900 (1970 if fractional) or after 2262 are not supported; {name} of {file.path} "
+                "has one."
+            )
+
+
+def _facts(file: DataFile) -> OrcFacts | None:
+    with InputFile(file) as opened:
+        return orc_facts(opened)
+
+
+def _described(file: DataFile) -> tuple[tuple[int, int, int], pa.Schema]:
+    with InputFile(file) as source:
+        opened = _open(source)
+        return (int(opened.nrows), int(opened.nstripes), int(opened.content_length)), opened.schema
+
+
+def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
+    """Whether ``OrcSource`` converts a file's column to the type of the table's; see ``_convert``."""
+    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    if t.is_timestamp(dtype):
+        return bool(pa.types.is_timestamp(field.type) and field.type.tz is None)
+    if dtype == t.TIMESTAMP_NTZ:
+        return bool(declared == "timestamp_ntz" and pa.types.is_int64(field.type))
+    if declared in ("timestamp_ntz", "variant") or declared.startswith(
+        ("interval", "char", "varchar", "time(")
+    ):
+        return False
+    return bool(field.type == dtype)
+
+
+def _mismatch(what: str, schema: pa.Schema, column: pa.Field) -> str:
+    found = t.spark_name(schema.field(column.name).type)
+    return f"The column {what} is {found} in the file, the table says {t.spark_name(column.type)}."
+
+
+def _narrowest(schema: pa.Schema) -> str:
+    flat = [f for f in schema if pa.types.is_primitive(f.type) or pa.types.is_decimal(f.type)]
+    return str(min(flat, key=lambda f: f.type.bit_width).name if flat else schema[0].name)
+
+
+def _open(source: InputFile) -> Any:
+    try:
+        found = pa_orc.ORCFile(source.native)
+    except (pa.ArrowException, OSError) as error:
+        source.check_unchanged()
+        raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
+    source.check_unchanged()
+    return found
+
+
+def spark_field(field: pa.Field, tz: str) -> pa.Field:
+    """A column of an ORC file as Spark types it; Unsupported where that cannot be read exactly."""
+    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    if declared == "timestamp_ntz" and pa.types.is_int64(field.type):
+        return pa.field(field.name, t.TIMESTAMP_NTZ)
+    if pa.types.is_timestamp(field.type) and field.type.tz is None:
+        return pa.field(field.name, t.timestamp(tz))
+    if declared.startswith(("interval", "char", "varchar", "variant", "time(")):
+        raise Unsupported(f"The ORC column {field.name} of type {declared} is not supported.")
+    return pa.field(field.name, _plain(field.name, field.type, top=True))
+
+
+def check_orc_type(name: str, dtype: pa.DataType) -> None:
+    """Raise Unsupported for a column type that ORC files cannot be read into exactly."""
+    if not t.is_timestamp(dtype) and dtype != t.TIMESTAMP_NTZ:
+        _plain(name, dtype, top=True)
+
+
+def _plain(name: str, dtype: pa.DataType, top: bool = False) -> pa.DataType:
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, _plain(name, f.type)) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(_plain(name, dtype.key_type), _plain(name, dtype.item_type))
+    if pa.types.is_list(dtype):
+        return pa.list_(_plain(name, dtype.value_type))
+    if dtype == t.DATE and not top:
+        raise Unsupported(f"The ORC column {name} has dates inside of a nested type, which is not supported.")
+    if dtype in (t.BOOL, t.STRING, t.BINARY, t.DATE) or t.is_numeric(dtype):
+        return dtype
+    raise Unsupported(f"The ORC column {name} of type {dtype} is not supported.")
+
+
+def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -> OrcSource:
+    """Describe ORC files, directories or globs; ``zone`` is the JVM's time zone, by default the session's."""
+    files, fields = partitioned_files(paths, tz)
+    filled = [f for f in files if f.size]
+    if not filled:
+        raise SourceError(f"no data files under {', '.join(paths)}")
+    _, found = _described(filled[0])
+    if all(name.startswith("_col") for name in found.names):
+        raise Unsupported("ORC files without column names are not supported.")
+    columns = with_partitions([spark_field(f, tz) for f in found], fields)
+    return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)

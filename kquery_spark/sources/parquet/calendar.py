@@ -1,0 +1,207 @@
+"""The calendar of a Parquet file's dates and times, which its footer tells or Spark's settings decide.
+
+Spark before 3.0 (for INT96 before 3.1) counts in the hybrid calendar; later ones say in the footer when they were told to.
+Files of other writers say nothing: the modes CORRECTED, LEGACY and EXCEPTION of Spark's settings and of its reader's
+options are about those. Spark's own rules are in ``DataSourceUtils``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.hybrid_calendar import (
+    GREGORIAN_START_DAY,
+    REBASE_END_MICROS,
+    HybridZone,
+    gregorian_days,
+    gregorian_micros,
+)
+from kquery_spark.sources.parquet.leaves import Leaf, column_leaves
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s, own_bitmap, slots
+
+CORRECTED, LEGACY, EXCEPTION = MODES = ("CORRECTED", "LEGACY", "EXCEPTION")
+
+DATE, TIMESTAMP, INT96 = "date", "timestamp", "int96"
+
+SPARK_VERSION_KEY = b"org.apache.spark.version"
+_ZONE_KEY = b"org.apache.spark.timeZone"
+_DATETIME_KEY, _INT96_KEY = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
+_DATETIME_VERSION, _INT96_VERSION = b"3.0.0", b"3.1.0"  # the first ones to write Gregorian days by default
+_LIMITS = {"ms": REBASE_END_MICROS // 1000, "us": REBASE_END_MICROS, "ns": REBASE_END_MICROS * 1000}
+
+
+@dataclass(frozen=True)
+class RebaseSettings:
+    """What to do with old dates and times.
+
+    datetime, int96: the modes of files that no Spark wrote. default_zone: the time zone of files in the hybrid calendar that
+    name none, None if nobody knows. zones: those that times can be rebased in.
+    """
+
+    datetime: str = CORRECTED
+    int96: str = CORRECTED
+    default_zone: str | None = "UTC"
+    zones: tuple[HybridZone, ...] = (HybridZone("UTC"),)
+
+    def modes(self, footer: Mapping[bytes, bytes]) -> tuple[str, str]:
+        """The modes of a file with these key-value pairs in its footer: of dates and INT64 times, and of INT96 times."""
+        version = footer.get(SPARK_VERSION_KEY)
+        if version is None:
+            return self.datetime, self.int96
+        old_datetime = version < _DATETIME_VERSION or _DATETIME_KEY in footer
+        old_int96 = version < _INT96_VERSION or _INT96_KEY in footer
+        return LEGACY if old_datetime else CORRECTED, LEGACY if old_int96 else CORRECTED
+
+    def zone_of(self, footer: Mapping[bytes, bytes]) -> str | None:
+        """The time zone in which a file counts in the hybrid calendar."""
+        named = footer.get(_ZONE_KEY)
+        return self.default_zone if named is None else named.decode(errors="replace")
+
+
+CORRECTED_ALL = RebaseSettings()
+
+
+@dataclass(frozen=True)
+class TimeLeaf:
+    """A leaf of a column that has dates or times. place: among the file's leaves. limit: values from it on never differ."""
+
+    place: int
+    kind: str
+    limit: int
+
+
+@dataclass(frozen=True)
+class ColumnRebase:
+    """How the values of a column are rebased.
+
+    leaves: by their places in the column. modes: by kind of leaf. zone: None where it is not known.
+    """
+
+    leaves: Mapping[int, TimeLeaf]
+    modes: Mapping[str, str]
+    zone: HybridZone | None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether Spark refuses to read old values of the column."""
+        return any(self.modes[leaf.kind] == EXCEPTION for leaf in self.leaves.values())
+
+    @property
+    def needs_zone(self) -> bool:
+        """Whether there are times, which are rebased by the rules of a time zone."""
+        return any(leaf.kind != DATE and self.modes[leaf.kind] == LEGACY for leaf in self.leaves.values())
+
+    def apply(self, data: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+        """The values of the column as read; dtype: the table's type of it."""
+        chunks = [self._rebased(chunk, dtype, itertools.count()) for chunk in data.chunks]
+        return pa.chunked_array(chunks) if chunks else data
+
+    def _rebased(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
+        """Part of the column. dtype: what the table makes of it, None for what it lacks. places: of its leaves, in order."""
+        kind = data.type
+        if pa.types.is_struct(kind):
+            return self._struct(data, dtype, places)
+        if pa.types.is_map(kind):
+            inner = (dtype.key_type, dtype.item_type) if dtype is not None else (None, None)
+            parts = [self._rebased(d, i, places) for d, i in zip((data.keys, data.items), inner, strict=True)]
+            fields = [
+                f.with_type(p.type) for f, p in zip((kind.key_field, kind.item_field), parts, strict=True)
+            ]
+            entries = pa.StructArray.from_arrays(parts, fields=fields)
+            return _with_child(data, pa.map_(*fields), entries)
+        if _is_list(kind):
+            values = self._rebased(data.values, None if dtype is None else dtype.value_type, places)
+            return _with_child(data, _list_of(kind, kind.value_field.with_type(values.type)), values)
+        leaf = self.leaves.get(next(places))
+        if leaf is None or dtype is None or dtype == t.TIMESTAMP_NTZ or self.modes[leaf.kind] == CORRECTED:
+            return data
+        return self._leaf(data, leaf)
+
+    def _struct(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
+        wanted = {} if dtype is None else {field.name: field.type for field in dtype}
+        parts = [self._rebased(data.field(i), wanted.get(f.name), places) for i, f in enumerate(data.type)]
+        if not parts:
+            return data
+        fields = [f.with_type(p.type) for f, p in zip(data.type, parts, strict=True)]
+        mask = data.is_null() if data.null_count else None
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
+
+    def _leaf(self, data: pa.Array, leaf: TimeLeaf) -> pa.Array:
+        if self.modes[leaf.kind] == EXCEPTION or (leaf.kind != DATE and self.zone is None):
+            raise SourceError("a date before 1582 or a time before 1900 in a calendar that is not known")
+        if leaf.kind == DATE:
+            return _replaced(data, gregorian_days(slots(data).astype(np.int64)).astype(np.int32))
+        data = data.cast(pa.timestamp("us", tz=data.type.tz))
+        assert self.zone is not None
+        return _replaced(data, gregorian_micros(slots(data), self.zone))
+
+
+def time_leaves(schema: pa.Schema, leaves: Sequence[Any]) -> dict[str, dict[int, TimeLeaf]]:
+    """The leaves with dates or times of each column, by their places in the column.
+
+    schema: of the file. leaves: pyarrow's ``ColumnSchema`` of each leaf.
+    """
+    found: dict[str, dict[int, TimeLeaf]] = {}
+    for column, parts in column_leaves(schema).items():
+        times = {i: _time_leaf(part, leaves[part.place]) for i, part in enumerate(parts)}
+        known = {i: leaf for i, leaf in times.items() if leaf is not None}
+        if known:
+            found[column] = known
+    return found
+
+
+def may_be_old(leaf: TimeLeaf, groups: Sequence[Any]) -> bool:
+    """Whether a leaf may have a value that the two calendars count differently. groups: pyarrow's row groups."""
+    return any(_may_be_old(leaf, group.column(leaf.place)) for group in groups)
+
+
+def _may_be_old(leaf: TimeLeaf, chunk: Any) -> bool:
+    statistics = chunk.statistics if leaf.kind != INT96 else None
+    if statistics is None:
+        return bool(chunk.num_values)
+    if not statistics.has_min_max:
+        return not (statistics.has_null_count and statistics.null_count == chunk.num_values)
+    return bool(statistics.min_raw < leaf.limit)
+
+
+def _time_leaf(part: Leaf, leaf: Any) -> TimeLeaf | None:
+    dtype = part.dtype
+    if leaf.physical_type == "INT96":
+        return TimeLeaf(part.place, INT96, 0)
+    if pa.types.is_date32(dtype):
+        return TimeLeaf(part.place, DATE, GREGORIAN_START_DAY)
+    if pa.types.is_timestamp(dtype) and dtype.tz is not None and dtype.unit in _LIMITS:
+        return TimeLeaf(part.place, TIMESTAMP, _LIMITS[dtype.unit])
+    return None
+
+
+def _is_list(dtype: pa.DataType) -> bool:
+    return any(f(dtype) for f in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _list_of(kind: pa.DataType, field: pa.Field) -> pa.DataType:
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(field, kind.list_size)
+    return pa.large_list(field) if pa.types.is_large_list(kind) else pa.list_(field)
+
+
+def _with_child(data: pa.Array, dtype: pa.DataType, child: pa.Array) -> pa.Array:
+    """A list or a map with other values behind its offsets."""
+    own = data.buffers()[: 1 if pa.types.is_fixed_size_list(dtype) else 2]
+    return pa.Array.from_buffers(dtype, len(data), own, data.null_count, data.offset, [child])
+
+
+def _replaced(data: pa.Array, values: Int64s | np.ndarray[Any, Any]) -> pa.Array:
+    """An array of fixed width with other values and the same NULLs."""
+    bitmap, skipped = own_bitmap(data)
+    padded = np.concatenate([np.zeros(skipped, values.dtype), values]) if skipped else values
+    buffers = [bitmap, pa.py_buffer(np.ascontiguousarray(padded))]
+    return pa.Array.from_buffers(data.type, len(data), buffers, data.null_count, skipped)

@@ -1,0 +1,94 @@
+"""Field ids of Parquet columns: whether finding a table's columns by id gives the columns of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.parquet.file import open_file
+
+_SPARK_KEY = "parquet.field.id"
+_ARROW_KEY = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class FieldIds:
+    """The ids that a table's schema has for a column (None: no id) and for what is nested in it, by name."""
+
+    own: int | None = None
+    nested: Mapping[str, FieldIds] = field(default_factory=dict)
+
+
+def field_ids(column: Mapping[str, Any]) -> FieldIds | None:
+    """The ids of a column of a Spark schema in JSON; None if neither it nor what is nested in it has one."""
+    own = (column.get("metadata") or {}).get(_SPARK_KEY)
+    nested = _nested_ids(column["type"])
+    return None if own is None and not nested else FieldIds(own, nested)
+
+
+def _nested_ids(spark: Any) -> dict[str, FieldIds]:
+    if not isinstance(spark, dict):
+        return {}
+    if spark["type"] == "struct":
+        found = {child["name"]: field_ids(child) for child in spark["fields"]}
+    else:  # an array's or a map's parts have no ids of their own
+        types = {"element": "elementType", "key": "keyType", "value": "valueType"}
+        found = {part: field_ids({"type": spark[key]}) for part, key in types.items() if key in spark}
+    return {name: ids for name, ids in found.items() if ids is not None}
+
+
+def check_field_ids(
+    files: Sequence[DataFile], asked: Mapping[str, FieldIds], by_id: bool, ignore_missing: bool
+) -> None:
+    """Raise Unsupported where Spark finds other columns than the engine, or refuses a file.
+
+    asked: of the columns to read, those with ids. by_id: Spark finds these by their ids, not by name. ignore_missing: it
+    reads files without any id, too; otherwise it refuses them even if it goes by names.
+    """
+    if not asked:
+        return
+    for file in files:
+        schema = open_file(file).schema
+        if not ignore_missing and not any(map(_has_id, schema)):
+            raise Unsupported(
+                f"{file.path} has no field ids, unlike the table's columns, so Spark refuses to read it"
+            )
+        for name, ids in asked.items() if by_id else ():
+            _check_same(list(schema), name, ids, file.path)
+
+
+def _check_same(fields: list[pa.Field], name: str, ids: FieldIds, path: str) -> None:
+    """Raise Unsupported unless one of a file's fields, or none of them, is meant by both the name and the id."""
+    named = [f for f in fields if f.name.lower() == name.lower()]
+    found = named if ids.own is None else [f for f in fields if _id_of(f) == ids.own]
+    if [f.name for f in found] != [f.name for f in named] or len(found) > 1:
+        raise Unsupported(f"the field id of {name} is that of another column, or of none, in {path}")
+    if found:
+        parts = list(_parts(found[0].type))
+        for inner, below in ids.nested.items():
+            _check_same(parts, inner, below, path)
+
+
+def _parts(dtype: pa.DataType) -> Iterator[pa.Field]:
+    """What is nested directly in a type, under the names that FieldIds has for it."""
+    if pa.types.is_struct(dtype):
+        yield from dtype
+    elif pa.types.is_map(dtype):
+        yield dtype.key_field.with_name("key")
+        yield dtype.item_field.with_name("value")
+    elif pa.types.is_nested(dtype):
+        yield dtype.value_field.with_name("element")
+
+
+def _id_of(column: pa.Field) -> int | None:
+    found = (column.metadata or {}).get(_ARROW_KEY)
+    return None if found is None else int(found)
+
+
+def _has_id(column: pa.Field) -> bool:
+    return _id_of(column) is not None or any(map(_has_id, _parts(column.type)))

@@ -1,0 +1,448 @@
+"""An open Parquet file: its footer, what that says of columns, and reading them row group by row group."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.base import ColumnRange, DataFile
+from kquery_spark.sources.coded import Codes, PackedCodes
+from kquery_spark.sources.files import changed_error, check_unchanged, local_path
+from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
+from kquery_spark.sources.parquet.calendar import (
+    CORRECTED,
+    DATE,
+    INT96,
+    SPARK_VERSION_KEY,
+    TIMESTAMP,
+    ColumnRebase,
+    RebaseSettings,
+    TimeLeaf,
+    may_be_old,
+    time_leaves,
+)
+from kquery_spark.sources.parquet.codes import CodedChunk, coded_chunk
+from kquery_spark.sources.parquet.footer import column_indexes, flat_elements, plain_integers, read_footer
+from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
+from kquery_spark.sources.parquet.pages import (
+    Page,
+    PagedColumn,
+    Pages,
+    file_of_pages,
+    page_ranges,
+    pages_of,
+    placed,
+)
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
+
+_DICTIONARY_BYTES_PER_VALUE = 3.0
+_CACHE_LIMIT = 512
+# of a column chunk for which looking at its pages takes less than reading it
+_MANY_ROWS, _MANY_BYTES = 1 << 18, 1 << 20
+_CODED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
+_WORTHWHILE = 0.5  # share of a chunk's rows up to which pages are read alone
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A column as read and the type the file gives it; a decimal may be held as its unscaled integers."""
+
+    dtype: pa.DataType
+    data: pa.ChunkedArray
+
+
+class OpenFile:
+    """A Parquet file's parsed footer, kept by the worker between tasks, and reading the file.
+
+    Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
+    """
+
+    def __init__(self, file: DataFile) -> None:
+        self.file = file
+        try:
+            reader = self._open(shared_input(file), None)
+        except (pa.ArrowException, OSError) as error:
+            self._input.check_unchanged()
+            raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
+        self._input.check_unchanged()
+        self.metadata: Any = reader.metadata
+        self._key_values: dict[bytes, bytes] = self.metadata.metadata or {}
+        self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
+        # A leaf of a struct may have the path that is another column's name. A repeated one is a list, of whose elements
+        # the statistics speak.
+        self._flat = {
+            leaf.path: i
+            for i, leaf in enumerate(self._leaves)
+            if leaf.name == leaf.path and leaf.max_repetition_level == 0
+        }
+        self.schema: pa.Schema = reader.schema_arrow
+        self.int96 = {leaf.path for leaf in self._leaves if leaf.physical_type == "INT96"}
+        self.names = set(self.schema.names)
+        self._bytes: dict[str, int] = {}
+        self._ranges: dict[str, list[ColumnRange | None] | None] = {}
+        self._headers: dict[tuple[int, str], tuple[Page | None, list[Page]] | None] = {}
+        self._found_pages: dict[tuple[int, str], Pages | None] = {}
+        self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
+        self._coded: dict[tuple[int, str], CodedChunk | None] = {}
+        self._old_times: dict[str, dict[int, TimeLeaf]] = {}
+        self._exceeding: dict[str, bool] = {}
+        self._dictionaries = self._low_cardinality()
+
+    @cached_property
+    def shared_paths(self) -> set[str]:
+        """Paths of several leaves: a field of a struct and a column that is called so."""
+        return {path for path, count in Counter(leaf.path for leaf in self._leaves).items() if count > 1}
+
+    @cached_property
+    def brotli(self) -> set[str]:
+        """Columns of which a part is compressed by Brotli in the first row group."""
+        if not self.metadata.num_row_groups:
+            return set()
+        group = self.metadata.row_group(0)
+        return {
+            leaf.path.split(".", 1)[0]
+            for i, leaf in enumerate(self._leaves)
+            if group.column(i).compression == "BROTLI"
+        }
+
+    @cached_property
+    def ambiguous(self) -> set[str]:
+        """Names of several columns, in lower case."""
+        folded = Counter(name.lower() for name in self.schema.names)
+        return {name for name, count in folded.items() if count > 1}
+
+    @cached_property
+    def _physical(self) -> Any:
+        """The footer to read by: short decimals are integers in it, as they are for the engine."""
+        if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
+            return self.metadata
+        return (self._footer and plain_integers(self._footer)) or self.metadata
+
+    @cached_property
+    def _stored_schema(self) -> pa.Schema:
+        """The columns as they are read."""
+        found: pa.Schema = self._physical.schema.to_arrow_schema()
+        return found
+
+    @cached_property
+    def _footer(self) -> bytes | None:
+        return read_footer(self._input)
+
+    @property
+    def _input(self) -> InputFile:
+        return shared_input(self.file)
+
+    def _open(self, file: InputFile, metadata: Any) -> pq.ParquetFile:
+        options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": "us"}
+        if metadata is not None:
+            options["read_dictionary"] = self._dictionaries
+        return pq.ParquetFile(file.native, pre_buffer=not file.is_local, **options)
+
+    def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
+        """Data of a column with the type the file gives it.
+
+        Short decimals come as integers and stay so. INT96 times, which Arrow takes for wall-clock times, are instants.
+        """
+        if column in self.int96 and t.is_timestamp(dtype):
+            return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
+        given = self.schema.field(column).type
+        return Typed(given if pa.types.is_decimal(given) else data.type, data)
+
+    def has_instants(self, column: str) -> bool:
+        """Whether a column, or a part of it, is of INT96 times."""
+        return any(path == column or path.startswith(f"{column}.") for path in self.int96)
+
+    def rebase(self, column: str, settings: RebaseSettings) -> ColumnRebase | None:
+        """How old dates and times of a column are rebased; None where it is certain that it has none."""
+        datetime, int96 = settings.modes(self._key_values)
+        if datetime == int96 == CORRECTED or column not in self._times:
+            return None
+        modes = {DATE: datetime, TIMESTAMP: datetime, INT96: int96}
+        if all(modes[leaf.kind] == CORRECTED for leaf in self._old(column).values()):
+            return None
+        name = settings.zone_of(self._key_values)
+        zone = next((zone for zone in settings.zones if zone.name == name), None)
+        return ColumnRebase(self._old(column), modes, zone)
+
+    def zone_of(self, settings: RebaseSettings) -> str | None:
+        """The time zone by which old times are rebased; None where nobody knows."""
+        return settings.zone_of(self._key_values)
+
+    @cached_property
+    def _times(self) -> dict[str, dict[int, TimeLeaf]]:
+        return time_leaves(self.schema, self._leaves)
+
+    def _old(self, column: str) -> dict[int, TimeLeaf]:
+        """The leaves of a column that may have values which depend on the calendar."""
+        found = self._old_times.get(column)
+        if found is None:
+            groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
+            times = self._times[column].items()
+            found = {place: leaf for place, leaf in times if may_be_old(leaf, groups)}
+            self._old_times[column] = found
+        return found
+
+    def may_exceed_type(self, column: str) -> bool:
+        """Whether a column may have numbers that the types of its leaves have no room for."""
+        found = self._exceeding.get(column)
+        if found is None:
+            groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
+            by_spark = SPARK_VERSION_KEY in self._key_values
+            found = any(may_exceed_type(leaf, groups, by_spark) for leaf in self._column_leaves[column])
+            self._exceeding[column] = found
+        return found
+
+    @cached_property
+    def _column_leaves(self) -> dict[str, list[Leaf]]:
+        return column_leaves(self.schema)
+
+    def flat(self, column: str) -> Any | None:
+        """What the footer says of a flat column's type."""
+        place = self._flat.get(column)
+        return None if place is None else self._leaves[place]
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        """Rows and uncompressed bytes of each row group."""
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        return [(group.num_rows, group.total_byte_size) for group in groups]
+
+    def column_bytes(self, column: str) -> int:
+        """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
+        found = self._bytes.get(column)
+        if found is None:
+            paths = (leaf.path for leaf in self._leaves)
+            places = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
+            groups = range(self.metadata.num_row_groups) if places else ()
+            found = sum(
+                self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places
+            )
+            self._bytes[column] = found
+        return found
+
+    def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
+        """Statistics of a flat column per row group."""
+        if column not in self._ranges:
+            place = self._flat.get(column)
+            self._ranges[column] = (
+                None
+                if place is None
+                else [
+                    _range(self.metadata.row_group(g).column(place))
+                    for g in range(self.metadata.num_row_groups)
+                ]
+            )
+        return self._ranges[column]
+
+    def _low_cardinality(self) -> list[str]:
+        """String columns whose chunks are so small that they must be dictionary encoded with few values."""
+        found = []
+        for field in self.schema:
+            place = self._flat.get(field.name)
+            flat = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
+            if place is None or not flat or self.metadata.num_row_groups == 0:
+                continue
+            chunk = self.metadata.row_group(0).column(place)
+            encoded = "RLE_DICTIONARY" in chunk.encodings or "PLAIN_DICTIONARY" in chunk.encodings
+            if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
+                chunk.num_values, 1
+            ):
+                found.append(field.name)
+        return found
+
+    def read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """Columns of one row group."""
+        file = self._input
+        reader = getattr(file.readers, "parquet", None)
+        try:
+            if reader is None:
+                reader = file.readers.parquet = self._open(file, self._physical)
+            found = reader.read_row_group(group, columns=list(columns), use_threads=False)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._unreadable(group, error) from None
+        file.check_unchanged()
+        return found
+
+    def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
+        """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
+        if len(rows) > _WORTHWHILE * self.groups[group][0]:
+            return None
+        pages = self._pages(group, column)
+        if pages is None:
+            return None
+        at = pages.holding(rows)
+        if at.lengths.sum() > _WORTHWHILE * self.groups[group][0]:
+            return None
+        chunk = self.metadata.row_group(group).column(self._flat[column])
+        return PagedColumn(column, self._elements[column], chunk, at)
+
+    def read_pages(self, group: int, columns: Sequence[PagedColumn]) -> list[pa.ChunkedArray]:
+        """All rows of these pages, column by column."""
+        names = [c.name for c in columns]
+        has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
+        schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
+        try:
+            data = file_of_pages(self._input, columns, schema)
+            reader = pq.ParquetFile(
+                pa.BufferReader(data),
+                read_dictionary=[n for n in names if n in self._dictionaries],
+                coerce_int96_timestamp_unit="us",
+            )
+            return [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._unreadable(group, error) from None
+
+    def coded(self, group: int, column: str) -> tuple[CodedChunk, pa.Array] | None:
+        """A column of a row group as codes, and its distinct values; None where it is not so stored, or to no use."""
+        key = (group, column)
+        if key not in self._coded:
+            self._coded[key] = self._find_coded(group, column)
+        chunk = self._coded[key]
+        values = None if chunk is None else chunk.values(self._input)
+        return None if chunk is None or values is None else (chunk, values)
+
+    def packed(self, chunk: CodedChunk) -> PackedCodes | None:
+        """Its codes, decompressed; None for pages that are not as their headers say."""
+        return chunk.packed(self._input)
+
+    def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
+        """The codes of pages that are unlike those expected, which pyarrow reads or says what is wrong with them.
+
+        The number behind the last value is that of NULL.
+        """
+        bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
+        data = self.read(group, [column]).column(0).combine_chunks().view(bits)
+        found = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
+        if found.null_count:
+            raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
+        codes: Codes = found.to_numpy().astype(np.uint16)
+        return codes
+
+    def _find_coded(self, group: int, column: str) -> CodedChunk | None:
+        place = self._flat.get(column)
+        if place is None or local_path(self.file.path) is None or self.groups[group][0] < _CODED_ROWS:
+            return None
+        chunk, leaf = self.metadata.row_group(group).column(place), self._leaves[place]
+        if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
+            return None
+        found, dtype = self._page_headers(group, column), self._stored_schema.field(column).type
+        return None if found is None else coded_chunk(chunk, leaf, dtype, *found)
+
+    def _page_headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
+        """The pages of a flat column in a row group of a local file; None where they are not as expected."""
+        key = (group, column)
+        if key not in self._headers:
+            chunk = self.metadata.row_group(group).column(self._flat[column])
+            try:
+                self._headers[key] = pages_of(self._input, chunk)
+            except ValueError:
+                self._headers[key] = None
+        return self._headers[key]
+
+    def page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
+        """Where the pages of a column begin (and end) in a row group and what is in them; None where nobody knows."""
+        key = (group, column)
+        if key not in self._page_ranges:
+            self._page_ranges[key] = self._find_page_ranges(group, column)
+        return self._page_ranges[key]
+
+    def _find_page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
+        pages = self._pages(group, column)
+        if pages is None:
+            return None
+        place = self._flat[column]
+        chunk = self.metadata.row_group(group).column(place)
+        if not chunk.has_column_index:
+            return None
+        try:
+            offset, length = self._column_indexes[group][place]
+            index = self._input.read_at(length, offset)
+            ranges = page_ranges(index, chunk.physical_type, self.schema.field(column).type)
+        except (ValueError, IndexError):  # what cannot be read says nothing of the data
+            return None
+        return (pages.starts, ranges) if ranges is not None and len(ranges) == len(pages.offsets) else None
+
+    def _pages(self, group: int, column: str) -> Pages | None:
+        key = (group, column)
+        if key not in self._found_pages:
+            self._found_pages[key] = self._find_pages(group, column)
+        return self._found_pages[key]
+
+    def _find_pages(self, group: int, column: str) -> Pages | None:
+        place = self._flat.get(column)
+        remote = local_path(self.file.path) is None  # there many small reads take longer than a large one
+        if place is None or remote:
+            return None
+        chunk, rows = self.metadata.row_group(group).column(place), self.groups[group][0]
+        if rows < _MANY_ROWS and chunk.total_uncompressed_size < _MANY_BYTES:
+            return None
+        found = self._page_headers(group, column) if column in self._elements else None
+        return None if found is None else placed(*found, rows)
+
+    @cached_property
+    def _elements(self) -> dict[str, bytes]:
+        return flat_elements(self._footer) if self._footer else {}
+
+    @cached_property
+    def _column_indexes(self) -> list[list[tuple[int, int]]]:
+        return column_indexes(self._footer) if self._footer else []
+
+    def _unreadable(self, group: int, error: BaseException) -> SourceError:
+        cause = changed_error(self.file.path) if self._input.has_changed else error
+        return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
+
+
+def _range(chunk: Any) -> ColumnRange | None:
+    statistics = chunk.statistics
+    if statistics is None:
+        return None
+    nulls = statistics.null_count if statistics.has_null_count else None
+    if not statistics.has_min_max:
+        return ColumnRange(None, None, nulls)
+    try:
+        return ColumnRange(statistics.min, statistics.max, nulls)
+    except (OverflowError, ValueError):  # no date of Python's, or no text
+        return ColumnRange(None, None, nulls)
+
+
+_cache: OrderedDict[DataFile, OpenFile] = OrderedDict()
+_lock = threading.Lock()
+
+
+def open_file(file: DataFile) -> OpenFile:
+    """The open file, from this process's cache when it has not changed since."""
+    with _lock:
+        found = _cache.get(file)
+        if found is not None:
+            _cache.move_to_end(file)
+    if found is not None:
+        try:
+            check_unchanged(file)
+        except SourceError:
+            forget_file(file)
+            raise
+        return found
+    opened = OpenFile(file)
+    with _lock:
+        _cache[file] = opened
+        while len(_cache) > _CACHE_LIMIT:
+            _cache.popitem(last=False)
+    return opened
+
+
+def forget_file(file: DataFile) -> None:
+    """Let go of a file that is gone or has changed."""
+    with _lock:
+        _cache.pop(file, None)
+    forget_input(file)

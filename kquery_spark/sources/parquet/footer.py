@@ -1,0 +1,162 @@
+"""What pyarrow does not tell of a Parquet footer, and footers in which short decimals are the integers they are stored as.
+
+Arrow turns a decimal of INT32 or INT64 storage into 128-bit values, which the engine would make int64 again. A reader given
+a footer without the decimal annotation decodes the integers alone. Only the annotation is dropped, all else is kept byte for
+byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact protocol.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
+
+MAGIC = b"PAR1"
+_TAIL = 8  # footer length and magic
+_SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
+_CHUNKS = 1  # RowGroup.columns
+_INDEX = 6  # ColumnChunk.column_index_offset
+_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
+_ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # converted type, scale, precision, logical type
+_REPEATED = 2  # FieldRepetitionType.REPEATED
+_INTEGERS = (1, 2)  # Type.INT32, Type.INT64
+_DECIMAL = 5  # ConvertedType.DECIMAL
+
+
+def read_footer(file: InputFile) -> bytes | None:
+    """The serialized FileMetaData; None for an encrypted footer or no Parquet: pyarrow says what is wrong with it."""
+    size = file.size()
+    if size < _TAIL:
+        return None
+    tail = file.read_at(_TAIL, size - _TAIL)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != MAGIC or length > size - _TAIL:
+        return None
+    return file.read_at(length, size - _TAIL - length)
+
+
+def as_file(footer: bytes) -> bytes:
+    """The end of a Parquet file with this footer."""
+    return b"".join((footer, len(footer).to_bytes(4, "little"), MAGIC))
+
+
+def plain_integers(footer: bytes) -> Any | None:
+    """The metadata with flat INT32 and INT64 decimals as integers; None when there are none of them.
+
+    Raises ValueError for a footer that is not what the format says.
+    """
+    rewritten = without_decimals(footer)
+    return None if rewritten is None else pq.read_metadata(pa.BufferReader(MAGIC + as_file(rewritten)))
+
+
+def without_decimals(footer: bytes) -> bytes | None:
+    """The serialized FileMetaData without the decimal annotations of integer columns; None when there are none."""
+    cursor = _at_schema(footer)
+    count = cursor.list_size()
+    start = cursor.at
+    elements = _elements(cursor, count)
+    if not any(e.changed for e in elements):
+        return None
+    return b"".join((footer[:start], *(e.data for e in elements), footer[cursor.at :]))
+
+
+def flat_elements(footer: bytes) -> dict[str, bytes]:
+    """The serialized SchemaElement of each flat column by its name, decimals of integers as integers."""
+    cursor = _at_schema(footer)
+    return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
+
+
+def column_indexes(footer: bytes) -> list[list[tuple[int, int]]]:
+    """Offset and bytes of the column index of each chunk of each row group; (0, 0) where there is none."""
+    cursor = Cursor(footer)
+    for field, kind, _ in cursor.fields():
+        if field == _ROW_GROUPS:
+            return [_indexes_of_group(cursor) for _ in range(cursor.list_size())]
+        cursor.skip(kind)
+    return []
+
+
+def _indexes_of_group(cursor: Cursor) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for field, kind, _ in cursor.fields():
+        if field == _CHUNKS:
+            found = [_index_of_chunk(cursor) for _ in range(cursor.list_size())]
+        else:
+            cursor.skip(kind)
+    return found
+
+
+def _index_of_chunk(cursor: Cursor) -> tuple[int, int]:
+    offset = length = 0
+    for field, kind, _ in cursor.fields():
+        if field == _INDEX:
+            offset = cursor.zigzag()
+        elif field == _INDEX + 1:
+            length = cursor.zigzag()
+        else:
+            cursor.skip(kind)
+    return offset, length
+
+
+def _at_schema(footer: bytes) -> Cursor:
+    cursor = Cursor(footer)
+    for field, kind, _ in cursor.fields():
+        if field == _SCHEMA:
+            return cursor
+        cursor.skip(kind)
+    raise ValueError("the footer has no schema")
+
+
+@dataclass(frozen=True)
+class _Element:
+    """A node of the schema: its bytes as they are to be, and whether they differ from those of the file."""
+
+    name: str
+    data: bytes
+    is_flat: bool
+    changed: bool
+
+
+def _elements(cursor: Cursor, count: int) -> list[_Element]:
+    """The elements of the schema, which are its tree in depth-first order."""
+    elements = []
+    open_groups: list[int] = []  # children still to come of the groups around the element
+    for _ in range(count):
+        start = cursor.at
+        values, name, fields = _element(cursor)
+        children = values.get(_CHILDREN, 0)
+        is_flat = len(open_groups) == 1 and values.get(_REPETITION) != _REPEATED and not children
+        changed = is_flat and values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
+        data = (
+            struct(f for f in fields if f[0] not in _ANNOTATION)
+            if changed
+            else cursor.data[start : cursor.at]
+        )
+        elements.append(_Element(name, data, is_flat, changed))
+        if open_groups:
+            open_groups[-1] -= 1
+        open_groups.append(children)
+        while open_groups and open_groups[-1] == 0:
+            open_groups.pop()
+    return elements
+
+
+def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:
+    """One SchemaElement: the integers that matter here by field, its name, and id, type and bytes of every field."""
+    values = {}
+    name = ""
+    fields = []
+    for field, kind, first in cursor.fields():
+        if field in (_TYPE, _REPETITION, _CHILDREN, _CONVERTED_TYPE):
+            values[field] = cursor.zigzag()
+        elif field == _NAME:
+            name = cursor.binary().decode()
+        else:
+            cursor.skip(kind)
+        fields.append((field, kind, cursor.data[first : cursor.at]))
+    return values, name, fields

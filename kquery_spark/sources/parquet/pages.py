@@ -1,0 +1,349 @@
+"""Some rows of a Parquet row group: only the pages that hold them are decompressed and decoded.
+
+pyarrow reads column chunks as a whole. So the pages that are wanted, with their dictionary, become the chunks of a small
+file in memory, whose footer is written here, and pyarrow reads that. Pages are found by their headers, one behind the
+other, which all files have; what is in them says the column index, where there is one. Spark's reader (parquet-mr) skips
+pages by the same index. Layout: parquet.thrift and PageIndex.md of apache/parquet-format.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import partial
+from struct import calcsize, unpack
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.sources.base import ColumnRange
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.parquet.footer import MAGIC, as_file
+from kquery_spark.sources.parquet.thrift_compact import (
+    BINARY,
+    FALSE,
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    TRUE,
+    Cursor,
+    binary,
+    integer,
+    listed,
+    struct,
+)
+from kquery_spark.types.vector import Int64s
+
+DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
+PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
+_HEADER_BYTES = 1 << 9
+_LONGEST_HEADER = 1 << 20
+_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
+_ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # readers go by those of the pages
+_VERSION = 2
+_ARROW_SCHEMA = b"ARROW:schema"
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_WIDE = Context(prec=38)
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The data pages of a flat column in one row group.
+
+    dictionary: place and bytes of the dictionary page. offsets, sizes: place and bytes of each page, headers included.
+    starts: the row each one begins with, and at last the number of rows.
+    """
+
+    dictionary: tuple[int, int] | None
+    offsets: Int64s
+    sizes: Int64s
+    starts: Int64s
+
+    def holding(self, rows: Int64s) -> PageRows:
+        """The pages that hold these rows, which are in rising order."""
+        counts = np.diff(np.searchsorted(rows, self.starts))
+        numbers = np.flatnonzero(counts)
+        return PageRows(self, numbers, counts[numbers])
+
+
+@dataclass(frozen=True)
+class PageRows:
+    """Some pages by their numbers, and how many of the rows that are wanted each of them holds."""
+
+    pages: Pages
+    numbers: Int64s
+    wanted: Int64s
+
+    @property
+    def lengths(self) -> Int64s:
+        """Rows of each page."""
+        found: Int64s = self.pages.starts[self.numbers + 1] - self.pages.starts[self.numbers]
+        return found
+
+    def positions(self, rows: Int64s) -> Int64s:
+        """Where the rows that are wanted are among those of the pages."""
+        lengths = self.lengths
+        before = np.cumsum(lengths) - lengths
+        found: Int64s = rows + np.repeat(before - self.pages.starts[self.numbers], self.wanted)
+        return found
+
+
+@dataclass(frozen=True)
+class PagedColumn:
+    """Pages of a column that are to be read: its name and SchemaElement, pyarrow's metadata of the chunk."""
+
+    name: str
+    element: bytes
+    chunk: Any
+    at: PageRows
+
+
+class PageHeader(NamedTuple):
+    """What a page's header says. size, raw_size: bytes behind the header, as stored and decompressed.
+
+    encoding, level_encoding: of the values, of the definition levels. level_bytes: of a data page of version 2, whose levels
+    come first and are not compressed.
+    """
+
+    kind: int
+    values: int
+    size: int
+    raw_size: int
+    encoding: int
+    level_encoding: int
+    level_bytes: int
+    compressed: bool
+
+
+class Page(NamedTuple):
+    """A page in a file: where its header begins, where what follows it begins, and the header."""
+
+    offset: int
+    body: int
+    header: PageHeader
+
+
+def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pages | None:
+    """Where the pages of a chunk are, to read some of them; None where they have not so many rows."""
+    sizes = [p.body - p.offset + p.header.size for p in pages]
+    starts = np.cumsum([0, *(p.header.values for p in pages)])
+    if starts[-1] != num_rows:
+        return None
+    place = (
+        None
+        if dictionary is None
+        else (dictionary.offset, dictionary.body - dictionary.offset + dictionary.header.size)
+    )
+    return Pages(place, np.array([p.offset for p in pages], np.int64), np.array(sizes, np.int64), starts)
+
+
+def pages_of(file: InputFile, chunk: Any) -> tuple[Page | None, list[Page]] | None:
+    """The dictionary page, if any, and the data pages of a flat column's chunk.
+
+    None where they are not as expected and the chunk is better read as a whole. chunk: ``ColumnChunkMetaData``.
+    Raises ValueError for headers that are no Thrift.
+    """
+    if chunk.compression not in _CODECS:
+        return None
+    first = chunk.data_page_offset
+    if chunk.dictionary_page_offset:
+        first = min(first, chunk.dictionary_page_offset)
+    end = first + chunk.total_compressed_size
+    dictionary = None
+    pages: list[Page] = []
+    while first < end:
+        page = _page(file, first, end)
+        if page.header.kind == DICTIONARY and dictionary is None and not pages:
+            dictionary = page
+        elif page.header.kind in (DATA, DATA_V2):
+            pages.append(page)
+        else:
+            return None
+        first = page.body + page.header.size
+    return (dictionary, pages) if first == end else None
+
+
+def _page(file: InputFile, offset: int, end: int) -> Page:
+    length = _HEADER_BYTES
+    while True:
+        cursor = Cursor(file.read_at(min(length, end - offset), offset))
+        try:
+            header = _page_header(cursor)
+            return Page(offset, offset + cursor.at, header)
+        except ValueError:
+            if length >= min(_LONGEST_HEADER, end - offset):
+                raise
+            length *= 8
+
+
+def _page_header(cursor: Cursor) -> PageHeader:
+    kind = size = raw_size = -1
+    inner: dict[int, int] = {}
+    version_2 = False
+    for field, type_, _ in cursor.fields():
+        if field == 1:
+            kind = cursor.zigzag()
+        elif field == 2:
+            raw_size = cursor.zigzag()
+        elif field == 3:
+            size = cursor.zigzag()
+        elif field in (5, 7, 8):  # of data pages, of the dictionary, of data pages of version 2
+            version_2 = field == 8
+            inner = _numbers(cursor)
+        else:
+            cursor.skip(type_)
+    values = inner.get(1, -1)
+    if min(kind, values, size, raw_size) < 0:
+        raise ValueError("a page's header lacks its type, its size or its number of values")
+    if not version_2:
+        return PageHeader(kind, values, size, raw_size, inner.get(2, -1), inner.get(3, -1), 0, True)
+    level_bytes, compressed = inner.get(5, 0) + inner.get(6, 0), bool(inner.get(7, 1))
+    return PageHeader(kind, values, size, raw_size, inner.get(4, -1), RLE, level_bytes, compressed)
+
+
+def _numbers(cursor: Cursor) -> dict[int, int]:
+    """The integers and truth values of a struct by field."""
+    found = {}
+    for field, type_, _ in cursor.fields():
+        if type_ == I32:
+            found[field] = cursor.zigzag()
+        elif type_ in (TRUE, FALSE):
+            found[field] = type_ == TRUE
+        else:
+            cursor.skip(type_)
+    return found
+
+
+def file_of_pages(
+    file: InputFile, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None
+) -> pa.Buffer:
+    """A Parquet file with one row group of just these pages; its columns may differ in length, so read them one by one.
+
+    arrow_schema: of these columns, where the file has one of Arrow's.
+    """
+    parts = [MAGIC]
+    at = len(MAGIC)
+    chunks = []
+    for column in columns:
+        pages, numbers = column.at.pages, column.at.numbers
+        start = at
+        places = [pages.dictionary] if pages.dictionary else []
+        for offset, size in [*places, *_runs(pages.offsets[numbers], pages.sizes[numbers])]:
+            parts.append(file.read_at(size, offset))
+            at += size
+        data = start + (pages.dictionary[1] if pages.dictionary else 0)
+        chunks.append(_chunk(column, start if pages.dictionary else None, data, at - start))
+    root = struct([(4, BINARY, binary(b"schema")), (5, I32, integer(len(columns)))])
+    rows = max(int(c.at.lengths.sum()) for c in columns)
+    group = struct([(1, LIST, listed(STRUCT, chunks)), (2, I64, integer(at)), (3, I64, integer(rows))])
+    footer = [
+        (1, I32, integer(_VERSION)),
+        (2, LIST, listed(STRUCT, [root, *(c.element for c in columns)])),
+        (3, I64, integer(rows)),
+        (4, LIST, listed(STRUCT, [group])),
+    ]
+    if arrow_schema is not None:
+        value = base64.b64encode(arrow_schema.serialize())
+        pair = struct([(1, BINARY, binary(_ARROW_SCHEMA)), (2, BINARY, binary(value))])
+        footer.append((5, LIST, listed(STRUCT, [pair])))
+    return pa.py_buffer(b"".join((*parts, as_file(struct(footer)))))
+
+
+def _runs(offsets: Int64s, sizes: Int64s) -> list[tuple[int, int]]:
+    """Pages that follow each other in one piece."""
+    if len(offsets) == 0:
+        return []
+    ends = offsets + sizes
+    breaks = np.flatnonzero(offsets[1:] != ends[:-1]) + 1
+    firsts = offsets[np.concatenate([[0], breaks])]
+    lasts = ends[np.concatenate([breaks - 1, [len(ends) - 1]])]
+    return [(int(first), int(last - first)) for first, last in zip(firsts, lasts, strict=True)]
+
+
+def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) -> bytes:
+    """The ColumnChunk of pages at ``data``, after their dictionary, both of them ``size`` bytes."""
+    chunk = column.chunk
+    values = [
+        (1, I32, integer(_TYPES.index(chunk.physical_type))),
+        (2, LIST, listed(I32, [integer(e) for e in _ENCODINGS])),
+        (3, LIST, listed(BINARY, [binary(column.name.encode())])),
+        (4, I32, integer(_CODECS[chunk.compression])),
+        (5, I64, integer(int(column.at.lengths.sum()))),
+        (6, I64, integer(chunk.total_uncompressed_size)),
+        (7, I64, integer(size)),
+        (9, I64, integer(data)),
+    ]
+    if dictionary is not None:
+        values.append((11, I64, integer(dictionary)))
+    return struct([(2, I64, integer(0)), (3, STRUCT, struct(values))])
+
+
+def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
+    """The ranges of a chunk's pages by its column index, in the forms of row groups' statistics; None for other types.
+
+    dtype: what Arrow makes of the column. Raises ValueError for bytes that are no column index.
+    """
+    decode = _decoder(physical, dtype)
+    if decode is None:
+        return None
+    empty: list[bool] = []
+    lows: list[bytes] = []
+    highs: list[bytes] = []
+    nulls: list[int] = []
+    cursor = Cursor(index)
+    for field, kind, _ in cursor.fields():
+        if field == 1:
+            empty = [cursor.byte() == 1 for _ in range(cursor.list_size())]
+        elif field == 2:
+            lows = [cursor.binary() for _ in range(cursor.list_size())]
+        elif field == 3:
+            highs = [cursor.binary() for _ in range(cursor.list_size())]
+        elif field == 5:
+            nulls = [cursor.zigzag() for _ in range(cursor.list_size())]
+        else:
+            cursor.skip(kind)
+    if not len(empty) == len(lows) == len(highs) or len(nulls) not in (0, len(empty)):
+        raise ValueError("a column index has lists of different lengths")
+    return [
+        ColumnRange(
+            None if empty[i] else decode(lows[i]),
+            None if empty[i] else decode(highs[i]),
+            nulls[i] if nulls else None,
+        )
+        for i in range(len(empty))
+    ]
+
+
+def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
+    """What makes a value of the bytes of a statistic."""
+    if pa.types.is_decimal(dtype):
+        order: Literal["little", "big"] = "little" if physical in ("INT32", "INT64") else "big"
+        return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
+    if physical in ("INT32", "INT64"):
+        if pa.types.is_timestamp(dtype):
+            factor = {"ms": 1000, "us": 1}.get(dtype.unit)
+            return None if factor is None else lambda data: _signed(data) * factor
+        return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
+    if physical == "FLOAT" and pa.types.is_float32(dtype):
+        return partial(_float, "<f")
+    if physical == "DOUBLE" and pa.types.is_float64(dtype):
+        return partial(_float, "<d")
+    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
+        return bytes
+    return None
+
+
+def _signed(data: bytes) -> int:
+    return int.from_bytes(data, "little", signed=True)
+
+
+def _float(form: str, data: bytes) -> float:
+    if len(data) != calcsize(form):
+        raise ValueError("a statistic of a column index has the wrong length")
+    found: float = unpack(form, data)[0]
+    return found

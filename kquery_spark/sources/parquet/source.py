@@ -1,0 +1,438 @@
+"""Parquet files: row groups are the splits, footers give statistics, few-valued strings stay dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.compiled import kernels
+from kquery_spark.sources.files import (
+    constant,
+    differs_in_case,
+    partition_range,
+    partitioned_files,
+    with_partitions,
+)
+from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
+from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file
+from kquery_spark.types import decimals
+from kquery_spark.types import names as t
+from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.vector import Int64s, from_arrow, widen
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Some Parquet files with one table schema; partition columns come last, as in Spark."""
+
+    divisible: ClassVar[bool] = True
+    columnar: ClassVar[bool] = True
+    addressable: ClassVar[bool] = True
+
+    files: tuple[DataFile, ...]
+    table_schema: pa.Schema
+    partition_columns: tuple[str, ...] = ()
+    compiled: bool = True
+    rebase: RebaseSettings = CORRECTED_ALL
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Source."""
+        return self.table_schema
+
+    @cached_property
+    def _splits(self) -> list[Split]:
+        return [
+            Split(index, (group,), rows, nbytes)
+            for index, file in enumerate(self.files)
+            for group, (rows, nbytes) in enumerate(open_file(file).groups)
+        ]
+
+    def splits(self) -> list[Split]:
+        """One split per row group."""
+        return self._splits
+
+    def row_count(self) -> int | None:
+        """See Source."""
+        return sum(split.rows for split in self._splits)
+
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        """See Source."""
+        return sum(self._column_bytes(column) for column in columns)
+
+    def _column_bytes(self, column: str) -> int:
+        return self.once(
+            ("bytes", column), lambda: sum(open_file(f).column_bytes(column) for f in self.files)
+        )
+
+    def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
+        """Statistics per file and row group; of a file that lacks the column, None."""
+        # each file is looked for once a column, not once a row group
+        return self.once(("ranges", column), lambda: [self._ranges(open_file(f), column) for f in self.files])
+
+    def _ranges(self, opened: OpenFile, column: str) -> list[ColumnRange | None] | None:
+        found = opened.column_ranges(column)
+        if found is None or opened.rebase(column, self.rebase) is None:
+            return found
+        return [
+            None if r is None else ColumnRange(None, None, r.nulls) for r in found
+        ]  # they are not rebased
+
+    def check_files(self, columns: Sequence[str]) -> None:
+        """See Source; looks at footers."""
+        fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
+        for file in self.files:
+            opened = open_file(file)
+            for asked in fields:
+                if asked.name not in opened.names:
+                    differs_in_case(asked.name, opened.names, file.path)
+                    continue
+                given = opened.schema.field(asked.name).type
+                if not readable_as(given, asked.type, opened.has_instants(asked.name)):
+                    raise SourceError(_mismatch(file.path, asked.name, given, asked.type))
+                if _in_nanoseconds(given):
+                    raise Unsupported(
+                        f"{asked.name} of {file.path} is in nanoseconds, which Spark does not read."
+                    )
+                _check_calendar(opened, asked.name, self.rebase)
+                if opened.may_exceed_type(asked.name):
+                    raise Unsupported(
+                        f"{asked.name} of {file.path} may have numbers beyond those of its declared type."
+                    )
+                if asked.name in opened.brotli:
+                    raise Unsupported(
+                        f"{asked.name} of {file.path} is compressed by Brotli, which Spark has no codec for."
+                    )
+                if asked.name.lower() in opened.ambiguous:
+                    raise SourceError(
+                        f"{file.path} has two columns {asked.name} but for upper and lower case"
+                    )
+                if any(
+                    path == asked.name or path.startswith(f"{asked.name}.") for path in opened.shared_paths
+                ):
+                    raise Unsupported(
+                        f"{asked.name} of {file.path} and another column have the same path, which Spark mixes up."
+                    )
+                if pa.types.is_decimal(given) and decimals.is_narrow(given):
+                    leaf = opened.flat(asked.name)
+                    if leaf is not None and leaf.physical_type == "BYTE_ARRAY":
+                        raise Unsupported(
+                            f"{asked.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
+                        )
+
+    def check_no_int96(self, columns: Sequence[str]) -> None:
+        """Raise Unsupported for columns of INT96 times."""
+        for file in self.files:
+            opened = open_file(file)
+            for column in columns:
+                if opened.has_instants(column):
+                    raise Unsupported(f"{column} of {file.path} is of INT96 times, which Spark converts")
+
+    def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
+        """The time zones by which old times in these columns are rebased; None for one that a file does not name."""
+        unnamed = replace(self.rebase, default_zone=None)
+        found: set[str | None] = set()
+        for column in columns:
+            if column in self.partition_columns or not _has_times(self.table_schema.field(column).type):
+                continue
+            for file in self.files:
+                opened = open_file(file)
+                rebase = opened.rebase(column, unnamed)
+                if rebase is not None and rebase.needs_zone:
+                    found.add(opened.zone_of(unnamed))
+        return found
+
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        """See Source."""
+        if column in self.partition_columns:
+            return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
+        if len(split.pieces) != 1:
+            return None
+        ranges = self._column_ranges(column)[split.file]
+        return None if ranges is None else ranges[split.pieces[0]]
+
+    def without_kernels(self) -> Source:
+        """See Source."""
+        return replace(self, compiled=False)
+
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        """One batch per row group."""
+        file = self.files[split.file]
+        opened = open_file(file)
+        wanted = self._stored(opened, columns)
+        for group in split.pieces:
+            table = opened.read(group, wanted) if wanted else None
+            found = dict(zip(wanted, table.columns, strict=True)) if table is not None else {}
+            yield self._batch(opened, columns, found, opened.groups[group][0])
+
+    def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
+        """See Source; decodes only the pages that hold the rows where that is less."""
+        opened = open_file(self.files[split.file])
+        (group,) = split.pieces
+        paged = [opened.paged(group, c, rows) for c in self._stored(opened, columns)]
+        pages = {p.name: p for p in paged if p is not None}
+        rest = [c for c in columns if c not in pages]
+        whole = next(self.read(split, rest)) if rest else Batch(pa.schema([]), (), opened.groups[group][0])
+        found = dict(zip(rest, pick(whole, rows).columns, strict=True))
+        if pages:
+            for page, data in zip(
+                pages.values(), opened.read_pages(group, list(pages.values())), strict=True
+            ):
+                array = self._array(opened, page.name, data)
+                found[page.name] = array.take(pa.array(page.at.positions(rows)))
+        return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
+
+    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+        """See Source; of chunks with a dictionary, where there are kernels to read them."""
+        opened = open_file(self.files[split.file])
+        found = kernels() if self.compiled else None
+        if found is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
+            return None
+        (group,) = split.pieces
+        if rows is not None and opened.paged(group, column, rows) is not None:
+            return None
+        parts = opened.coded(group, column)
+        if parts is None:
+            return None
+        chunk, stored = parts
+        values = self._array(opened, column, pa.chunked_array([stored]))
+        return CodedColumn(
+            values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
+            nulls=self.has_nulls(split, column),
+            rows=opened.groups[group][0],
+            kernels=found,
+            unpack=partial(opened.packed, chunk),
+            look_up=partial(opened.looked_up, group, column, stored),
+        )
+
+    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+        """See Source; pages, where a column index tells of them."""
+        opened = open_file(self.files[split.file])
+        (group,) = split.pieces
+        usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
+        found = {c: opened.page_ranges(group, c) for c in usable}
+        known = {column: pages for column, pages in found.items() if pages is not None}
+        if not known:
+            return None
+        starts = np.unique(np.concatenate([ends for ends, _ in known.values()]))
+        return RowStretches(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
+
+    def _fields(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([self.table_schema.field(c) for c in columns])
+
+    def _stored(self, opened: OpenFile, columns: Sequence[str]) -> list[str]:
+        """Those of the columns that the file has."""
+        return [c for c in columns if c not in self.partition_columns and c in opened.names]
+
+    def _batch(
+        self, opened: OpenFile, columns: Sequence[str], found: Mapping[str, pa.ChunkedArray], rows: int
+    ) -> Batch:
+        arrays = []
+        for column in columns:
+            dtype = self.table_schema.field(column).type
+            if column in self.partition_columns:
+                value = opened.file.partition[self.partition_columns.index(column)]
+                arrays.append(constant(value, dtype, rows))
+            elif column not in found:
+                differs_in_case(column, opened.names, opened.file.path)
+                arrays.append(pa.nulls(rows, dtype))
+            else:
+                arrays.append(self._array(opened, column, found[column]))
+        return Batch(self._fields(columns), tuple(arrays), rows)
+
+    def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
+        """A column as read in the form that the table's type has in the engine."""
+        dtype, path = self.table_schema.field(column).type, opened.file.path
+        rebase = opened.rebase(column, self.rebase)
+        if rebase is not None:
+            data = rebase.apply(data, dtype)
+        typed = opened.typed(column, data, dtype)
+        if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
+            raise SourceError(_mismatch(path, column, typed.dtype, dtype))
+        return _convert(typed, dtype, f"{column} of {path}")
+
+
+def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
+    """The ranges of stretches that each lie in one page; how many of a page's NULLs a part of it has nobody knows."""
+    found: list[ColumnRange | None] = []
+    for page in np.searchsorted(page_starts, starts[:-1], side="right") - 1:
+        whole = ranges[page]
+        found.append(ColumnRange(whole.low, whole.high, 0 if whole.nulls == 0 else None))
+    return found
+
+
+def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
+    found = column.data
+    data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
+    if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
+        data = data.cast(t.LONG)
+        if column.dtype.scale == dtype.scale:
+            return data
+        data = widen(data, column.dtype)
+    try:
+        return from_arrow(dtype, data).data
+    except (
+        pa.ArrowInvalid
+    ) as error:  # nanoseconds, which only a context reads, that are no whole microseconds
+        raise SourceError(f"{where}: {error}") from None
+
+
+def _mismatch(path: str, name: str, found: pa.DataType, dtype: pa.DataType) -> str:
+    return f"{path}: column {name} is {t.spark_name(found)} in the file, the table says {t.spark_name(dtype)}"
+
+
+def _combined(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 0:
+        return pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.combine_chunks()
+
+
+def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> None:
+    """Decline a column with old dates or times in a calendar that is not known."""
+    rebase = opened.rebase(column, settings)
+    if rebase is None:
+        return
+    if rebase.is_refused:
+        raise Unsupported(
+            f"{column} of {opened.file.path} may have dates before 1582 or times before 1900, which Spark refuses to read "
+            "in EXCEPTION mode."
+        )
+    if rebase.needs_zone and rebase.zone is None:
+        zone = opened.zone_of(settings)
+        raise Unsupported(
+            f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
+            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}."
+        )
+
+
+def _has_times(dtype: pa.DataType) -> bool:
+    if pa.types.is_nested(dtype):
+        return any(_has_times(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype))
+
+
+def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
+    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it.
+
+    instants: the file has INT96 times in the column, which Arrow takes for wall-clock times.
+    """
+    if pa.types.is_dictionary(file_type):
+        file_type = file_type.value_type
+    if file_type == dtype:
+        return True
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if dtype == t.STRING:
+        return any(test(file_type) for test in text)
+    if dtype == t.BINARY:
+        return (
+            pa.types.is_large_binary(file_type)
+            or pa.types.is_binary_view(file_type)
+            or any(f(file_type) for f in text)
+        )
+    if t.is_integral(file_type) and t.is_integral(dtype):
+        return bool(file_type.bit_width <= dtype.bit_width)
+    if file_type == pa.uint64():
+        return bool(dtype == t.decimal(20, 0))
+    if pa.types.is_unsigned_integer(file_type):
+        return t.is_integral(dtype) and bool(file_type.bit_width < dtype.bit_width)
+    if file_type == t.FLOAT and dtype == t.DOUBLE:
+        return True
+    if t.is_integral(file_type) and t.is_decimal(dtype):
+        stored = t.LONG if file_type == t.LONG else t.INT  # Parquet has no shorter ones
+        return bool(dtype.precision - dtype.scale >= decimals.for_integral(stored).precision)
+    if t.is_decimal(file_type) and t.is_decimal(dtype):
+        digits = dtype.precision - dtype.scale >= file_type.precision - file_type.scale
+        return bool(digits and dtype.scale >= file_type.scale)
+    if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):
+        return (file_type.tz is None) == (dtype.tz is None) or (instants and file_type.tz is None)
+    if pa.types.is_struct(file_type) and pa.types.is_struct(dtype):
+        return all(_finds(file_type, field, instants) for field in dtype)
+    if pa.types.is_map(file_type) and pa.types.is_map(dtype):
+        pairs = ((file_type.key_type, dtype.key_type), (file_type.item_type, dtype.item_type))
+        return all(readable_as(given, wanted, instants) for given, wanted in pairs)
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if any(test(file_type) for test in lists) and pa.types.is_list(dtype):
+        return readable_as(file_type.value_type, dtype.value_type, instants)
+    return False
+
+
+def _finds(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
+    """Whether a file's struct has no such field, which is NULL then, or one of exactly that name that can be read."""
+    found = [f for f in struct if f.name.lower() == field.name.lower()]
+    if not found:
+        return True
+    return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
+
+
+def _in_nanoseconds(dtype: pa.DataType) -> bool:
+    """Whether a column, or a part of it, has times in nanoseconds (those of INT96 are read as microseconds)."""
+    if pa.types.is_nested(dtype):
+        return any(_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
+
+
+def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
+    """The Spark type of a Parquet column's Arrow type; Unsupported for what Spark cannot read either."""
+    if pa.types.is_string_view(dtype) or pa.types.is_large_string(dtype):
+        return t.STRING
+    if pa.types.is_dictionary(dtype):
+        return spark_type(dtype.value_type, tz)
+    if (
+        pa.types.is_large_binary(dtype)
+        or pa.types.is_binary_view(dtype)
+        or pa.types.is_fixed_size_binary(dtype)
+    ):
+        return t.BINARY
+    if pa.types.is_timestamp(dtype):
+        return pa.timestamp("us", tz=tz) if dtype.tz else t.TIMESTAMP_NTZ
+    unsigned = {
+        pa.uint8(): t.SHORT,
+        pa.uint16(): t.INT,
+        pa.uint32(): t.LONG,
+        pa.uint64(): pa.decimal128(20, 0),
+    }
+    if dtype in unsigned:
+        return unsigned[dtype]
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(spark_type(dtype.key_type, tz), spark_type(dtype.item_type, tz))
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return pa.list_(spark_type(dtype.value_type, tz))
+    if (
+        pa.types.is_date32(dtype)
+        or pa.types.is_boolean(dtype)
+        or t.is_numeric(dtype)
+        or dtype == t.BINARY
+        or dtype == t.STRING
+    ):
+        return dtype
+    raise Unsupported(f"Parquet columns of type {dtype} are not supported.")
+
+
+def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
+    leaf = opened.flat(field.name)
+    if leaf is not None and leaf.logical_type.type == "ENUM":
+        raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
+    if pa.types.is_nested(field.type) and opened.has_instants(field.name):
+        raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
+    dtype = t.timestamp(tz) if field.name in opened.int96 else t.nullable_within(spark_type(field.type, tz))
+    return pa.field(field.name, dtype)
+
+
+def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
+    """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
+    files, fields = partitioned_files(paths, tz)
+    opened = open_file(replace(files[0], partition=()))
+    columns = with_partitions([_spark_field(f, opened, tz) for f in opened.schema], fields)
+    return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))

@@ -1,0 +1,100 @@
+"""Tables of Spark's catalog: their files are not fixed when a query is planned, as those of paths that were given are.
+
+INSERT, REFRESH and ALTER change which files a DataFrame of Spark's reads even after it was made, up to the action.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.plan_shape import TREE, has_subqueries
+from kquery_spark.spark_bridge.session import Bridge
+
+_EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
+_RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
+_HIVE = "HiveTableRelation "
+_OLD = 5.0  # seconds after which somebody else may have changed a table, too
+
+
+@dataclass(frozen=True)
+class SparkPlan:
+    """Spark's optimized plan of a query; ``moment``: when it was made, of a query that reads tables of the catalog."""
+
+    optimized: Any
+    moment: Moment | None
+
+
+def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
+    """The plan with the files of now.
+
+    Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
+    DataFrame would never see what happens to them later.
+    """
+    moment = Moment(link) if _reads_tables(frame, link) else None
+    planned = frame if moment is None else again(frame, link)
+    return SparkPlan(link.optimized(planned), moment)
+
+
+def again(frame: DataFrame, link: Bridge) -> DataFrame:
+    """Another DataFrame of the same analyzed plan, which Spark has not planned yet."""
+    return link.frame(link.analyzed(frame))
+
+
+def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
+    """Whether a leaf of the analyzed plan is, or could be, a table of the catalog."""
+    plan = link.analyzed(frame)
+    leaves = [plan.collectLeaves()]
+    if has_subqueries(link.jvm, plan):
+        leaves.append(plan.subqueriesAll().flatMap(link.jvm.getter(TREE, "collectLeaves")))
+    try:
+        return any(_is_table(leaf) for some in leaves for leaf in link.jvm.strings(some))
+    except Unsupported:  # a name with a control character
+        return True
+
+
+def _is_table(leaf: str) -> bool:
+    return leaf.startswith(_HIVE) or (leaf.startswith(_RELATION) and not leaf.startswith(f"{_RELATION}["))
+
+
+class Moment:
+    """When planning began: nothing that ran or ended since then can have changed a table, or something may have.
+
+    Take it before files are listed. A statement that is running then may commit at any time, so nothing is certain after it.
+    """
+
+    def __init__(self, link: Bridge) -> None:
+        self._link = link
+        self._time = time.monotonic()
+        self._frames = link.frames_made
+        self._query = self._number()
+        self._stale = _runs_statements(link)
+
+    def _number(self) -> int:
+        """Spark numbers all queries of the JVM, and every command is one."""
+        return self._link.next_query_number()
+
+    def end_planning(self) -> None:
+        """Go on from now, if no query but those of planning itself was made meanwhile, by whatever session."""
+        last, self._query = self._query, self._number()
+        made = self._link.frames_made - self._frames
+        self._stale = self._stale or self._query != last + made + 1
+
+    def has_passed(self) -> bool:
+        """Whether tables have to be looked at again; once they have, they always have."""
+        last, self._query = self._query, self._number()
+        old = time.monotonic() - self._time > _OLD
+        self._stale = self._stale or old or self._query != last + 1
+        return self._stale
+
+
+def _runs_statements(link: Bridge) -> bool:
+    """Whether any query or command of this JVM is running now."""
+    try:
+        return not link.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
+    except Exception:  # py4j's: this Spark does not say so
+        return True

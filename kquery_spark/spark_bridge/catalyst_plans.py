@@ -1,0 +1,143 @@
+"""Spark's plan of a stage graph, put together from Spark's own nodes.
+
+The public way, a DataFrame for each of ``range``, ``mapInArrow``, ``union`` and ``repartitionById``, makes Spark analyze
+the plan so far at every step and asks the JVM the same things for every stage: most of the time that planning took.
+What is made here is what those methods make; it has types and expression ids from the start, so there is nothing
+left to analyze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.core.rdd import _prepare_for_python_RDD
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+from pyspark.util import PythonEvalType
+
+from kquery_spark.spark_bridge.containers import container_facts
+from kquery_spark.spark_bridge.interpreter import interpreter_of
+from kquery_spark.spark_bridge.session import Bridge
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``mapInArrow`` takes."""
+
+_SQL = "org.apache.spark.sql."
+_PLANS = f"{_SQL}catalyst.plans.logical."
+_EXPRESSIONS = f"{_SQL}catalyst.expressions."
+_FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
+_BROADCAST_BYTES = 1 << 20  # PySpark broadcasts longer commands
+
+
+class SparkPlans:
+    """Makes nodes of Catalyst plans in one session; all have names, types and ids, as after analysis."""
+
+    def __init__(self, link: Bridge) -> None:
+        self._spark = link.spark
+        self._jvm = link.jvm
+        self.container = container_facts(self._spark.sparkContext)
+
+    def numbers(self, count: int) -> Any:
+        """``spark.range(0, count, 1, count)``: one number a partition."""
+        return self._jvm.call(f"{_PLANS}Range$", "apply", 0, count, 1, count)
+
+    def of(self, frame: DataFrame) -> Any:
+        """The plan of a DataFrame."""
+        return frame._jdf.queryExecution().analyzed()
+
+    def attributes(self, schema: StructType) -> Any:
+        """New attributes, each with an expression id of its own."""
+        data_type = self._jvm.data_type(schema.jsonValue())
+        return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
+
+    def mapped(self, child: Any, task: ArrowFunction, schema: StructType, output: Any) -> Any:
+        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema."""
+        jvm = self._jvm
+        function = jvm.new(
+            f"{_EXPRESSIONS}PythonUDF",
+            type(task).__name__,
+            self._function(task, schema),
+            jvm.data_type(schema.jsonValue()),
+            child.output(),
+            PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
+            True,
+            jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId"),
+        )
+        return jvm.new(f"{_PLANS}MapInArrow", function, output, child, False, jvm.none())
+
+    def union(self, children: Sequence[Any]) -> Any:
+        """All rows of plans with the same columns."""
+        if len(children) == 1:
+            return children[0]
+        return self._jvm.new(f"{_PLANS}Union", self._sequence(children), False, False)
+
+    def repartitioned(self, child: Any, count: int, position: int) -> Any:
+        """``child.repartitionById(count, column)`` for the column at a position."""
+        jvm = self._jvm
+        number = jvm.new(f"{_EXPRESSIONS}DirectShufflePartitionID", child.output().apply(position))
+        return jvm.new(
+            f"{_PLANS}RepartitionByExpression", self._sequence([number]), child, jvm.some(count), jvm.none()
+        )
+
+    def names_differ(self, plan: Any) -> bool:
+        """Whether no two columns of a plan have the same name."""
+        names = list(plan.schema().fieldNames())
+        return len(set(names)) == len(names)
+
+    def renamed(self, plan: Any, output: Any) -> Any:
+        """A plan under a projection that gives its columns the names and expression ids of ``output``."""
+        jvm, new = self._jvm, plan.output()
+        items = []
+        for i in range(output.size()):
+            old = output.apply(i)
+            arguments = new.apply(i), old.name(), old.exprId(), jvm.empty(), jvm.none(), jvm.empty()
+            items.append(jvm.new(f"{_EXPRESSIONS}Alias", *arguments))
+        return jvm.new(f"{_PLANS}Project", self._sequence(items), plan)
+
+    def frame(self, plan: Any) -> DataFrame:
+        """The lazy DataFrame of a plan."""
+        return self._frame(plan, self._spark._jsparkSession)
+
+    def frame_of_large_rows(self, plan: Any) -> DataFrame:
+        """The lazy DataFrame of a plan whose rows take megabytes: each comes to the driver as an Arrow batch of its own.
+
+        Spark puts ten thousand rows into a batch, whatever they take. It reads that setting when it runs the plan, so the
+        plan belongs to a copy of the session.
+        """
+        session = self._spark._jsparkSession.cloneSession()
+        session.conf().set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
+        return self._frame(plan, session)
+
+    def _frame(self, plan: Any, session: Any) -> DataFrame:
+        plan.setAnalyzed()
+        return DataFrame(self._jvm.call(f"{_SQL}classic.Dataset", "ofRows", session, plan), self._spark)
+
+    def _sequence(self, items: Sequence[Any]) -> Any:
+        made = self._jvm.empty()
+        for item in reversed(items):
+            made = made.prepended(item)
+        return made
+
+    def _function(self, task: ArrowFunction, schema: StructType) -> Any:
+        """The task as the JVM keeps Python functions."""
+        context = self._spark.sparkContext
+        interpreter = interpreter_of(context)
+        pickler: Any = CloudPickleSerializer
+        command, broadcasts = pickler().dumps((task, schema)), ()
+        if len(command) >= _BROADCAST_BYTES:
+            command, broadcasts, *_ = _prepare_for_python_RDD(context, (task, schema))
+        environment = interpreter.environment_with(context.environment)
+        includes: list[str] = context._python_includes or []
+        return self._jvm.new(
+            _FUNCTION,
+            bytearray(command),
+            self._jvm.java_dict(environment),
+            self._jvm.java_list(includes),
+            interpreter.executable,
+            context.pythonVer,
+            self._jvm.java_list(broadcasts),
+            context._javaAccumulator,
+        )

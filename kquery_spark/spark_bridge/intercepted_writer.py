@@ -1,0 +1,79 @@
+"""A writer of PySpark's class that hands each write, with all that was set, to a function before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameWriter
+
+_SETTINGS = frozenset(
+    {"mode", "format", "option", "options", "partitionBy", "bucketBy", "sortBy", "clusterBy"}
+)
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write that is about to begin: the method of Spark's writer, its arguments, and what was set before."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    settings: tuple[tuple[str, tuple[Any, ...]], ...]
+    writer: Any
+
+    def run(self) -> Any:
+        """Write the rows of the DataFrame that the writer was made for."""
+        return getattr(self.writer, self.method)(*self.arguments)
+
+    def run_for(self, frame: DataFrame) -> Any:
+        """Write the rows of another DataFrame in the same way."""
+        writer: Any = frame._jdf.write()
+        for name, values in self.settings:
+            writer = getattr(writer, name)(*values)
+        return getattr(writer, self.method)(*self.arguments)
+
+    @property
+    def mode(self) -> str | None:
+        """The mode in lower case; None for Spark's default, errorifexists."""
+        modes = [str(values[0]).lower() for name, values in self.settings if name == "mode"]
+        return modes[-1] if modes else None
+
+    @property
+    def format(self) -> str | None:
+        """The format, where one was set."""
+        formats = [str(values[0]) for name, values in self.settings if name == "format"]
+        return formats[-1] if formats else None
+
+    @property
+    def path_option(self) -> str | None:
+        """The option ``path``, where one was set."""
+        given = [v for name, v in self.settings if name == "option" and str(v[0]).lower() == "path"]
+        return str(given[-1][1]) if given else None
+
+
+class InterceptedWriter(DataFrameWriter):
+    """Writes a DataFrame as ``begin`` does; ``begin`` is called for each write."""
+
+    def __init__(self, frame: DataFrame, begin: Callable[[Write], Any]) -> None:
+        super().__init__(frame)
+        self._jwrite: Any = _JvmWriter(self._jwrite, begin)
+
+
+class _JvmWriter:
+    """Spark's writer, as PySpark calls it; what is set is remembered."""
+
+    def __init__(self, writer: Any, begin: Callable[[Write], Any]) -> None:
+        self._writer = writer
+        self._begin = begin
+        self._set: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if name in _SETTINGS:
+                self._writer = getattr(self._writer, name)(*args)
+                self._set.append((name, args))
+                return self
+            return self._begin(Write(name, args, tuple(self._set), self._writer))
+
+        return call

@@ -1,0 +1,14 @@
+"""Printing by the JVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark import SparkContext
+
+
+def print_by_jvm(line: str) -> None:
+    """Print a line on the stderr of this process's JVM, which is started where there is none."""
+    SparkContext._ensure_initialized()
+    jvm: Any = SparkContext._jvm
+    jvm.java.lang.System.err.println(line)

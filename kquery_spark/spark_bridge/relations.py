@@ -1,0 +1,273 @@
+"""Leaf relations of a plan: files with their partition values, rows in the plan, ranges; and the settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.orc.source import check_orc_type
+from kquery_spark.sources.parquet.field_ids import FieldIds, field_ids
+from kquery_spark.spark_bridge.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.literal_values import array_of_texts, from_text, scalar
+from kquery_spark.spark_bridge.plan_facts import Facts
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.spark_types import arrow_schema
+from kquery_spark.types.names import spark_name as name_of
+
+_SOURCES = "org.apache.spark.sql.execution.datasources."
+_DIRECTORY = f"{_SOURCES}PartitionDirectory"
+_FILE = f"{_SOURCES}FileStatusWithMetadata"
+_FORMATS = {
+    f"{_SOURCES}parquet.ParquetFileFormat": "parquet",
+    f"{_SOURCES}orc.OrcFileFormat": "orc",
+    f"{_SOURCES}csv.CSVFileFormat": "csv",
+    f"{_SOURCES}json.JsonFileFormat": "json",
+}
+# Formats that find a column by its name, so that others in the file do not matter.
+_BY_NAME = frozenset({"parquet", "orc"})
+_NAME = "java.lang.Class getName"
+_SEQ = "scala.collection.immutable.Seq"
+_STRUCT = "org.apache.spark.sql.types.StructType"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a relation; ``partition`` has a value for each field of the partition schema."""
+
+    path: str
+    size: int
+    modified_ms: int
+    partition: tuple[pa.Scalar, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileRelation:
+    """A HadoopFsRelation: all its non-empty files, before partition pruning.
+
+    Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
+    node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
+    of columns that the engine has no type for why not; ``data_schema`` is without them. ``field_ids`` has those of
+    the table's columns, for Parquet. ``jvm_zone`` is the time zone of Spark's JVM, which ORC files are read by.
+    """
+
+    format: str
+    roots: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    data_schema: pa.Schema
+    partition_schema: pa.Schema
+    options: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    field_ids: Mapping[str, FieldIds] = field(default_factory=dict)
+    jvm_zone: str = "UTC"
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRows:
+    """A LocalRelation: rows that are in the plan itself."""
+
+    count: int
+    rows: Any
+    jvm: Jvm = field(repr=False)
+
+    def column(self, position: int, spark: Any, dtype: pa.DataType) -> pa.Array:
+        """One column of the rows, ``spark`` being its type as Spark prints it; Unsupported for nested ones."""
+        if self.count and (pa.types.is_nested(dtype) or pa.types.is_binary(dtype)):
+            raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
+        if not self.count or pa.types.is_null(dtype):
+            return pa.nulls(self.count, dtype)
+        rows = self.rows.toIndexedSeq()
+        return array_of_texts(self.jvm.column_texts(rows, position, spark), dtype)
+
+
+@dataclass(frozen=True)
+class RangeRelation:
+    """``spark.range``: bigints from ``start`` to before ``end``."""
+
+    start: int
+    end: int
+    step: int
+
+
+@dataclass(frozen=True)
+class OneRow:
+    """A relation of one row without columns."""
+
+
+@dataclass(frozen=True)
+class OtherRelation:
+    """A leaf that only Spark can read; ``kind`` names its class and ``reason`` says why in one sentence."""
+
+    kind: str
+    reason: str
+
+
+Relation = FileRelation | LocalRows | RangeRelation | OneRow | OtherRelation
+
+
+class RelationReader:
+    """Describes the leaves of one plan; a table that the plan reads several times is described once."""
+
+    def __init__(self, facts: Facts, jvm: Jvm, time_zone: str) -> None:
+        self._facts = facts
+        self._jvm = jvm
+        self._time_zone = time_zone
+        self._known: list[Relation] = []
+        self.zones = HybridZones(jvm)
+        # By identity: relations are equal when their roots are, though listed at different times.
+        self._places: Any = None
+
+    def read(self, node: CatalystNode) -> Relation:
+        """What a leaf of the plan reads."""
+        if node.fields.get("isStreaming"):
+            return OtherRelation(node.cls, "streams stay with Spark")
+        if node.cls == "OneRowRelation":
+            return OneRow()
+        if node.cls == "Range":
+            return RangeRelation(node["start"], node["end"], node["step"])
+        if node.cls == "LocalRelation":
+            rows = self._facts.jvm_object(node).data()
+            return LocalRows(rows.length(), rows, self._jvm)
+        if node.cls == "LogicalRelation":
+            return self._logical(self._facts.jvm_object(node).relation())
+        return OtherRelation(node.cls, f"{node.cls} is read by Spark")
+
+    def _logical(self, source: Any) -> Relation:
+        if self._places is None:
+            self._places = self._jvm.identity_map()
+        place: int | None = self._places.get(source)
+        if place is not None:
+            return self._known[place]
+        self._known.append(_logical_relation(source, self._jvm, self._time_zone))
+        self._places.put(source, len(self._known) - 1)
+        return self._known[-1]
+
+
+def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
+    kind = jvm.class_name(source)
+    if kind != f"{_SOURCES}HadoopFsRelation":
+        name = kind.rsplit(".", 1)[-1]
+        return OtherRelation(name, f"{name} is read by Spark")
+    # Equal relations have equal schemas and options, so these are asked for once; files are listed each time.
+    described = jvm.remembered(source, time_zone, lambda: _described(source, kind, jvm, time_zone))
+    if isinstance(described, OtherRelation):
+        return described
+    try:
+        files = _files(source, described.partition_schema, jvm)
+    except Unsupported as error:
+        return OtherRelation(described.format, error.reason)
+    if described.format != "orc":
+        return replace(described, files=files)
+    return replace(
+        described, files=files, jvm_zone=jvm.static_call("java.util.TimeZone", "getDefault").getID()
+    )
+
+
+def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
+    """All of a relation but its files."""
+    format_class = jvm.getter(kind, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
+    name = _FORMATS.get(format_class)
+    if name is None:
+        short = format_class.rsplit(".", 1)[-1]
+        return OtherRelation(short, f"files of {short} are read by Spark")
+    try:
+        columns = _fields(source.dataSchema(), jvm)
+        data_schema, unread = _schema_and_unread(columns, time_zone)
+        if unread and name not in _BY_NAME:
+            return OtherRelation(name, next(iter(unread.values())))
+        if name == "orc":
+            data_schema, unread = _readable_from_orc(data_schema, unread, jvm)
+        partition_schema = _schema(source.partitionSchema(), jvm, time_zone)
+    except Unsupported as error:
+        return OtherRelation(name, error.reason)
+    options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
+    roots = tuple(jvm.strings(source.location().rootPaths()))
+    ids = {column["name"]: found for column in columns if (found := field_ids(column)) is not None}
+    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread, ids)
+
+
+def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
+    """The columns that the engine has a type for, and why it has none for the others."""
+    fields: list[pa.Field] = []
+    unread: dict[str, str] = {}
+    for column in columns:
+        try:
+            fields += arrow_schema({"fields": [column]}, time_zone)
+        except Unsupported as error:
+            unread[column["name"]] = error.reason
+    return pa.schema(fields), unread
+
+
+def _readable_from_orc(
+    schema: pa.Schema, unread: dict[str, str], jvm: Jvm
+) -> tuple[pa.Schema, dict[str, str]]:
+    """The columns that ORC files can be read into exactly, and why the others cannot."""
+    fields, found = [], dict(unread)
+    for column in schema:
+        try:
+            if column.metadata:
+                raise Unsupported(f"{column.name} is of a char or varchar type, which ORC files may pad")
+            if pa.types.is_timestamp(column.type) and column.type.tz is not None and not jvm.is_local():
+                raise Unsupported("timestamps of ORC files depend on the time zone of each executor's JVM")
+            check_orc_type(column.name, column.type)
+            fields.append(column)
+        except Unsupported as error:
+            found[column.name] = error.reason
+    return pa.schema(fields), found
+
+
+def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
+    return arrow_schema({"fields": _fields(struct, jvm)}, time_zone)
+
+
+def _fields(struct: Any, jvm: Jvm) -> list[Any]:
+    text = jvm.text(struct, _STRUCT, "json")
+    if '"EXISTS_DEFAULT"' in text:
+        raise Unsupported("columns with default values, which files may lack, are read by Spark")
+    fields: list[Any] = json.loads(text)["fields"]
+    return fields
+
+
+def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
+    """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
+    listed = jvm.steps(
+        "directories",
+        (f"{_SOURCES}HadoopFsRelation", "location"),
+        (f"{_SOURCES}FileIndex", "listFiles", _SEQ, jvm.empty(), _SEQ, jvm.empty()),
+    )
+    status = jvm.triple(_FILE, "getPath", "getLen", "getModificationTime")
+    statuses = jvm.steps("files", (_DIRECTORY, "files"), (_SEQ, "map", "scala.Function1", status))
+    directories = listed.apply(source)
+    facts = [text[1:-1].rsplit(",", 2) for text in jvm.strings(directories.flatMap(statuses))]
+    if not len(schema):
+        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
+    else:
+        length = jvm.getter(_DIRECTORY, "files", f"{_SEQ} length")
+        counts = jvm.strings(directories.map(length))
+        rows = directories.map(jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
+        values = _partition_values(rows, source.partitionSchema(), schema, jvm)
+        partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
+    return tuple(
+        DataFile(path, int(size), int(time), partition)
+        for (path, size, time), partition in zip(facts, partitions, strict=True)
+    )
+
+
+def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:
+    columns = []
+    for i, (column, given) in enumerate(zip(schema, _fields(struct, jvm), strict=True)):
+        texts = jvm.column_texts(rows, i, given["type"])
+        if pa.types.is_decimal(column.type) and any(
+            -int(Decimal(text).as_tuple().exponent) != column.type.scale for text in texts if text is not None
+        ):
+            raise Unsupported(f"folders of {column.name} have other decimal places than its type")
+        columns.append(
+            [scalar(None if text is None else from_text(text, column.type), column.type) for text in texts]
+        )
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,171 @@
+"""A Spark session's JVM side: its plans, its settings, DataFrames of sub-plans, and plans with nodes replaced."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kquery_spark.config.cost import CostModel
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import KQueryError
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.session_settings import session_values
+from kquery_spark.spark_bridge.versions import check_version
+
+_SETTINGS = tuple(EngineConfig().setting_names())
+_COSTS = tuple(CostModel().settings())
+_identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
+_bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
+
+
+class Bridge:
+    """One session's JVM side; make it with ``bridge``. ``frames_made`` counts the DataFrames that it made.
+
+    untested: a sentence where this Spark is newer than the versions that are tested.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = weakref.ref(spark)
+        self.jvm = Jvm(spark.sparkContext._gateway)
+        self.untested = check_version(self.jvm.spark_version)
+        self.gateway: Any = spark.sparkContext._gateway
+        self.frames_made = 0
+        self._conf: Any = None
+        self._parallelism = spark.sparkContext.defaultParallelism
+        self._warned: set[str] = set()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        spark = self._spark()
+        assert spark is not None
+        return spark
+
+    @property
+    def conf(self) -> Any:
+        """The session's SQLConf, which is one and the same for all of its life."""
+        if self._conf is None:
+            self._conf = self.spark._jsparkSession.sessionState().conf()
+        return self._conf
+
+    def config(self) -> EngineConfig:
+        """The engine's settings as ``spark.kquery.*`` says now; parallelism is the cluster's unless set."""
+        given, base = self._given(_SETTINGS), EngineConfig(parallelism=self._parallelism)
+        return base.with_settings(given) if given else base
+
+    def cost_model(self) -> CostModel:
+        """The cost model as ``spark.kquery.cost.*`` says now."""
+        given = self._given(_COSTS)
+        return CostModel().with_settings(given) if given else CostModel()
+
+    def _given(self, names: tuple[str, ...]) -> dict[str, str]:
+        """Those of some settings that are set."""
+        values = session_values(self.conf, self.jvm, names, unset="")
+        return {name: value for name, value in zip(names, values, strict=True) if value != ""}
+
+    def warns_first_time(self, message: str) -> bool:
+        """True once for each message of the session."""
+        known = message in self._warned
+        self._warned.add(message)
+        return not known
+
+    def analyzed(self, frame: DataFrame) -> Any:
+        """Spark's analyzed plan of a DataFrame."""
+        return frame._jdf.queryExecution().analyzed()
+
+    def optimized(self, frame: DataFrame) -> Any:
+        """Spark's optimized plan of a DataFrame, which Spark keeps."""
+        return frame._jdf.queryExecution().optimizedPlan()
+
+    def next_query_number(self) -> int:
+        """The number of a new query: Spark counts all queries and commands of its JVM."""
+        return int(self.spark.range(0)._jdf.queryExecution().id())
+
+    def frame(self, plan: Any) -> DataFrame:
+        """A DataFrame of an optimized Catalyst plan or of one made of parts of it.
+
+        It is marked as analyzed: the optimizer leaves behind what the analyzer would not let through (a
+        row_number whose constant order is gone, say), and to analyze it again takes time.
+        """
+        self.frames_made += 1
+        plan.setAnalyzed()
+        dataset = self.gateway.jvm.org.apache.spark.sql.classic.Dataset
+        return DataFrame(dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
+
+    def _objects(self, count: int) -> Any:
+        return self.gateway.new_array(self.gateway.jvm.java.lang.Object, count)
+
+    def _sequence(self, array: Any) -> Any:
+        return self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
+
+    def columns(self, plan: Any, positions: Sequence[int]) -> Any:
+        """A Catalyst plan of some of another's output columns."""
+        output = plan.output()
+        array = self._objects(len(positions))
+        for i, position in enumerate(positions):
+            array[i] = output.apply(position)
+        names = self._sequence(array)
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
+
+    def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
+        """The plan with the nodes at some positions replaced by DataFrames of the same columns and expression ids.
+
+        A position is the child indexes from the root.
+        """
+        return self._replace(root, (), replacements)
+
+    def _replace(
+        self, node: Any, at: tuple[int, ...], replacements: Mapping[tuple[int, ...], DataFrame]
+    ) -> Any:
+        frame = replacements.get(at)
+        if frame is not None:
+            return self.analyzed(frame)
+        below = [p for p in replacements if p[: len(at)] == at]
+        if not below:
+            return node
+        children = node.children()
+        count = children.size()
+        array = self._objects(count)
+        for i in range(count):
+            array[i] = self._replace(children.apply(i), (*at, i), replacements)
+        return node.withNewChildren(self._sequence(array))
+
+
+def session_identity(spark: SparkSession) -> str:
+    """The JVM session's: PySpark may wrap one session in several objects."""
+    found = _identities.get(spark)
+    if found is None:
+        found = _identities[spark] = str(spark._jsparkSession.sessionUUID())
+    return found
+
+
+def same_plan(one: DataFrame, other: DataFrame) -> bool:
+    """Whether two DataFrames are one object of Spark's."""
+    return one._jdf is other._jdf
+
+
+_CONNECT = (
+    "kquery_spark needs a classic Spark session: it reads Spark's optimized plan from the JVM, which a Spark "
+    "Connect session does not offer. Start the session without remote(), or run the query on Spark alone."
+)
+
+
+def check_frame(frame: object, caller: str) -> None:
+    """Raise KQueryError for what is not a DataFrame of a classic session."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        raise KQueryError(_CONNECT)
+    if not isinstance(frame, DataFrame):
+        raise KQueryError(f"{caller} takes a Spark DataFrame, not {type(frame).__name__}")
+
+
+def bridge(spark: SparkSession) -> Bridge:
+    """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM, and an old Spark."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise KQueryError(_CONNECT)
+    found = _bridges.get(spark)
+    if found is None:
+        found = _bridges[spark] = Bridge(spark)
+    return found

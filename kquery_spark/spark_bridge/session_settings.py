@@ -1,0 +1,166 @@
+"""The session settings that decide answers, read in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.jvm import Jvm
+
+_CONF = "org.apache.spark.sql.internal.SQLConf"
+OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
+"""What the names of Spark's optimizer rules begin with, as ``spark.sql.optimizer.excludedRules`` takes them."""
+
+# Settings that change what a supported query answers, beyond those with an attribute of their own, each with
+# the only value under which the engine's answer is known to be Spark's. Those of file formats decline a scan of the
+# format, the time parser's decline what parses or prints times by a pattern, the others the query.
+EXPECTED: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+        "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+        "spark.sql.legacy.charVarcharAsString": "false",
+        "spark.sql.parquet.ignoreVariantAnnotation": "false",
+        "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
+        "orc.force.positional.evolution": "false",
+        "spark.hadoop.orc.force.positional.evolution": "false",
+        "spark.sql.legacy.csv.enableDateTimeParsingFallback": "false",
+        "spark.sql.json.enablePartialResults": "true",
+        "spark.sql.json.enableExactStringParsing": "true",
+        "spark.sql.legacy.json.enableDateTimeParsingFallback": "false",
+        "spark.sql.legacy.json.allowEmptyString.enabled": "false",
+    }
+)
+# Settings of file formats that look as if they decided what a scan gives, and do not; tests compare scans under each.
+IRRELEVANT: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.parquet.mergeSchema": "read when a schema is inferred, which a relation has by then",
+        "spark.sql.orc.mergeSchema": "read when a schema is inferred, which a relation has by then",
+        "spark.sql.parquet.binaryAsString": "makes the schema say string of plain bytes, and such a column is declined",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
+        "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
+        "spark.sql.sources.partitionOverwriteMode": "read by writers only",
+        "spark.sql.files.maxRecordsPerFile": "read by writers only",
+        "spark.sql.parquet.filterPushdown": "decides what Spark skips unread, and not which rows pass",
+        "spark.sql.orc.filterPushdown": "decides what Spark skips unread, and not which rows pass",
+        "spark.sql.parquet.enableVectorizedReader": "another reader of Spark's, with the same rows",
+        "spark.sql.orc.enableVectorizedReader": "another reader of Spark's, with the same rows",
+    }
+)
+# Settings that matter to some columns only, or that an option of the relation may overrule: each scan looks at them.
+IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
+IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
+INT96_AS_TIMESTAMP = "spark.sql.parquet.int96AsTimestamp"
+INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
+TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
+# Prefixes of the settings that say how ORC files are read.
+ORC_SETTINGS = ("spark.sql.orc.", "orc.", "spark.hadoop.orc.")
+# SQLConf refuses to say the value of a setting that has no default, unless one is given along.
+_UNSET_BY_DEFAULT = frozenset(
+    {
+        "orc.force.positional.evolution",
+        "spark.hadoop.orc.force.positional.evolution",
+        "spark.sql.legacy.csv.enableDateTimeParsingFallback",
+        "spark.sql.legacy.json.enableDateTimeParsingFallback",
+    }
+)
+_UNDEFINED = "<undefined>"
+_OWN = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.parquet.int96RebaseModeInRead",
+    "spark.sql.parquet.datetimeRebaseModeInRead",
+    "spark.sql.columnNameOfCorruptRecord",
+    "spark.sql.csv.parser.columnPruning.enabled",
+    IGNORE_CORRUPT_FILES,
+    IGNORE_MISSING_FILES,
+    FIELD_IDS,
+    IGNORE_MISSING_IDS,
+    INT96_AS_TIMESTAMP,
+    INT96_CONVERSION,
+)
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Settings of a session when a plan was taken; ``values`` has all that were asked, None if unknown.
+
+    version: Spark's.
+    """
+
+    version: str
+    ansi: bool
+    time_zone: str
+    case_sensitive: bool
+    int96_rebase: str
+    datetime_rebase: str
+    corrupt_record_column: str
+    values: Mapping[str, str | None]
+
+    def is_on(self, name: str) -> bool:
+        """Whether a setting that was asked for is true; false if this Spark does not know it."""
+        return str(self.values.get(name)).lower() == "true"
+
+    def unexpected(self, *prefixes: str) -> dict[str, str]:
+        """Settings below one of the prefixes (default: all) whose value the engine does not follow."""
+        return {
+            name: str(self.values[name])
+            for name, wanted in EXPECTED.items()
+            if (not prefixes or name.startswith(prefixes))
+            and self.values[name] is not None
+            and str(self.values[name]).lower() != wanted.lower()
+        }
+
+
+def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
+    """Reads ``sessionState().conf()``, a SQLConf."""
+    names = (*_OWN, *(name for name in EXPECTED if name not in _UNSET_BY_DEFAULT))
+    optional = tuple(name for name in EXPECTED if name in _UNSET_BY_DEFAULT)
+    try:
+        texts: list[str | None] = [
+            None if text == "null" else text for text in session_values(conf, jvm, names)
+        ]
+    except Exception:  # one unknown name fails them all: this Spark is older or newer than the list
+        texts = [_one(conf, name) for name in names]
+    values = dict(zip(names, texts, strict=True))
+    if optional:
+        asked = session_values(conf, jvm, optional, unset=_UNDEFINED)
+        values.update(
+            (n, None if text == _UNDEFINED else text) for n, text in zip(optional, asked, strict=True)
+        )
+    return SessionSettings(
+        version=jvm.spark_version,
+        ansi=_text(values, "spark.sql.ansi.enabled") == "true",
+        time_zone=_text(values, "spark.sql.session.timeZone"),
+        case_sensitive=_text(values, "spark.sql.caseSensitive") == "true",
+        int96_rebase=_text(values, "spark.sql.parquet.int96RebaseModeInRead"),
+        datetime_rebase=_text(values, "spark.sql.parquet.datetimeRebaseModeInRead"),
+        corrupt_record_column=_text(values, "spark.sql.columnNameOfCorruptRecord"),
+        values=MappingProxyType(values),
+    )
+
+
+def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | None = None) -> list[str]:
+    """The values of settings in one go; ``unset`` for those that are not set, else Spark's defaults."""
+    return jvm.map_strings(names, jvm.caller(conf, _CONF, "getConfString", unset))
+
+
+def _one(conf: Any, name: str) -> str | None:
+    try:
+        value = conf.getConfString(name)
+    except Exception:  # py4j's error for NoSuchElementException
+        return None
+    return None if value is None else str(value)
+
+
+def _text(values: Mapping[str, str | None], name: str) -> str:
+    value = values[name]
+    if value is None:
+        raise Unsupported(f"this version of Spark does not know the setting {name}")
+    return value

@@ -1,0 +1,168 @@
+"""All rows brought to the driver as Arrow: for queries that only pass them on, too, where they are many and texts short."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+from kquery_spark.context import on_spark as spark_context
+
+ROWS = 600_000
+
+
+@pytest.fixture(scope="module")
+def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    folder: Path = tmp_path_factory.mktemp("large")
+    random = np.random.default_rng(29)
+    columns = {f"c{i}": random.integers(0, 2**62, ROWS) for i in range(8)}
+    pq.write_table(
+        pa.table({"n": np.arange(ROWS), **columns}), folder / "numbers.parquet", row_group_size=40_000
+    )
+    texts = [
+        f"{i} " + "words of a long remark that goes on and on " * 4 for i in random.permutation(ROWS // 4)
+    ]
+    pq.write_table(
+        pa.table({"t": texts, "n": np.arange(ROWS // 4)}), folder / "texts.parquet", compression="none"
+    )
+    for name in ("numbers", "texts"):
+        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(f"large_{name}")
+    return spark
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM large_numbers",
+        "SELECT n, c1, c2 % 7 AS c, c3, c4, c5, c6, c7 FROM large_numbers",
+        "SELECT * FROM large_numbers WHERE c1 % 1000 = 7",  # of which Spark decodes all columns
+        "SELECT n, c1 FROM large_numbers",
+    ],
+)
+def test_rows_are_brought_in_the_order_of_the_file(large: SparkSession, query: str) -> None:
+    frame = large.sql(query)
+    fast: Any = kquery_plan(frame)
+    assert fast is not frame
+    explained = kq.explain(frame)
+    assert explained.accelerated and "takes them as Arrow" in str(explained)
+    table = fast.toArrow()
+    assert table.equals(frame.toArrow().sort_by("n"))
+    assert (np.diff(table["n"].to_numpy()) > 0).all()
+    assert fast.count() == table.num_rows
+    assert fast.take(3) == frame.take(3)
+
+
+def test_what_is_made_of_them_is_sparks(large: SparkSession, tmp_path: Path) -> None:
+    frame = large.sql("SELECT * FROM large_numbers WHERE n < 1000 OR c1 < 0")
+    fast: Any = kquery_plan(large.table("large_numbers"))
+    fast.where("n < 1000 OR c1 < 0").write.parquet(str(tmp_path / "out"))
+    assert large.read.parquet(str(tmp_path / "out")).orderBy("n").collect() == frame.orderBy("n").collect()
+    assert "MapInArrow" not in str(fast.where("n < 5")._jdf.queryExecution().optimizedPlan())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM large_texts",
+        "SELECT * FROM large_numbers LIMIT 300000",
+        "SELECT n FROM large_numbers",
+        "SELECT * FROM large_numbers WHERE n = 17",
+        "SELECT * FROM large_texts WHERE n % 100 = 7",
+    ],
+)
+def test_long_texts_and_few_values_are_left_to_spark(large: SparkSession, query: str) -> None:
+    frame = large.sql(query)
+    assert kquery_plan(frame) is frame
+    assert not kq.explain(frame).accelerated
+
+
+def test_pieces_of_many_sizes(large: SparkSession) -> None:
+    """Dictionaries that grow with the rows, batches of few rows, and none."""
+    for query in (
+        "SELECT n, concat('customer ', n % 50000) AS s, t FROM large_texts",
+        "SELECT n, row_number() OVER (PARTITION BY n % 1000 ORDER BY n) AS r, t FROM large_texts",
+        "SELECT n, t FROM large_texts WHERE n < 0",
+    ):
+        frame = large.sql(query)
+        fast: Any = kquery_plan(frame, when="always", fallback="error")
+        assert fast._kquery.placement.result is not None
+        found, expected = fast.toArrow(), frame.toArrow()
+        assert found.schema == expected.schema
+        assert found.sort_by("n").equals(expected.sort_by("n"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM numbers ORDER BY c0",
+        "SELECT n % 10 AS k, count(*) AS n, min(c1) AS least FROM numbers GROUP BY n % 10 ORDER BY k",
+        "SELECT n, n, c2 FROM numbers WHERE n < 0",
+        "SELECT n, concat('customer ', n % 50000) AS s, t FROM texts ORDER BY s, n LIMIT 1000",
+    ],
+)
+def test_a_context_on_spark_brings_its_rows_as_arrow(
+    large: SparkSession, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = kq.ExecutionContext(large)
+    for name in ("numbers", "texts"):
+        context.register_parquet(name, large.table(f"large_{name}").inputFiles()[0].removeprefix("file:"))
+    own = context.sql(query).to_arrow()
+    monkeypatch.setattr(spark_context, "shipped", None)  # which no query of rows in the driver asks for
+    with pytest.raises(TypeError):
+        context.sql(query).to_arrow()
+    large.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        by_spark = context.sql(query).to_arrow()
+    finally:
+        large.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    assert by_spark.cast(own.schema).equals(own)
+    expected = large.sql(query.replace("FROM ", "FROM large_")).toArrow()
+    assert own.schema == expected.schema and own.equals(expected)
+
+
+def test_more_than_spark_lets_the_driver_have_comes_by_rows_or_not_at_all(large: SparkSession) -> None:
+    context = kq.ExecutionContext(large)
+    folder = large.table("large_numbers").inputFiles()[0].removeprefix("file:")
+    context.register_parquet("numbers", folder)
+    query = context.sql("SELECT * FROM numbers")
+    limit = large.conf.get("spark.driver.maxResultSize", "1g")
+    large.sparkContext._jsc.sc().conf().set("spark.driver.maxResultSize", "1m")
+    try:
+        with pytest.raises(Exception, match=r"spark\.driver\.maxResultSize"):
+            query.to_arrow()
+    finally:
+        large.sparkContext._jsc.sc().conf().set("spark.driver.maxResultSize", limit)
+
+
+def test_a_user_can_interrupt_it(large: SparkSession) -> None:
+    """The query belongs to a copy of the session, whose jobs the session would not know."""
+    pairs = "large_numbers AS a JOIN large_numbers AS b ON a.c0 % 100 = b.c0 % 100"
+    frame = large.sql(f"SELECT max(a.c1 % 1000 + b.c2 % 1000) AS m FROM {pairs}")
+    fast = frame.transform(lambda f: kquery_plan(f, when="always"))
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            fast.collect()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    interrupted: list[str] = []
+    give_up = time.monotonic() + 60
+    while not interrupted and time.monotonic() < give_up:
+        time.sleep(0.2)
+        interrupted = large.interruptAll()
+    thread.join(60)
+    assert interrupted and not thread.is_alive()
+    assert "cancelled" in str(failures[0])

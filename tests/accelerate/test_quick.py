@@ -1,0 +1,79 @@
+"""The quick no must only ever say what planning in full would say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kquery_spark.accelerate.api import kquery_plan
+from kquery_spark.accelerate.planning import fast_reject as quick
+from kquery_spark.accelerate.planning.decision import decide
+from kquery_spark.accelerate.planning.fast_reject import nothing_to_win as looked_at
+from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.spark_bridge.catalog_snapshot import spark_plan
+from kquery_spark.spark_bridge.session import bridge
+
+PASSING = (
+    "SELECT 1 AS one",
+    "SELECT id + 1 AS next FROM t WHERE name LIKE 'a%' LIMIT 3",
+    "SELECT id FROM t UNION ALL SELECT id * 2 FROM t",
+    "SELECT id, item FROM t LATERAL VIEW explode(array(id, id + 1)) AS item",
+    "SELECT * FROM range(5)",
+    "SELECT * FROM t ORDER BY id LIMIT 2",
+    "SELECT id + 1 AS next FROM t WHERE id < 3 ORDER BY name DESC, next LIMIT 2",
+)
+WORKING = (
+    "SELECT * FROM t",  # rows of files may come to the driver as Arrow
+    "SELECT id FROM t WHERE id > 1",
+    "SELECT count(*) AS n FROM t",
+    "SELECT DISTINCT name FROM t",
+    "SELECT * FROM t WHERE id > (SELECT avg(id) FROM t)",
+    "SELECT * FROM t WHERE id IN (SELECT id + 1 FROM t)",
+    "SELECT * FROM t ORDER BY id",
+    "SELECT * FROM t ORDER BY id LIMIT 2 OFFSET 1",
+    "SELECT name, count(*) AS n FROM t GROUP BY name ORDER BY n LIMIT 2",
+    "SELECT a.id FROM t AS a JOIN t AS b ON a.id = b.id ORDER BY a.id LIMIT 2",
+    "SELECT row_number() OVER (ORDER BY id) AS r FROM t",
+    "SELECT a.id FROM t AS a CROSS JOIN t AS b",
+)
+
+
+def nothing_to_win(frame):
+    link = bridge(frame.sparkSession)
+    return looked_at(link, spark_plan(frame, link).optimized)
+
+
+@pytest.fixture(scope="module")
+def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    file: Path = tmp_path_factory.mktemp("quick") / "t.parquet"
+    pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", None]}), file)
+    spark.read.parquet(str(file)).createOrReplaceTempView("t")
+    return "t"
+
+
+@pytest.mark.parametrize("query", PASSING)
+def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, table: str, query: str):
+    frame = spark.sql(query)
+    assert nothing_to_win(frame)
+    planned = plan_frame(frame)
+    assert not any(decide(planned, part).accelerate for part in planned.parts)
+    assert kquery_plan(frame) is frame
+
+
+@pytest.mark.parametrize("query", WORKING)
+def test_what_works_on_rows_is_planned(spark: Any, table: str, query: str):
+    assert not nothing_to_win(spark.sql(query))
+
+
+def test_the_first_rows_of_a_large_file_are_planned(spark: Any, table: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(quick, "_LITTLE", 10)
+    assert not nothing_to_win(spark.sql("SELECT * FROM t ORDER BY id LIMIT 2"))
+
+
+def test_what_passes_rows_on_still_says_why_when_it_must_not_stay(spark: Any, table: str):
+    planned = kquery_plan(spark.sql("SELECT id FROM t"), fallback="error", when="always")
+    assert sorted(r.id for r in planned.collect()) == [1, 2, 3]

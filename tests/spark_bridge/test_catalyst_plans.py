@@ -1,0 +1,107 @@
+"""Plans put together from Spark's own nodes are those that the public DataFrame methods make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from kquery_spark.runtime.spark.worker import StageTask
+from kquery_spark.spark_bridge import catalyst_plans as plans_module
+from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.interpreter import interpreter_of
+from kquery_spark.spark_bridge.session import bridge
+
+PAYLOAD = StructType(
+    [
+        StructField("stage", IntegerType()),
+        StructField("partition", IntegerType()),
+        StructField("payload", BinaryType()),
+    ]
+)
+RESULT = StructType(
+    [
+        StructField("key", LongType(), False),
+        StructField("text", StringType(), True, {"comment": "kept"}),
+    ]
+)
+TASK = StageTask(b"stage", b"config", 1, ["key", "text"], {"stage-1": 0})
+
+
+@pytest.fixture
+def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkPlans:
+    """Plans in a session whose public methods take the engine's interpreter, too."""
+    context = spark.sparkContext
+    interpreter = interpreter_of(context)
+    monkeypatch.setattr(context, "pythonExec", interpreter.executable)
+    monkeypatch.setattr(context, "environment", interpreter.environment_with(context.environment))
+    return SparkPlans(bridge(spark))
+
+
+def mapped(plans: SparkPlans, child: Any, schema: StructType) -> Any:
+    return plans.mapped(child, TASK, schema, plans.attributes(schema))
+
+
+def assert_same(made: DataFrame, public: DataFrame) -> None:
+    assert made.schema == public.schema
+    assert [f.metadata for f in made.schema] == [f.metadata for f in public.schema]
+    assert made.sameSemantics(public)
+    physical = [f._jdf.queryExecution().executedPlan() for f in (made, public)]
+    assert physical[0].sameResult(physical[1])
+
+
+def test_one_stage_is_mapInArrow_over_a_range(spark: SparkSession, plans: SparkPlans) -> None:
+    made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
+    assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
+
+
+def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: SparkPlans) -> None:
+    inputs = [mapped(plans, plans.numbers(n), PAYLOAD) for n in (3, 2, 1)]
+    made = plans.frame(mapped(plans, plans.repartitioned(plans.union(inputs), 4, 1), RESULT))
+    first, second, third = (spark.range(0, n, 1, n).mapInArrow(TASK, PAYLOAD) for n in (3, 2, 1))
+    rows = first.union(second).union(third).repartitionById(4, "partition")
+    assert_same(made, rows.mapInArrow(TASK, RESULT))
+
+
+def test_rows_of_spark_are_handed_over_as_they_are(spark: SparkSession, plans: SparkPlans) -> None:
+    rows = spark.range(5).selectExpr("id", "id * 2 AS twice")
+    made = plans.frame(mapped(plans, plans.of(rows), RESULT))
+    assert_same(made, rows.mapInArrow(TASK, RESULT))
+
+
+def test_one_shuffle_serves_two_stages_that_read_the_same(spark: SparkSession, plans: SparkPlans) -> None:
+    read = mapped(plans, plans.numbers(3), PAYLOAD)
+    both = [mapped(plans, plans.repartitioned(read, 2, 1), PAYLOAD) for _ in range(2)]
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        made = plans.frame(mapped(plans, plans.repartitioned(plans.union(both), 2, 1), RESULT))
+        text = made._jdf.queryExecution().executedPlan().toString()
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+    assert text.count("ReusedExchange") == 1
+
+
+def test_a_result_can_be_joined_with_itself(spark: SparkSession, plans: SparkPlans) -> None:
+    made = plans.frame(mapped(plans, plans.numbers(1), RESULT))
+    joined = made.alias("a").join(made.alias("b"), "key")
+    assert joined.columns == ["key", "text", "text"]
+
+
+def test_a_command_too_long_for_a_task_is_broadcast(
+    spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans_module, "_BROADCAST_BYTES", 10)
+    made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
+    assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
+
+
+def test_files_added_later_reach_the_workers(
+    spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped(plans, plans.numbers(1), RESULT)
+    monkeypatch.setattr(spark.sparkContext, "_python_includes", ["later.zip"])
+    made = plans.frame(mapped(plans, plans.numbers(1), RESULT))
+    function = made._jdf.queryExecution().analyzed().functionExpr().func()
+    assert list(function.pythonIncludes()) == ["later.zip"]
