@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
+from kquery_spark.functions.registry import CallContext, Function, register
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -123,11 +123,6 @@ def _kernel(op: str) -> Callable[[Sequence[Vector], CallContext], Data]:
 def compare(op: str, left: Vector, right: Vector, context: CallContext) -> Data:
     """``eq``, ``lt``, ``lteq``, ``gt`` or ``gteq`` of two vectors of one type, for other kernels."""
     return _kernel(op)([left, right], context)
-
-
-def equal_vectors(left: Vector, right: Vector, num_rows: int) -> Data:
-    """``left = right`` with Spark's semantics, for operators."""
-    return _kernel("eq")([left, right], CallContext(t.BOOL, EvalMode.ANSI, "UTC", num_rows))
 
 
 def _null_safe(args: Sequence[Vector], context: CallContext) -> Data:

@@ -79,7 +79,7 @@ class JoinExec(PhysicalPlan):
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
         if isinstance(build_plan, ReplicateExec):
-            side = self._build(build_plan, task)
+            side = self._replicated(build_plan, task)
         else:
             with SpillDirectory(task.metrics_of(self)) as spill:
                 held = self._held(build_plan, task, spill)
@@ -201,23 +201,16 @@ class JoinExec(PhysicalPlan):
         keys = [Vector(v.dtype, v.physical(batch.num_rows)) for v in vectors]
         return batch, JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys])
 
-    def _build(self, plan: PhysicalPlan, task: TaskContext) -> tuple[Batch, JoinTable]:
-        exprs = [k.left if self.build is BuildSide.LEFT else k.right for k in self.keys]
+    def _replicated(self, plan: ReplicateExec, task: TaskContext) -> tuple[Batch, JoinTable]:
+        """The build side of all tasks, which a worker keeps for its next tasks and queries."""
 
         def make() -> tuple[tuple[Batch, JoinTable], int]:
-            batch = concat(plan.schema, list(plan.run(task)))
-            keys = [
-                Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, plan.schema).run(batch)
-            ]
-            table = JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys])
+            batch, table = self._table(plan.schema, list(plan.run(task)))
             return (batch, table), 2 * batch.nbytes + 16 * batch.num_rows
 
-        if isinstance(plan, ReplicateExec):
-            null_safe = tuple(k.null_safe for k in self.keys)
-            key = plan.cache_key, tuple(exprs), null_safe
-            found: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.kept_bytes)
-            return found
-        return make()[0]
+        key = plan.cache_key, tuple(self._side_keys(build=True)), tuple(k.null_safe for k in self.keys)
+        side: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.kept_bytes)
+        return side
 
     def label(self) -> str:
         """See PhysicalPlan."""
