@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import AggregateCall, Expr, Named
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class Aggregate(LogicalPlan):
+class Aggregate(UnaryPlan):
     """Output: the keys, then the aggregates. Without keys there is always exactly one row.
 
     ``keys`` without ``aggregates`` is DISTINCT.
@@ -38,15 +38,6 @@ class Aggregate(LogicalPlan):
     def calls(self) -> tuple[AggregateCall, ...]:
         """The aggregate calls, in output order."""
         return tuple(n.expr for n in self.aggregates if isinstance(n.expr, AggregateCall))
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return Aggregate(children[0], self.keys, self.aggregates)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class Expand(LogicalPlan):
+class Expand(UnaryPlan):
     """One output row per input row and projection; ``names`` are the columns, the first projection gives the types."""
 
     child: LogicalPlan
@@ -38,15 +38,6 @@ class Expand(LogicalPlan):
         if any(other != types[0] for other in types[1:]):
             raise PlanError("the projections of an Expand have different column types")
         super().validate()
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return replace(self, child=children[0])
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 from kquery_spark.types.names import BOOL, spark_name
 
 
 @dataclass(frozen=True)
-class Filter(LogicalPlan):
+class Filter(UnaryPlan):
     """A NULL condition drops the row, as FALSE does."""
 
     child: LogicalPlan
@@ -31,15 +31,6 @@ class Filter(LogicalPlan):
             raise PlanError(
                 f"a filter needs a boolean, {self.condition} is {spark_name(self.condition.dtype)}"
             )
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return Filter(children[0], self.condition)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 from kquery_spark.types import names as t
 
 
@@ -25,7 +25,7 @@ class Generator(StrEnum):
 
 
 @dataclass(frozen=True)
-class Generate(LogicalPlan):
+class Generate(UnaryPlan):
     """The child's ``required`` columns (None: all) beside the generated ones called ``names``.
 
     ``outer`` keeps a row whose generator gives nothing, with NULLs. STACK's ``args`` are its values; ``names`` says
@@ -78,15 +78,6 @@ class Generate(LogicalPlan):
         if pa.types.is_list(dtype):
             return [*position, (dtype.value_type, dtype.value_field.nullable)]
         raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return replace(self, child=children[0])
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class Limit(LogicalPlan):
+class Limit(UnaryPlan):
     """At most ``count`` rows (None: all) after skipping ``offset``."""
 
     child: LogicalPlan
@@ -27,15 +26,6 @@ class Limit(LogicalPlan):
         """See LogicalPlan."""
         if (self.count is not None and self.count < 0) or self.offset < 0:
             raise PlanError("LIMIT and OFFSET must not be negative")
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return Limit(children[0], self.count, self.offset)
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,23 @@ class LogicalPlan:
 
     def __str__(self) -> str:
         return format_plan(self)
+
+
+@dataclass(frozen=True)
+class UnaryPlan(LogicalPlan):
+    """Base of the nodes with one input, which is their field ``child``."""
+
+    child: LogicalPlan
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """The one input."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """The same node over another input."""
+        (child,) = children
+        return replace(self, child=child)
 
 
 def format_plan(plan: Any, indent: int = 0) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.expr import Column, Expr, Named
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class Projection(LogicalPlan):
+class Projection(UnaryPlan):
     """One output column per named expression."""
 
     child: LogicalPlan
@@ -26,15 +26,6 @@ class Projection(LogicalPlan):
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
         return pa.schema([e.field for e in self.exprs])
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return Projection(children[0], self.exprs)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class SingleRow(LogicalPlan):
+class SingleRow(UnaryPlan):
     """The child's row, or none; two rows are an error when the query runs."""
 
     child: LogicalPlan
@@ -19,12 +18,3 @@ class SingleRow(LogicalPlan):
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return SingleRow(children[0])

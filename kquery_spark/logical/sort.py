@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class Sort(LogicalPlan):
+class Sort(UnaryPlan):
     """All rows in the order of the keys."""
 
     child: LogicalPlan
@@ -21,15 +21,6 @@ class Sort(LogicalPlan):
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return Sort(children[0], self.keys)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class Window(LogicalPlan):
+class Window(UnaryPlan):
     """The child's columns, then one column per call; all calls share the partition and the order."""
 
     child: LogicalPlan
@@ -40,15 +40,6 @@ class Window(LogicalPlan):
                     raise PlanError(
                         f"the frame {call.frame} needs exactly one ORDER BY key, not {len(self.order)}"
                     )
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return replace(self, child=children[0])
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 @dataclass(frozen=True)
-class WindowGroupLimit(LogicalPlan):
+class WindowGroupLimit(UnaryPlan):
     """Rows whose ``function`` (row_number, rank or dense_rank) over the window is at most ``limit``."""
 
     child: LogicalPlan
@@ -33,15 +33,6 @@ class WindowGroupLimit(LogicalPlan):
             raise PlanError(f"{self.function} does not rank rows")
         if not self.order or self.limit < 0:
             raise PlanError("a limit by rank needs an order and a limit that is not negative")
-
-    @property
-    def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
-        return replace(self, child=children[0])
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

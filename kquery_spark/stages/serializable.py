@@ -27,8 +27,10 @@ from kquery_spark.errors import SerializationError
 from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.functions import catalog as _catalog
 from kquery_spark.logical import LogicalPlan
+from kquery_spark.logical.plan import UnaryPlan
 from kquery_spark.physical import operators
 from kquery_spark.physical.operators import PhysicalPlan
+from kquery_spark.physical.operators.base import UnaryExec
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.stages.graph import Stage, StageGraph, TaskSplits
@@ -36,6 +38,7 @@ from kquery_spark.stages.graph import Stage, StageGraph, TaskSplits
 del _catalog  # imported because Call and AggregateCall are checked against the function registries
 
 _BASES: tuple[type, ...] = (Expr, LogicalPlan, PhysicalPlan, Source)
+_NEVER_MADE = frozenset({*_BASES, UnaryPlan, UnaryExec})
 _HOMES = (expr, logical, operators, sources)
 _ROOTS: tuple[type, ...] = (EngineConfig, Stage, StageGraph, TaskSplits)
 _OUR_PACKAGE = __name__.partition(".")[0]
@@ -113,7 +116,7 @@ def is_plan_class(cls: type) -> bool:
     """Whether a class is a concrete frozen dataclass, as everything in a plan has to be."""
     own = cls.__dict__
     frozen = "__dataclass_params__" in own and own["__dataclass_params__"].frozen
-    return frozen and cls not in _BASES and not inspect.isabstract(cls)
+    return frozen and cls not in _NEVER_MADE and not inspect.isabstract(cls)
 
 
 _lock = threading.RLock()

@@ -37,7 +37,9 @@ from kquery_spark.logical import (
     Union,
 )
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.plan import UnaryPlan
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, ScanExec
+from kquery_spark.physical.operators.base import UnaryExec
 from kquery_spark.planner import plan_query
 from kquery_spark.sources import orc_footer_pb2
 from kquery_spark.sources.base import DataFile, Source, Split
@@ -163,7 +165,11 @@ def house_classes() -> list[type]:
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
-        if cls not in BASES and not cls.__module__.startswith("tests") and cls.__module__ != __name__:
+        if (
+            cls not in (*BASES, UnaryPlan, UnaryExec)
+            and not cls.__module__.startswith("tests")
+            and cls.__module__ != __name__
+        ):
             found.append(cls)
     return sorted(set(found), key=lambda c: c.__name__)
 

@@ -19,7 +19,7 @@ from kquery_spark.physical.dynamic_filters.extremes import ExtremeFilter, extrem
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
-from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
 from kquery_spark.physical.spill import (
     DEEPEST,
@@ -52,7 +52,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True)
-class AggregateExec(PhysicalPlan):
+class AggregateExec(UnaryExec):
     """Keys and aggregate calls over a child; in phase FINAL the child gives keys and states by name.
 
     ``in_order`` (SINGLE only): rows with equal keys follow each other, so that one unfinished group is all there is
@@ -85,15 +85,6 @@ class AggregateExec(PhysicalPlan):
     def calls(self) -> tuple[AggregateCall, ...]:
         """The aggregate calls in order."""
         return tuple(n.expr for n in self.aggregates if isinstance(n.expr, AggregateCall))
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
         """Of groups that nobody will see, the rows need not be read."""

@@ -117,3 +117,20 @@ class PhysicalPlan:
     def label(self) -> str:
         """The operator in one line."""
         return type(self).__name__
+
+
+@dataclass(frozen=True)
+class UnaryExec(PhysicalPlan):
+    """Base of the operators with one input, which is their field ``child``."""
+
+    child: PhysicalPlan
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """The one input."""
+        return (self.child,)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """The same operator over another input."""
+        (child,) = children
+        return replace(self, child=child)

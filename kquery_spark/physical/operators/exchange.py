@@ -5,14 +5,14 @@ An ExchangeExec never runs: the stage builder replaces it by a ReadExec and make
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from kquery_spark.expr import Expr
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch
 
 
@@ -37,7 +37,7 @@ class Partitioning:
 
 
 @dataclass(frozen=True)
-class ExchangeExec(PhysicalPlan):
+class ExchangeExec(UnaryExec):
     """Redistribute the child's rows, about ``nbytes`` of them."""
 
     child: PhysicalPlan
@@ -48,15 +48,6 @@ class ExchangeExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def label(self) -> str:
         """See PhysicalPlan."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.expr import Expr
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, coalesced, from_vectors
 
 _ROWS = 2 * 128 * 1024  # of a batch at least: a partial aggregation wants so many of one projection
 
 
 @dataclass(frozen=True)
-class ExpandExec(PhysicalPlan):
+class ExpandExec(UnaryExec):
     """See ``logical.Expand``; a batch goes out once per projection, columns that stay the same without a copy."""
 
     child: PhysicalPlan
@@ -27,15 +27,6 @@ class ExpandExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.output
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

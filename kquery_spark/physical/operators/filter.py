@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 
@@ -21,7 +21,7 @@ _INDEX_SELECTIVITY = 0.2
 
 
 @dataclass(frozen=True)
-class FilterExec(PhysicalPlan):
+class FilterExec(UnaryExec):
     """Rows for which the condition is true."""
 
     child: PhysicalPlan
@@ -31,15 +31,6 @@ class FilterExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return FilterExec(children[0], self.condition)
 
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
         """See PhysicalPlan; a condition that can raise has to see the rows that will have no match."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.logical.generate import Generator
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat_arrays
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
@@ -23,7 +23,7 @@ _ROW_BYTES = 40  # of row numbers on the way to a generated row
 
 
 @dataclass(frozen=True)
-class GenerateExec(PhysicalPlan):
+class GenerateExec(UnaryExec):
     """See ``logical.Generate``; ``kept`` child columns come first in ``output``."""
 
     child: PhysicalPlan
@@ -37,15 +37,6 @@ class GenerateExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.output
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

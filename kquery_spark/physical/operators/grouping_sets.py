@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.expr import Column, Expr, Literal, Named
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.physical.operators.aggregate import AggregateExec, Aggregation, Phase
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, from_vectors
 from kquery_spark.types.vector import Vector
 
 
 @dataclass(frozen=True)
-class GroupingSetsExec(PhysicalPlan):
+class GroupingSetsExec(UnaryExec):
     """States of the groups of every set, as a partial aggregation over an Expand would give them.
 
     child: states by all the keys. sets: what each of ``keys`` is in a set, the column of its name or a literal; the first
@@ -33,15 +33,6 @@ class GroupingSetsExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self._merge.state_schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     @property
     def _merge(self) -> AggregateExec:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch
 
 
 @dataclass(frozen=True)
-class LimitExec(PhysicalPlan):
+class LimitExec(UnaryExec):
     """At most ``count`` rows (None: all) after skipping ``offset``, of this task's rows."""
 
     child: PhysicalPlan
@@ -23,15 +23,6 @@ class LimitExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,12 +11,12 @@ from kquery_spark.expr import Named
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, from_vectors
 
 
 @dataclass(frozen=True)
-class ProjectionExec(PhysicalPlan):
+class ProjectionExec(UnaryExec):
     """One output column per named expression."""
 
     child: PhysicalPlan
@@ -26,15 +26,6 @@ class ProjectionExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return pa.schema([e.field for e in self.exprs])
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return ProjectionExec(children[0], self.exprs)
 
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
         """See PhysicalPlan."""

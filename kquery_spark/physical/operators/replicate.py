@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
 
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.types.batch import Batch
 
@@ -21,7 +21,7 @@ def _renumbered(plan: PhysicalPlan, numbers: Iterator[int]) -> PhysicalPlan:
 
 
 @dataclass(frozen=True)
-class ReplicateExec(PhysicalPlan):
+class ReplicateExec(UnaryExec):
     """The whole output of a cheap sub-plan in every task; the plan itself is the cache key."""
 
     child: PhysicalPlan
@@ -30,15 +30,6 @@ class ReplicateExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return ReplicateExec(children[0])
 
     @property
     def cache_key(self) -> object:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from kquery_spark.expr import SortKey
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.sorting.external_sort import in_order, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
@@ -19,7 +19,7 @@ from kquery_spark.types.batch import Batch, concat
 
 
 @dataclass(frozen=True)
-class SortExec(PhysicalPlan):
+class SortExec(UnaryExec):
     """All rows in order; ``limit`` makes it a top-k that holds few more than k rows."""
 
     child: PhysicalPlan
@@ -30,15 +30,6 @@ class SortExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -13,7 +13,7 @@ from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import group_rows
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.sorting.external_sort import sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, streamable
@@ -24,7 +24,7 @@ _ARRANGED_ROW_BYTES = 32  # their order, partition, peers and a result
 
 
 @dataclass(frozen=True)
-class WindowExec(PhysicalPlan):
+class WindowExec(UnaryExec):
     """See ``logical.Window``; a partition's rows must all be in this task.
 
     Past the memory budget the rows are sorted on disk. A partition that is itself too large is then computed in pieces,
@@ -40,15 +40,6 @@ class WindowExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return pa.schema([*self.child.schema, *(c.field for c in self.calls)])
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.windows import arrange
 from kquery_spark.physical.windows.functions import rank_of
 from kquery_spark.types.batch import Batch, concat
@@ -20,7 +20,7 @@ _PRUNE_ROWS = 131_072
 
 
 @dataclass(frozen=True)
-class WindowGroupLimitExec(PhysicalPlan):
+class WindowGroupLimitExec(UnaryExec):
     """See ``logical.WindowGroupLimit``; over a part of a partition it keeps what the whole could need."""
 
     child: PhysicalPlan
@@ -33,15 +33,6 @@ class WindowGroupLimitExec(PhysicalPlan):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
-
-    @property
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
-        return (self.child,)
-
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
-        return replace(self, child=children[0])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
