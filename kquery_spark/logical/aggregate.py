@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import AggregateCall, Expr, Named
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.expr import AggregateCall, Expr, Named, columns_of, substitute
+from kquery_spark.expr.properties import is_deterministic
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on
+from kquery_spark.types import names as t
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,49 @@ class Aggregate(UnaryPlan):
             tuple(Named(rule(a.expr), a.name) for a in self.aggregates),
         )
 
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan; keys stay, as they make the groups."""
+        aggregates = tuple(a for a in self.aggregates if a.name in needed)
+        return self if len(aggregates) == len(self.aggregates) else replace(self, aggregates=aggregates)
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (columns_of(*self.expressions),)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; a condition on keys leaves out whole groups."""
+        if not is_condition_on(predicate, {k.name for k in self.keys}):
+            return None
+        return (self._over_input(predicate),)
+
+    def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+        """See LogicalPlan."""
+        if not columns_of(expr) <= {k.name for k in self.keys}:
+            return None
+        return self.child, self._over_input(expr)
+
+    def _over_input(self, expr: Expr) -> Expr:
+        """An expression over keys, over what these are computed from."""
+        return substitute(expr, {k.name: k.expr for k in self.keys})
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """See LogicalPlan."""
+        return any(map(_sees_order, self.calls))
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        one_is_enough = all(c.distinct or c.entry.duplicate_free for c in self.calls)
+        return (one_is_enough and all(map(is_deterministic, self.expressions)),)
+
     def label(self) -> str:
         """See LogicalPlan."""
         keys = ", ".join(map(str, self.keys))
         return f"Aggregate: groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
+
+
+def _sees_order(call: AggregateCall) -> bool:
+    """Whether the result may be another one when the rows come in another order."""
+    if call.entry.ordered:
+        return True
+    rounds = call.function != "count" and not call.entry.duplicate_free
+    return rounds and any(t.is_fractional(a.dtype) for a in call.args)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr
+from kquery_spark.expr import Expr, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
@@ -47,6 +47,25 @@ class Expand(UnaryPlan):
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
         """See LogicalPlan."""
         return replace(self, projections=tuple(tuple(rule(e) for e in p) for p in self.projections))
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan."""
+        positions = [i for i, name in enumerate(self.names) if name in needed]
+        if len(positions) == len(self.names):
+            return self
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in positions),
+            projections=tuple(tuple(p[i] for i in positions) for p in self.projections),
+        )
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (columns_of(*self.expressions),)
+
+    def input_of(self, expr: Expr) -> None:
+        """See LogicalPlan; a column has other values in each repetition."""
+        return None
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 from kquery_spark.types.names import BOOL, spark_name
 
@@ -19,6 +21,9 @@ class Filter(UnaryPlan):
 
     child: LogicalPlan
     condition: Expr
+
+    passes_rows_on: ClassVar[bool] = True
+    carries_columns: ClassVar[bool] = True
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -40,6 +45,18 @@ class Filter(UnaryPlan):
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
         """See LogicalPlan."""
         return Filter(self.child, rule(self.condition))
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (needed | columns_of(self.condition),)
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """See LogicalPlan."""
+        return order_is_seen
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        return (repeats_are_ignored and is_deterministic(self.condition),)
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on
 from kquery_spark.types import names as t
 
 
@@ -38,6 +39,8 @@ class Generate(UnaryPlan):
     names: tuple[str, ...]
     outer: bool = False
     required: tuple[str, ...] | None = None
+
+    carries_columns: ClassVar[bool] = True
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -87,6 +90,19 @@ class Generate(UnaryPlan):
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
         """See LogicalPlan."""
         return replace(self, args=tuple(rule(a) for a in self.args))
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan."""
+        required = tuple(name for name in self.kept if name in needed)
+        return self if required == self.required else replace(self, required=required)
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (set(self.kept) | columns_of(*self.args),)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; a condition on the child's columns holds for all rows made of one of its rows."""
+        return (predicate,) if is_condition_on(predicate, set(self.kept)) else None
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import UNKNOWN_ROWS, LogicalPlan
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,15 @@ class Input(LogicalPlan):
     key: str = ""
     rows: float | None = None
 
+    passes_rows_on: ClassVar[bool] = True
+
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
         return self.columns
+
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        """See LogicalPlan."""
+        return UNKNOWN_ROWS if self.rows is None else self.rows
 
     def label(self) -> str:
         """See LogicalPlan."""

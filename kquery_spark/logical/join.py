@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical.plan import LogicalPlan
 from kquery_spark.types.names import spark_name
 
@@ -24,6 +26,21 @@ class JoinKind(StrEnum):
     SEMI = "semi"
     ANTI = "anti"
     EXISTENCE = "existence"
+
+    @property
+    def only_tests_right(self) -> bool:
+        """Whether the right side only decides about left rows, so that it does not matter how often a row is there."""
+        return self in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+
+    @property
+    def pads_left(self) -> bool:
+        """Whether right rows without a match come out with NULLs for the left columns."""
+        return self in (JoinKind.RIGHT, JoinKind.FULL)
+
+    @property
+    def pads_right(self) -> bool:
+        """Whether left rows without a match come out with NULLs for the right columns."""
+        return self in (JoinKind.LEFT, JoinKind.FULL)
 
 
 @dataclass(frozen=True)
@@ -54,6 +71,8 @@ class Join(LogicalPlan):
     null_aware: bool = False
     exists: str = ""
 
+    carries_columns: ClassVar[bool] = True
+
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
         left, right = list(self.left.schema), list(self.right.schema)
@@ -61,9 +80,9 @@ class Join(LogicalPlan):
             return pa.schema(left)
         if self.kind is JoinKind.EXISTENCE:
             return pa.schema([*left, pa.field(self.exists, pa.bool_(), nullable=False)])
-        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+        if self.kind.pads_left:
             left = [f.with_nullable(True) for f in left]
-        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+        if self.kind.pads_right:
             right = [f.with_nullable(True) for f in right]
         return pa.schema(left + right)
 
@@ -103,6 +122,30 @@ class Join(LogicalPlan):
         """See LogicalPlan."""
         keys = tuple(JoinKey(rule(k.left), rule(k.right), k.null_safe) for k in self.keys)
         return replace(self, keys=keys, condition=None if self.condition is None else rule(self.condition))
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        read = needed | columns_of(*self.expressions)
+        return read & set(self.left.schema.names), read & set(self.right.schema.names)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; only a side whose rows are not padded takes a filter from above, and none that can raise."""
+        names = columns_of(predicate)
+        if not names or not is_harmless(predicate):
+            return None
+        if names <= set(self.left.schema.names) and not self.kind.pads_left:
+            return predicate, None
+        if names <= set(self.right.schema.names) and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
+            return None, predicate
+        return None
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """See LogicalPlan."""
+        return False
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        return repeats_are_ignored, repeats_are_ignored or self.kind.only_tests_right
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,6 +27,14 @@ class Limit(UnaryPlan):
         """See LogicalPlan."""
         if (self.count is not None and self.count < 0) or self.offset < 0:
             raise PlanError("LIMIT and OFFSET must not be negative")
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (needed,)
+
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        """See LogicalPlan."""
+        return input_rows[0] if self.count is None else min(input_rows[0], float(self.count))
 
     def label(self) -> str:
         """See LogicalPlan."""

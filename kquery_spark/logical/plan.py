@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Column, Expr, columns_of
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.types.names import spark_name
+
+#: Taken for the rows of an input of which nothing is known.
+UNKNOWN_ROWS = 1_000_000.0
 
 
 @dataclass(frozen=True)
 class LogicalPlan:
-    """A node: its output schema has unique names, and its expressions refer to its children's names."""
+    """A node: its output schema has unique names, and its expressions refer to its children's names.
+
+    Rules ask nodes what they allow: see the properties below and the methods after ``validate``. The defaults are safe for
+    any node: it reads all columns, sees the order and the number of its rows, and lets no filter through.
+    """
+
+    #: Each output row is a row of one input, perhaps with other columns; rows neither meet nor count each other.
+    passes_rows_on: ClassVar[bool] = False
+    #: One output row for each input row, of a single input.
+    preserves_rows: ClassVar[bool] = False
+    #: Columns of an input come out whether or not anything reads them.
+    carries_columns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.validate()
@@ -64,6 +79,41 @@ class LogicalPlan:
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise PlanError(f"column {twice} is ambiguous: the output of {type(self).__name__} has it twice")
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """The node without those columns of its own that are not ``needed``; inputs stay as they are."""
+        return self
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """For each input, the columns that the node reads, or passes on because they are ``needed``."""
+        return tuple(frozenset(child.schema.names) for child in self.children)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """For each input, the filter that does what one by ``predicate`` over the output would do; None: no filter there.
+
+        None if the predicate has to be applied to the output.
+        """
+        return None
+
+    def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+        """An input, and the expression over it that ``expr`` over the output is a copy of.
+
+        None if the node computes a column that the expression reads, or mixes inputs.
+        """
+        names = columns_of(expr)
+        return next(((c, expr) for c in self.children if names <= set(c.schema.names)), None)
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """Whether the order of input rows can change the result; ``order_is_seen`` says so of the order of output rows."""
+        return True
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """For each input, whether equal rows may as well be one; ``repeats_are_ignored`` says so of output rows."""
+        return (False,) * len(self.children)
+
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        """Expected rows, as far as no statistics are needed for that."""
+        return input_rows[0] if input_rows else UNKNOWN_ROWS
 
     def column(self, name: str) -> Column:
         """A reference to an output column; PlanError names the columns there are when it is unknown."""
@@ -133,6 +183,17 @@ def fresh_name(wanted: str, taken: Container[str]) -> str:
         count += 1
         name = f"{wanted}_{count}"
     return name
+
+
+def column_names(exprs: Iterable[Expr]) -> set[str]:
+    """The names of those expressions that are columns."""
+    return {e.name for e in exprs if isinstance(e, Column)}
+
+
+def is_condition_on(predicate: Expr, names: Set[str]) -> bool:
+    """Whether a predicate reads some of these columns and no others, and cannot raise."""
+    read = columns_of(predicate)
+    return bool(read) and read <= names and not can_raise(predicate)
 
 
 def schema_text(schema: pa.Schema) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
 
 import pyarrow as pa
 
-from kquery_spark.expr import Column, Expr, Named
+from kquery_spark.expr import Column, Expr, Named, columns_of, substitute
+from kquery_spark.expr.properties import is_deterministic, is_harmless
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
@@ -17,6 +20,14 @@ class Projection(UnaryPlan):
 
     child: LogicalPlan
     exprs: tuple[Named, ...]
+
+    passes_rows_on: ClassVar[bool] = True
+    preserves_rows: ClassVar[bool] = True
+
+    @cached_property
+    def definitions(self) -> dict[str, Expr]:
+        """What each output column is computed by."""
+        return {e.name: e.expr for e in self.exprs}
 
     @property
     def only_drops(self) -> bool:
@@ -35,6 +46,33 @@ class Projection(UnaryPlan):
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
         """See LogicalPlan."""
         return Projection(self.child, tuple(Named(rule(e.expr), e.name) for e in self.exprs))
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan."""
+        exprs = tuple(e for e in self.exprs if e.name in needed)
+        return self if len(exprs) == len(self.exprs) else replace(self, exprs=exprs)
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (columns_of(*self.expressions),)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; the filter computes the columns again, and for rows that it drops."""
+        if not all(is_harmless(self.definitions[name]) for name in columns_of(predicate)):
+            return None
+        return (substitute(predicate, self.definitions),)
+
+    def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+        """See LogicalPlan."""
+        return self.child, substitute(expr, self.definitions)
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """See LogicalPlan."""
+        return order_is_seen
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        return (repeats_are_ignored and all(map(is_deterministic, self.expressions)),)
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -24,6 +25,8 @@ class Scan(LogicalPlan):
     source: Source
     projection: tuple[str, ...] | None = None
     filters: tuple[Expr, ...] = ()
+
+    passes_rows_on: ClassVar[bool] = True
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -49,6 +52,10 @@ class Scan(LogicalPlan):
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
         """See LogicalPlan."""
         return replace(self, filters=tuple(rule(f) for f in self.filters)) if self.filters else self
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan."""
+        return replace(self, projection=tuple(name for name in self.schema.names if name in needed))
 
     def label(self) -> str:
         """See LogicalPlan."""

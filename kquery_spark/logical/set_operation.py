@@ -9,6 +9,8 @@ from enum import StrEnum
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, substitute
+from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical.plan import LogicalPlan
 
 
@@ -55,6 +57,21 @@ class SetOperation(LogicalPlan):
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
         """See LogicalPlan."""
         return replace(self, left=children[0], right=children[1])
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; equal rows pass or fail alike, so both sides can be filtered."""
+        if not is_harmless(predicate):
+            return None
+        pairs = zip(self.left.schema.names, self.right.schema.names, strict=True)
+        return predicate, substitute(predicate, {left: self.right.column(right) for left, right in pairs})
+
+    def input_of(self, expr: Expr) -> None:
+        """See LogicalPlan; rows of both sides decide."""
+        return None
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        return not self.all, not self.all
 
     def label(self) -> str:
         """See LogicalPlan."""

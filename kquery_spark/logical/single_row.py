@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,3 +19,7 @@ class SingleRow(UnaryPlan):
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
         return self.child.schema
+
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        """See LogicalPlan."""
+        return min(input_rows[0], 1.0)

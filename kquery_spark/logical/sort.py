@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
-from kquery_spark.expr import Expr, SortKey
+from kquery_spark.expr import Expr, SortKey, columns_of
+from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
@@ -17,6 +19,9 @@ class Sort(UnaryPlan):
 
     child: LogicalPlan
     keys: tuple[SortKey, ...]
+
+    preserves_rows: ClassVar[bool] = True
+    carries_columns: ClassVar[bool] = True
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -30,6 +35,22 @@ class Sort(UnaryPlan):
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
         """See LogicalPlan."""
         return Sort(self.child, tuple(replace(k, expr=rule(k.expr)) for k in self.keys))
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (needed | columns_of(*self.expressions),)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan."""
+        return (predicate,)
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """See LogicalPlan."""
+        return False
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        return (repeats_are_ignored and all(map(is_deterministic, self.expressions)),)
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, Named, substitute
 from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.projection import Projection
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,8 @@ class Union(LogicalPlan):
     """UNION ALL by position; the names are the first input's."""
 
     inputs: tuple[LogicalPlan, ...]
+
+    passes_rows_on: ClassVar[bool] = True
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -39,3 +44,37 @@ class Union(LogicalPlan):
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
         """See LogicalPlan."""
         return Union(tuple(children))
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan; columns go by position, so each input gives exactly the needed ones."""
+        positions = [i for i, name in enumerate(self.schema.names) if name in needed]
+        if len(positions) == len(self.schema):
+            return self
+        return Union(tuple(_columns_at(one, positions) for one in self.inputs))
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan."""
+        names = self.schema.names
+        columns = [dict(zip(names, map(one.column, one.schema.names), strict=True)) for one in self.inputs]
+        return tuple(substitute(predicate, own) for own in columns)
+
+    def input_of(self, expr: Expr) -> None:
+        """See LogicalPlan; rows come from every input."""
+        return None
+
+    def sees_order(self, order_is_seen: bool) -> bool:
+        """See LogicalPlan."""
+        return order_is_seen
+
+    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+        """See LogicalPlan."""
+        return (repeats_are_ignored,) * len(self.inputs)
+
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        """See LogicalPlan."""
+        return sum(input_rows)
+
+
+def _columns_at(plan: LogicalPlan, positions: Sequence[int]) -> Projection:
+    names = plan.schema.names
+    return Projection(plan, tuple(Named(plan.column(names[i]), names[i]) for i in positions))

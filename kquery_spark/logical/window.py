@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, Named, SortKey, WindowCall
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.expr import Expr, Named, SortKey, WindowCall, columns_of
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, column_names, is_condition_on
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,9 @@ class Window(UnaryPlan):
     calls: tuple[Named, ...]
     partition: tuple[Expr, ...] = ()
     order: tuple[SortKey, ...] = ()
+
+    preserves_rows: ClassVar[bool] = True
+    carries_columns: ClassVar[bool] = True
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -54,6 +58,21 @@ class Window(UnaryPlan):
             partition=tuple(rule(p) for p in self.partition),
             order=tuple(replace(k, expr=rule(k.expr)) for k in self.order),
         )
+
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        """See LogicalPlan; without calls there is nothing to compute."""
+        calls = tuple(c for c in self.calls if c.name in needed)
+        if not calls:
+            return self.child.narrowed(needed)
+        return self if len(calls) == len(self.calls) else replace(self, calls=calls)
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return ((needed - {c.name for c in self.calls}) | columns_of(*self.expressions),)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; whole partitions go or stay, so nothing that a window computes changes."""
+        return (predicate,) if is_condition_on(predicate, column_names(self.partition)) else None
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, SortKey
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.expr import Expr, SortKey, columns_of
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, column_names, is_condition_on
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class WindowGroupLimit(UnaryPlan):
     order: tuple[SortKey, ...]
     function: str
     limit: int
+
+    carries_columns: ClassVar[bool] = True
 
     def derive_schema(self) -> pa.Schema:
         """See LogicalPlan."""
@@ -46,6 +49,14 @@ class WindowGroupLimit(UnaryPlan):
             partition=tuple(rule(p) for p in self.partition),
             order=tuple(replace(k, expr=rule(k.expr)) for k in self.order),
         )
+
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        """See LogicalPlan."""
+        return (needed | columns_of(*self.expressions),)
+
+    def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
+        """See LogicalPlan; whole groups go or stay."""
+        return (predicate,) if is_condition_on(predicate, column_names(self.partition)) else None
 
     def label(self) -> str:
         """See LogicalPlan."""

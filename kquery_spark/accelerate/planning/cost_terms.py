@@ -13,16 +13,13 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.expr import columns_of
 from kquery_spark.logical import (
     Aggregate,
-    Filter,
     Generate,
     Input,
     Join,
     Limit,
     LogicalPlan,
-    Projection,
     Scan,
     SetOperation,
-    Union,
     Window,
     walk_plan,
 )
@@ -32,8 +29,6 @@ from kquery_spark.runtime.spark.metering import walk_operators
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.types import names as t
-
-_PASS_ROWS_ON = (Scan, Projection, Filter, Input, Union, Generate, Limit)
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ class PartCosts:
         )
         leaves = [n for n in self._nodes if isinstance(n, Scan | Input)]
         self.reads_nothing = bool(counted) and len(counted) == len(leaves)
-        self._steps = [n for n in self._nodes if not isinstance(n, _PASS_ROWS_ON)]
+        self._steps = [n for n in self._nodes if not _is_no_step(n)]
         self.only_passes_rows_on = not self._steps
 
     @cached_property
@@ -169,6 +164,11 @@ def _filtered_bytes(scan: Scan) -> float:
     short = [n for n in read if n in asked or scan.source.schema.field(n).type not in (t.STRING, t.BINARY)]
     share = scan.source.column_bytes(short) / max(scan.source.column_bytes(read), 1)
     return Estimator().estimate(scan).scanned * share
+
+
+def _is_no_step(node: LogicalPlan) -> bool:
+    """Whether a node takes Spark and the engine about the same time, as it looks at each row by itself."""
+    return node.passes_rows_on or isinstance(node, Generate | Limit)
 
 
 def _is_counted(node: LogicalPlan) -> bool:

@@ -24,11 +24,8 @@ from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
 from kquery_spark.functions.windows import window_functions
 from kquery_spark.logical import (
-    Filter,
     Input,
     LogicalPlan,
-    Projection,
-    Scan,
     Union,
     transform_plan,
     walk_plan,
@@ -105,7 +102,7 @@ def may_work(node: CatalystNode) -> bool:
 
 def does_work(plan: LogicalPlan) -> bool:
     """Whether a plan does more than read, select, compute and pass on rows."""
-    return any(not isinstance(node, Scan | Projection | Filter | Input | Union) for node in walk_plan(plan))
+    return not all(node.passes_rows_on for node in walk_plan(plan))
 
 
 def support_table() -> list[Row]:
