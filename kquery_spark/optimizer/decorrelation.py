@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import (
     AggregateCall,
@@ -34,6 +38,10 @@ from kquery_spark.types import names as t
 
 #: The plan that a subquery is joined to, and what the subquery's outer columns are in it.
 Around = tuple[LogicalPlan, dict[str, Expr]]
+#: A plan without correlated conditions, and these, over columns the plan has in its output.
+Pulled = tuple[LogicalPlan, list[Expr]]
+
+_REPEATABLE_AGGREGATES = ("count", "min", "max", "sum", "avg")
 
 
 def _reads_outer(expr: Expr) -> bool:
@@ -50,140 +58,178 @@ def bind_outer(expr: Expr, outer: dict[str, Expr]) -> Expr:
     return transform(expr, lambda e: outer.get(e.name, e) if isinstance(e, OuterColumn) else e)
 
 
-def pull_up(
-    plan: LogicalPlan, existence: bool, around: Around | None = None
-) -> tuple[LogicalPlan, list[Expr]]:
-    """The plan without its correlated conditions, and those, over columns the new plan has in its output.
+def pull_up(plan: LogicalPlan, existence: bool, around: Around | None = None) -> Pulled:
+    """The plan without its correlated conditions, and those.
 
     ``existence``: only whether there are rows matters, not how many. ``around``: the plan around and what the outer
-    columns are in it, for aggregates that need its values.
+    columns are in it, for aggregates that need its values. Unsupported names the node that conditions cannot pass.
     """
-    if not is_correlated(plan):
-        return plan, []
-    match plan:
-        case Filter():
-            child, terms = pull_up(plan.child, existence, around)
-            every = conjuncts(plan.condition)
-            mine = [x for x in every if _reads_outer(x)]
-            stay = conjunction([x for x in every if not _reads_outer(x)])
-            return (child if stay is None else Filter(child, stay)), [*terms, *mine]
-        case Projection():
-            if any(_reads_outer(e.expr) for e in plan.exprs):
-                raise Unsupported("A subquery that selects a value of the query around it is not supported.")
-            child, terms = pull_up(plan.child, existence, around)
-            have = {e.name for e in plan.exprs}
-            by_column = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
-            needed = columns_of(*terms)
-            renames: dict[str, str] = {}
-            extra: list[Named] = []
-            for name in sorted(needed):
-                if name in by_column:
-                    renames[name] = by_column[name]
-                    continue
-                new = name if name not in have else fresh_name(name, [*have, *child.schema.names])
-                renames[name] = new
-                extra.append(Named(child.column(name), new))
-            return (
-                Projection(child, (*plan.exprs, *extra)),
-                [rename_columns(x, renames) for x in terms],
+    return _Decorrelation(existence, around).pull(plan)
+
+
+@dataclass(frozen=True)
+class _Decorrelation:
+    existence: bool
+    around: Around | None
+
+    def pull(self, plan: LogicalPlan) -> Pulled:
+        if not is_correlated(plan):
+            return plan, []
+        pull_node = _PULLS.get(type(plan))
+        if pull_node is None:
+            raise _below(plan)
+        return pull_node(self, plan)
+
+    def filter(self, plan: Filter) -> Pulled:
+        child, terms = self.pull(plan.child)
+        condition, correlated = _without_correlated(plan.condition)
+        return (child if condition is None else Filter(child, condition)), [*terms, *correlated]
+
+    def projection(self, plan: Projection) -> Pulled:
+        """Select what the conditions read, too."""
+        if any(map(_reads_outer, plan.expressions)):
+            raise Unsupported("A subquery that selects a value of the query around it is not supported.")
+        child, terms = self.pull(plan.child)
+        selected = {e.name for e in plan.exprs}
+        aliases = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
+        extra: list[Named] = []
+        for name in sorted(columns_of(*terms) - aliases.keys()):
+            alias = name if name not in selected else fresh_name(name, [*selected, *child.schema.names])
+            aliases[name] = alias
+            extra.append(Named(child.column(name), alias))
+        return Projection(child, (*plan.exprs, *extra)), [rename_columns(x, aliases) for x in terms]
+
+    def join(self, plan: Join) -> Pulled:
+        if plan.kind is JoinKind.INNER:
+            return self._inner_join(plan)
+        if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            raise _below(plan)
+        if is_correlated(plan.right) or any(map(_reads_outer, plan.expressions)):
+            raise Unsupported(f"A subquery correlated inside a {plan.kind} join is not supported.")
+        left, terms = self.pull(plan.left)
+        return plan.with_children([left, plan.right]), terms
+
+    def _inner_join(self, plan: Join) -> Pulled:
+        left, left_terms = self.pull(plan.left)
+        right, right_terms = self.pull(plan.right)
+        if any(_reads_outer(k.left) or _reads_outer(k.right) for k in plan.keys):
+            raise Unsupported("This correlation of a subquery is not supported.")
+        condition, correlated = _without_correlated(plan.condition)
+        joined = replace(plan, left=left, right=right, condition=condition)
+        return joined, [*left_terms, *right_terms, *correlated]
+
+    def sort(self, plan: Sort) -> Pulled:
+        """Order is nothing that a join keeps."""
+        if any(map(_reads_outer, plan.expressions)):
+            raise _below(plan)
+        return self.pull(plan.child)
+
+    def aggregate(self, plan: Aggregate) -> Pulled:
+        """Group by what the inner rows are compared on, too."""
+        self._check_aggregate(plan)
+        child, terms = self.pull(plan.child)
+        if self.around is not None and any(_equality(x) is None for x in terms):
+            return _aggregate_of_pairs(plan, child, terms, self.around)
+        keys = list(plan.keys)
+        key_columns = {k.expr: k.column for k in plan.keys}
+        above: list[Expr] = []
+        for term in terms:
+            sides = _equality(term)
+            if sides is None:
+                raise Unsupported(f"An aggregating subquery correlated by {term} is not supported.")
+            inner, outer = sides
+            if inner not in key_columns:
+                taken = [k.name for k in keys] + [a.name for a in plan.aggregates]
+                keys.append(Named(inner, fresh_name(_key_name(inner), taken)))
+                key_columns[inner] = keys[-1].column
+            above.append(Call.of("eq", key_columns[inner], outer))
+        return Aggregate(child, tuple(keys), plan.aggregates), above
+
+    def _check_aggregate(self, plan: Aggregate) -> None:
+        """Raise Unsupported if the aggregate cannot be grouped by more keys."""
+        if any(map(_reads_outer, plan.expressions)):
+            raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
+        if self.existence and not plan.keys:
+            raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
+        if any(isinstance(n, Aggregate) and not n.keys and is_correlated(n) for n in walk_plan(plan.child)):
+            raise Unsupported(
+                "A correlated aggregate without GROUP BY inside another aggregate is not supported."
             )
-        case Aggregate():
-            return _pull_aggregate(plan, existence, around)
-        case Join(kind=JoinKind.INNER):
-            left, left_terms = pull_up(plan.left, existence, around)
-            right, right_terms = pull_up(plan.right, existence, around)
-            every = conjuncts(plan.condition)
-            if any(_reads_outer(k.left) or _reads_outer(k.right) for k in plan.keys):
-                raise Unsupported("This correlation of a subquery is not supported.")
-            mine = [x for x in every if _reads_outer(x)]
-            stay = conjunction([x for x in every if not _reads_outer(x)])
-            joined = Join(left, right, plan.kind, plan.keys, stay)
-            return joined, [*left_terms, *right_terms, *mine]
-        case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI | JoinKind.EXISTENCE):
-            if is_correlated(plan.right) or any(_reads_outer(e) for e in plan.expressions):
-                raise Unsupported(f"A subquery correlated inside a {plan.kind} join is not supported.")
-            left, terms = pull_up(plan.left, existence, around)
-            return plan.with_children([left, plan.right]), terms
-        case Sort():
-            if not any(_reads_outer(e) for e in plan.expressions):
-                return pull_up(plan.child, existence, around)
-    raise Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
 
 
-def _pull_aggregate(
-    plan: Aggregate, existence: bool, around: Around | None
-) -> tuple[LogicalPlan, list[Expr]]:
-    """Group by what the inner rows are compared on, too."""
-    if any(_reads_outer(e) for e in plan.expressions):
-        raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
-    if existence and not plan.keys:
-        raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
-    if any(isinstance(n, Aggregate) and not n.keys and is_correlated(n) for n in walk_plan(plan.child)):
-        raise Unsupported(
-            "A correlated aggregate without GROUP BY inside another aggregate is not supported."
-        )
-    child, terms = pull_up(plan.child, existence, around)
-    if around is not None and any(_equality(x) is None for x in terms):
-        return _aggregate_of_pairs(plan, child, terms, around)
-    keys = list(plan.keys)
-    known = {k.expr: k.column for k in plan.keys}
-    above: list[Expr] = []
-    for term in terms:
-        sides = _equality(term)
-        if sides is None:
-            raise Unsupported(f"An aggregating subquery correlated by {term} is not supported.")
-        inner, outer = sides
-        if inner not in known:
-            taken = [k.name for k in keys] + [a.name for a in plan.aggregates]
-            wanted = inner.name if isinstance(inner, Column) else "key"
-            named = Named(inner, fresh_name(wanted, taken))
-            keys.append(named)
-            known[inner] = named.column
-        above.append(Call.of("eq", known[inner], outer))
-    return Aggregate(child, tuple(keys), plan.aggregates), above
+#: How conditions pass each node; they cannot pass others.
+_PULLS: dict[type, Callable[[_Decorrelation, Any], Pulled]] = {
+    Filter: _Decorrelation.filter,
+    Projection: _Decorrelation.projection,
+    Aggregate: _Decorrelation.aggregate,
+    Join: _Decorrelation.join,
+    Sort: _Decorrelation.sort,
+}
 
 
-def _aggregate_of_pairs(
-    plan: Aggregate, child: LogicalPlan, terms: list[Expr], around: Around
-) -> tuple[LogicalPlan, list[Expr]]:
+def _below(plan: LogicalPlan) -> Unsupported:
+    return Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
+
+
+def _without_correlated(condition: Expr | None) -> tuple[Expr | None, list[Expr]]:
+    """A condition without its correlated terms, and these."""
+    terms = conjuncts(condition)
+    return conjunction([x for x in terms if not _reads_outer(x)]), [x for x in terms if _reads_outer(x)]
+
+
+def _key_name(expr: Expr) -> str:
+    return expr.name if isinstance(expr, Column) else "key"
+
+
+def _aggregate_of_pairs(plan: Aggregate, child: LogicalPlan, terms: list[Expr], around: Around) -> Pulled:
     """Correlated by more than equalities: the different outer values, joined to the rows they see, are the groups."""
-    below, outer = around
+    plan_around, outer = around
     names = sorted({e.name for x in terms for e in walk(x) if isinstance(e, OuterColumn)})
-    wanted = [outer[n] for n in names if n in outer]
-    if len(wanted) < len(names) or any(map(_reads_outer, wanted)) or not _repeatable(below):
+    outer_values = [outer[n] for n in names if n in outer]
+    if (
+        len(outer_values) < len(names)
+        or any(map(_reads_outer, outer_values))
+        or not _is_repeatable(plan_around)
+    ):
         raise Unsupported(
             f"An aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here."
         )
-    taken = [*child.schema.names, *plan.schema.names]
-    keys: list[Named] = []
-    for name, expr in zip(names, wanted, strict=True):
-        keys.append(Named(expr, fresh_name(name, taken)))
-        taken.append(keys[-1].name)
-    values = Aggregate(below, tuple(keys), ())
-    columns = {n: values.column(k.name) for n, k in zip(names, keys, strict=True)}
-    condition = conjunction([bind_outer(x, dict(columns)) for x in terms])
-    on, rest = split_condition(condition, values.schema.names, child.schema.names)
-    pairs = Join(values, child, JoinKind.INNER, tuple(on), conjunction(rest))
+    keys = _named_apart(names, outer_values, [*child.schema.names, *plan.schema.names])
+    values = Aggregate(plan_around, tuple(keys), ())
+    columns: dict[str, Expr] = {n: values.column(k.name) for n, k in zip(names, keys, strict=True)}
+    condition = conjunction([bind_outer(x, columns) for x in terms])
+    on, residual = split_condition(condition, values.schema.names, child.schema.names)
+    pairs = Join(values, child, JoinKind.INNER, tuple(on), conjunction(residual))
     grouped = tuple(Named(pairs.column(k.name), k.name) for k in keys)
-    done = Aggregate(pairs, (*plan.keys, *grouped), plan.aggregates)
+    by_pair = Aggregate(pairs, (*plan.keys, *grouped), plan.aggregates)
     outers = [OuterColumn(n, k.expr.dtype, k.expr.nullable) for n, k in zip(names, keys, strict=True)]
-    return done, [Call.of("eq_null_safe", done.column(k.name), o) for k, o in zip(keys, outers, strict=True)]
+    compared = zip(keys, outers, strict=True)
+    return by_pair, [Call.of("eq_null_safe", by_pair.column(k.name), o) for k, o in compared]
 
 
-def _repeatable(plan: LogicalPlan) -> bool:
+def _named_apart(names: list[str], exprs: list[Expr], taken: list[str]) -> list[Named]:
+    """The expressions by these names, or by others if they are taken."""
+    named: list[Named] = []
+    for name, expr in zip(names, exprs, strict=True):
+        named.append(Named(expr, fresh_name(name, [*taken, *(n.name for n in named)])))
+    return named
+
+
+def _is_repeatable(plan: LogicalPlan) -> bool:
     """Whether computing the plan a second time gives the same rows."""
-    for node in walk_plan(plan):
-        if not isinstance(node, Scan | Filter | Projection | Join | Aggregate | Sort | Union):
-            return False
-        for expr in (e for x in node.expressions for e in walk(x)):
-            if not is_deterministic(expr) or isinstance(expr, Subquery):
-                return False
-            if isinstance(expr, AggregateCall) and (
-                expr.function not in ("count", "min", "max", "sum", "avg")
-                or any(t.is_fractional(a.dtype) for a in expr.args)
-            ):
-                return False
-    return True
+    nodes = list(walk_plan(plan))
+    if not all(isinstance(n, Scan | Filter | Projection | Join | Aggregate | Sort | Union) for n in nodes):
+        return False
+    return all(_gives_same(e) for node in nodes for x in node.expressions for e in walk(x))
+
+
+def _gives_same(expr: Expr) -> bool:
+    """Whether an expression gives the same over the same rows in any order."""
+    if isinstance(expr, Subquery) or not is_deterministic(expr):
+        return False
+    if not isinstance(expr, AggregateCall):
+        return True
+    return expr.function in _REPEATABLE_AGGREGATES and not any(t.is_fractional(a.dtype) for a in expr.args)
 
 
 def _equality(term: Expr) -> tuple[Expr, Expr] | None:
