@@ -1,29 +1,33 @@
 """Inputs clustered on a join key: pairing their row groups by key range, so that no row needs to move.
 
 Files are often written in key order (orders and their lines by order key). Then the footers' minima and maxima tell which
-row groups can meet in a join. One set of key ranges is chosen for a query; each task reads, of every
-clustered input, the row
-groups that overlap its range, and of those on the edge only the rows inside it. Joins and groupings on the key are local.
+row groups can meet in a join. One set of key ranges is chosen for a query. Each task reads, of every clustered input, the
+row groups that overlap its range, and of those on the edge only the rows inside it, so joins and groupings on the key are
+local.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr
 from kquery_spark.logical import Aggregate, Join, LogicalPlan, Scan, origin, walk_plan
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.pruning import comparable, sized_splits
-from kquery_spark.sources.base import Split
+from kquery_spark.sources.base import ColumnRange, Split
 from kquery_spark.types import names as t
 
 _WORTH_OVERLAP = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
+_SMALL_OVERLAP = 0.1  # of all bytes; so much may be read twice of an input that is not the largest
 _UNEVEN = 1.6  # a task that reads this many times an equal share keeps the others waiting
 
-_Place = tuple[int, str]  # id of a Scan, column of its source
+ScanColumn = tuple[Scan, str]
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class Ranges:
     bounds: the first keys of the ranges after the first.
     """
 
-    shares: dict[int, tuple[tuple[Split, ...], ...]]
-    columns: dict[int, str]
+    shares: NodeMap[tuple[tuple[Split, ...], ...]]
+    columns: NodeMap[str]
     bounds: tuple[int, ...]
 
 
@@ -53,11 +57,11 @@ def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
     """The ranges that spare the most bytes a shuffle, or None when no join or grouping key is clustered."""
     candidates = []
     for members in _key_classes(plan):
-        found = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
-        if found:
-            candidates.append((sum(c.nbytes for c in found), found))
-    for size, found in sorted(candidates, key=lambda c: -c[0]):
-        ranges = _cut(found, size, config) if size > config.small_bytes else None
+        clustered = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
+        if clustered:
+            candidates.append((sum(c.nbytes for c in clustered), clustered))
+    for nbytes, clustered in sorted(candidates, key=lambda c: -c[0]):
+        ranges = _cut(clustered, nbytes, config) if nbytes > config.small_bytes else None
         if ranges is not None:
             return ranges
     return None
@@ -65,42 +69,52 @@ def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
 
 def ranges_of(plan: LogicalPlan, key: Expr, config: EngineConfig) -> Ranges | None:
     """The ranges of one scan's column that an output column is a copy of; None when that scan is not clustered by it."""
-    found = origin(plan, key)
-    clustered = None if found is None else _clustered(*found)
+    scanned = origin(plan, key)
+    clustered = None if scanned is None else _clustered(*scanned)
     return None if clustered is None else _cut([clustered], clustered.nbytes, config)
 
 
-def _key_classes(plan: LogicalPlan) -> list[list[tuple[Scan, str]]]:
+class _KeyClasses:
+    """Scan columns in classes of equal ones: a union-find structure."""
+
+    def __init__(self) -> None:
+        self._columns: dict[tuple[int, str], ScanColumn] = {}  # by identity of the scan
+        self._parents: dict[tuple[int, str], tuple[int, str]] = {}
+
+    def add(self, column: ScanColumn) -> tuple[int, str]:
+        """The representative of the column's class, which is one of its own for a new column."""
+        key = id(column[0]), column[1]
+        self._columns.setdefault(key, column)
+        while self._parents.setdefault(key, key) != key:
+            key = self._parents[key]
+        return key
+
+    def unite(self, column: ScanColumn, other: ScanColumn) -> None:
+        """Make one class of two."""
+        self._parents[self.add(column)] = self.add(other)
+
+    def classes(self) -> list[list[ScanColumn]]:
+        """All classes; of each scan the first column in it."""
+        members: dict[tuple[int, str], dict[int, ScanColumn]] = {}
+        for (scan_id, _), column in self._columns.items():
+            members.setdefault(self.add(column), {}).setdefault(scan_id, column)
+        return [list(by_scan.values()) for by_scan in members.values()]
+
+
+def _key_classes(plan: LogicalPlan) -> list[list[ScanColumn]]:
     """Scan columns that equal each other by join keys, and single ones that are grouped by; at most one column a scan."""
-    parent: dict[_Place, _Place] = {}
-    scans: dict[int, Scan] = {}
-
-    def find(x: _Place) -> _Place:
-        while parent.setdefault(x, x) != x:
-            x = parent[x]
-        return x
-
-    def place(node: LogicalPlan, expr: Expr) -> _Place | None:
-        found = origin(node, expr)
-        return None if found is None else (id(found[0]), found[1])
-
+    classes = _KeyClasses()
     for node in walk_plan(plan):
-        if isinstance(node, Scan):
-            scans[id(node)] = node
-        elif isinstance(node, Join):
+        if isinstance(node, Join):
             for key in node.keys:
-                a, b = place(node.left, key.left), place(node.right, key.right)
-                if a is not None and b is not None:
-                    parent[find(a)] = find(b)
+                left, right = origin(node.left, key.left), origin(node.right, key.right)
+                if left is not None and right is not None:
+                    classes.unite(left, right)
         elif isinstance(node, Aggregate):
-            for named in node.keys:
-                a = place(node.child, named.expr)
-                if a is not None:
-                    find(a)
-    classes: dict[_Place, dict[int, str]] = {}
-    for scan_id, column in parent:
-        classes.setdefault(find((scan_id, column)), {}).setdefault(scan_id, column)
-    return [[(scans[i], c) for i, c in members.items()] for members in classes.values()]
+            for column in (origin(node.child, named.expr) for named in node.keys):
+                if column is not None:
+                    classes.add(column)
+    return classes.classes()
 
 
 def _clustered(scan: Scan, column: str) -> _Clustered | None:
@@ -108,42 +122,62 @@ def _clustered(scan: Scan, column: str) -> _Clustered | None:
     dtype = scan.source.schema.field(column).type
     if not (t.is_integral(dtype) or dtype == t.DATE):
         return None
-    found = []
+    splits = []
     for split in sized_splits(scan.source, scan.filters, scan.schema.names):
-        known = scan.source.ranges(split, column)
-        if known is None or known.nulls != 0 or known.low is None:
+        ends = _ends(scan.source.ranges(split, column), dtype)
+        if ends is None:
             return None
-        low, high = comparable(known.low, dtype), comparable(known.high, dtype)
-        if not isinstance(low, int) or not isinstance(high, int):
-            return None
-        found.append((low, high, split))
-    return _Clustered(scan, column, tuple(sorted(found, key=lambda x: (x[0], x[1])))) if found else None
+        splits.append((*ends, split))
+    return _Clustered(scan, column, tuple(sorted(splits, key=lambda x: x[:2]))) if splits else None
 
 
-def _cut(members: list[_Clustered], size: int, config: EngineConfig) -> Ranges | None:
+def _ends(statistics: ColumnRange | None, dtype: pa.DataType) -> tuple[int, int] | None:
+    """The lowest and the highest key of a split; None if they are not known or a key may be NULL."""
+    if statistics is None or statistics.nulls != 0 or statistics.low is None:
+        return None
+    low, high = comparable(statistics.low, dtype), comparable(statistics.high, dtype)
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else None
+
+
+def _cut(members: list[_Clustered], nbytes: int, config: EngineConfig) -> Ranges | None:
     """Boundaries from the largest input, as many as sizes ask for and row groups allow; what they do not fit is left out."""
     largest = max(members, key=lambda m: m.nbytes)
-    count = config.parallelism * math.ceil(size / (config.split_bytes * config.parallelism))
     best: list[_Clustered] = []
     cuts: list[int] = []
-    while count >= max(config.parallelism, 2) and len(best) < len(members):
+    for count in _counts(nbytes, config):
         bounds = _boundaries(largest, count)
-        fitting = []
-        for member in members:
-            extra = sum(_loads(member, bounds)) - member.nbytes
-            if extra <= _WORTH_OVERLAP * member.nbytes or (member is not largest and extra < 0.1 * size):
-                fitting.append(member)
-        enough = len(bounds) + 1 >= config.parallelism and any(m is largest for m in fitting)
-        if enough and _even(_loads(largest, bounds)) and len(fitting) > len(best):
+        fitting = [m for m in members if _fits(m, bounds, m is largest, nbytes)]
+        busy = len(bounds) + 1 >= config.parallelism and _is_even(_loads(largest, bounds))
+        if busy and any(m is largest for m in fitting) and len(fitting) > len(best):
             best, cuts = fitting, bounds
+        if len(best) == len(members):
+            break
+    return _ranges(best, cuts) if best else None
+
+
+def _counts(nbytes: int, config: EngineConfig) -> Iterator[int]:
+    """How many ranges to try: as many as splits of the usual size, then fewer, but one for each task at a time."""
+    count = config.parallelism * math.ceil(nbytes / (config.split_bytes * config.parallelism))
+    while count >= max(config.parallelism, 2):
+        yield count
         count //= 2
-    if not best:
-        return None
-    shares = {id(m.scan): _shares(m, cuts) for m in best}
-    return Ranges(shares, {id(m.scan): m.column for m in best}, tuple(cuts))
 
 
-def _even(loads: Sequence[int]) -> bool:
+def _fits(member: _Clustered, bounds: Sequence[int], is_largest: bool, all_bytes: int) -> bool:
+    """Whether reading an input by these ranges reads little of it twice."""
+    twice = sum(_loads(member, bounds)) - member.nbytes
+    return twice <= _WORTH_OVERLAP * member.nbytes or (not is_largest and twice < _SMALL_OVERLAP * all_bytes)
+
+
+def _ranges(members: Sequence[_Clustered], bounds: Sequence[int]) -> Ranges:
+    ranges = Ranges(NodeMap(), NodeMap(), tuple(bounds))
+    for member in members:
+        ranges.shares[member.scan] = _shares(member, bounds)
+        ranges.columns[member.scan] = member.column
+    return ranges
+
+
+def _is_even(loads: Sequence[int]) -> bool:
     """Whether no task reads far more than its part of the bytes: splits that all span the same keys end up in one."""
     return max(loads) <= _UNEVEN * sum(loads) / len(loads)
 

@@ -10,7 +10,8 @@ import pytest
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.logical import format_plan
 from kquery_spark.optimizer import optimize
-from kquery_spark.planner import plan_query, planner
+from kquery_spark.planner import plan_query
+from kquery_spark.planner.lowering import aggregate as aggregate_lowering
 from kquery_spark.types import names as t
 from tests.physical.harness import CONFIGS, assert_like_spark, c, call, lit, register, rows_of, run, scan
 from tests.physical.test_aggregate import EMPTY, MIXED, aggregate
@@ -38,7 +39,7 @@ def test_distinct_beside_other_aggregates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if many_groups:
-        monkeypatch.setattr(planner, "_ONE_TASK_GROUPS", 0)
+        monkeypatch.setattr(aggregate_lowering, "_ONE_TASK_GROUPS", 0)
     child = scan(table)
     some = call("gt", c(child, "i"), lit(0, t.INT))
     calls: list[Expr] = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from kquery_spark.config.engine import MOST_MEMORY_BYTES, EngineConfig
+from kquery_spark.expr import Expr
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
 from kquery_spark.run_control import current_control
@@ -86,6 +87,10 @@ class PhysicalPlan:
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
         """Take a run-time filter on output columns nearer to the scan they come from; ignoring it is always right."""
 
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        """Whether output rows with equal ``keys`` follow each other; False where that is not known."""
+        return False
+
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """Yield the output; called through ``run``."""
         raise NotImplementedError
@@ -134,3 +139,9 @@ class UnaryExec(PhysicalPlan):
         """The same operator over another input."""
         (child,) = children
         return replace(self, child=child)
+
+
+def clustered_keys(first: Sequence[Expr], then: Sequence[Expr]) -> list[frozenset[Expr]]:
+    """Sets of keys by which rows are clustered if they are in order of all ``first`` together, and then of ``then``."""
+    prefixes = [frozenset((*first, *then[:i])) for i in range(len(then) + 1)]
+    return [keys for keys in prefixes if keys]

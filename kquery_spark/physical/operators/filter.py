@@ -37,6 +37,10 @@ class FilterExec(UnaryExec):
         if is_harmless(self.condition):
             self.child.accept_filter(task, found.of_fewer())
 
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        """See PhysicalPlan."""
+        return self.child.clusters_by(keys)
+
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""
         program = Program([self.condition], self.child.schema)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from kquery_spark.expr import Expr
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch
 
@@ -23,6 +24,10 @@ class LimitExec(UnaryExec):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
+
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        """See PhysicalPlan."""
+        return self.child.clusters_by(keys)
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from kquery_spark.expr import Named
+from kquery_spark.expr import Expr, Named
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
@@ -33,6 +33,11 @@ class ProjectionExec(UnaryExec):
         names = key_names([sources[c] for c in found.columns])
         if names is not None and (not found.every_row or all(map(is_harmless, sources.values()))):
             self.child.accept_filter(task, replace(found, columns=names))
+
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        """See PhysicalPlan."""
+        sources: dict[Expr, Expr] = {e.column: e.expr for e in self.exprs}
+        return keys <= sources.keys() and self.child.clusters_by(frozenset(sources[k] for k in keys))
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

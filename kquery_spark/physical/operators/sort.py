@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kquery_spark.expr import SortKey
+from kquery_spark.expr import Expr, SortKey
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
 from kquery_spark.physical.sorting.external_sort import in_order, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
@@ -30,6 +30,10 @@ class SortExec(UnaryExec):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return self.child.schema
+
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        """See PhysicalPlan."""
+        return keys in clustered_keys((), [k.expr for k in self.keys])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

@@ -13,7 +13,7 @@ from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import group_rows
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
 from kquery_spark.physical.sorting.external_sort import sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, streamable
@@ -40,6 +40,10 @@ class WindowExec(UnaryExec):
     def schema(self) -> pa.Schema:
         """See PhysicalPlan."""
         return pa.schema([*self.child.schema, *(c.field for c in self.calls)])
+
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        """See PhysicalPlan."""
+        return keys in clustered_keys(self.partition, [k.expr for k in self.order])
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """See PhysicalPlan."""

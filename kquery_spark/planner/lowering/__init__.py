@@ -1,0 +1,6 @@
+"""From logical nodes to operators: one function for each class of node, registered by ``@lowers``."""
+
+from kquery_spark.planner.lowering import aggregate, join, rows, scan, sort, union, window
+from kquery_spark.planner.lowering.registry import lowering_of, lowers
+
+__all__ = ["aggregate", "join", "lowering_of", "lowers", "rows", "scan", "sort", "union", "window"]

@@ -1,0 +1,147 @@
+"""Lowering of joins: in one task, by key ranges, over a replicated side, or with both sides shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kquery_spark.logical import Aggregate, Join, JoinKind, LogicalPlan, walk_plan
+from kquery_spark.logical.join import JoinKey
+from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
+from kquery_spark.physical.keys import check_key_type
+from kquery_spark.physical.operators import (
+    BuildSide,
+    ExchangeExec,
+    JoinExec,
+    Partitioning,
+    PhysicalPlan,
+    ReplicateExec,
+)
+from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.lowering.registry import lowers
+from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
+
+if TYPE_CHECKING:
+    from kquery_spark.planner.planner import Planner
+
+
+@lowers(Join)
+def lower_join(planner: Planner, plan: Join) -> Placed:
+    """Without a shuffle if possible, perhaps after each side is cut down by keys of the other; else shuffled."""
+    for key in plan.keys:
+        check_key_type(key.left.dtype)
+    local = _without_shuffle(planner, plan)
+    if local is not None:
+        return local
+    if plan.keys and not plan.null_aware:
+        reduced = reduced_sides(plan, planner.estimator, planner.joins.replicable)
+        local = None if reduced is plan else _without_shuffle(planner, reduced)
+        if local is not None:
+            return local
+        plan = reduced
+    inner = plan.kind is JoinKind.INNER
+    return _shuffled(planner, plan, (planner.joins.smaller if inner else planner.joins.build_side)(plan))
+
+
+def _without_shuffle(planner: Planner, plan: Join) -> Placed | None:
+    build = planner.joins.build_side(plan)
+    if planner.one_task or planner.joins.meets(plan):
+        left, right = planner.place(plan.left), planner.place(plan.right)
+        joined = _join_exec(plan, left.plan, right.plan, build)
+        return Placed(joined, Spread.SINGLE if planner.one_task else Spread.RANGED)
+    return _over_replicated(planner, plan, build) if planner.joins.replicates(plan, build) else None
+
+
+def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> Placed:
+    """A join whose build side every task computes for itself."""
+    built, probe = (plan.left, plan.right) if build is BuildSide.LEFT else (plan.right, plan.left)
+    if drops_unmatched(plan.kind, build is BuildSide.LEFT):
+        keys = value_keys(plan)
+        if build is BuildSide.LEFT:
+            keys = [(right, left) for left, right in keys]
+
+        def is_shuffled(aggregate: Aggregate) -> bool:
+            return not planner.joins.ranged(aggregate)
+
+        probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
+    probed = planner.place(probe)
+    built_exec = _read_anyway(planner, built, probed)
+    if built_exec is None:
+        built_exec = ReplicateExec(planner.in_one_task().place(built).plan)
+    left, right = (built_exec, probed.plan) if build is BuildSide.LEFT else (probed.plan, built_exec)
+    return probed.over(_join_exec(plan, left, right, build))
+
+
+def _read_anyway(planner: Planner, built: LogicalPlan, probe: Placed) -> PhysicalPlan | None:
+    """A side made of stages that the one task of the other side reads anyway, which need not be computed again."""
+    if probe.spread is not Spread.SINGLE:
+        return None
+    if not any(node in planner.aggregated for node in walk_plan(built)):
+        return None
+    placed = planner.place(built)
+    read_anyway = placed.spread is Spread.SINGLE and _exchanges(placed.plan) <= _exchanges(probe.plan)
+    return placed.plan if read_anyway else None
+
+
+def _exchanges(plan: PhysicalPlan) -> set[int]:
+    """The exchanges that a stage reads, by identity."""
+    if isinstance(plan, ExchangeExec):
+        return {id(plan)}
+    return {one for child in plan.children for one in _exchanges(child)}
+
+
+def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> Placed:
+    """A join whose rows are sent to where those with equal keys are."""
+    left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
+    count = planner.reduce_tasks(left_bytes + right_bytes)
+    compares_keys = bool(plan.keys) and not plan.null_aware
+    if compares_keys and count > 1:
+        by_range = _sent_to_ranges(planner, plan, build)
+        if by_range is not None:
+            return by_range
+    left, right = planner.place(plan.left), planner.place(plan.right)
+    if not compares_keys or left.spread is right.spread is Spread.SINGLE:
+        left, right = planner.to_one_task(left, left_bytes), planner.to_one_task(right, right_bytes)
+        return Placed(_join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
+    left = planner.exchange(left, Partitioning(tuple(k.left for k in plan.keys), count), left_bytes)
+    right = planner.exchange(right, Partitioning(tuple(k.right for k in plan.keys), count), right_bytes)
+    shuffled = _join_exec(plan, left.plan, right.plan, build)
+    if count == 1:
+        return Placed(shuffled, Spread.SINGLE)
+    return _keyed(plan, shuffled, plan.keys, count, hashed=True)
+
+
+def _sent_to_ranges(planner: Planner, plan: Join, build: BuildSide) -> Placed | None:
+    """A join of a side that is read by ranges of a key, and stays, with the rows of the smaller one sent to these ranges."""
+    for stays in (BuildSide.LEFT, BuildSide.RIGHT):
+        side, other = (plan.left, plan.right) if stays is BuildSide.LEFT else (plan.right, plan.left)
+        if planner.nbytes(other) > planner.nbytes(side):
+            continue
+        for key in plan.keys:
+            side_key, other_key = (key.left, key.right) if stays is BuildSide.LEFT else (key.right, key.left)
+            by_range = planner.ranged_by(side, side_key)
+            if by_range is None or by_range.ranges is None:
+                continue
+            bounds = by_range.ranges.bounds
+            partitioning = Partitioning((other_key,), len(bounds) + 1, bounds)
+            read = by_range.place(side).plan
+            sent = ExchangeExec(planner.place(other).plan, partitioning, planner.nbytes(other))
+            left, right = (read, sent) if stays is BuildSide.LEFT else (sent, read)
+            joined = _join_exec(plan, left, right, build)
+            return _keyed(plan, joined, (key,), partitioning.count, hashed=False)
+    return None
+
+
+def _join_exec(plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: BuildSide) -> JoinExec:
+    return JoinExec(left, right, plan.kind, plan.keys, plan.condition, build, plan.schema, plan.null_aware)
+
+
+def _keyed(plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool) -> Placed:
+    """The rows of a join that met by ``keys``."""
+    left_keys, right_keys = tuple(k.left for k in keys), tuple(k.right for k in keys)
+    if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
+        return Placed(joined, Spread.SPLIT)
+    if plan.kind is JoinKind.RIGHT:
+        return Placed(joined, Spread.KEYED, right_keys, count, hashed=hashed)
+    also = (right_keys,) if plan.kind is JoinKind.INNER else ()
+    return Placed(joined, Spread.KEYED, left_keys, count, also, hashed)

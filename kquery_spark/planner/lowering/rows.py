@@ -1,0 +1,61 @@
+"""Lowering of the nodes that stay with their input's rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kquery_spark.expr import Column, Expr
+from kquery_spark.logical import Expand, Filter, Generate, Projection, SingleRow
+from kquery_spark.physical.operators import (
+    ExpandExec,
+    FilterExec,
+    GenerateExec,
+    ProjectionExec,
+    SingleRowExec,
+)
+from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.lowering.registry import lowers
+
+if TYPE_CHECKING:
+    from kquery_spark.planner.planner import Planner
+
+
+@lowers(Filter)
+def lower_filter(planner: Planner, plan: Filter) -> Placed:
+    """In every task."""
+    child = planner.place(plan.child)
+    return child.over(FilterExec(child.plan, plan.condition))
+
+
+@lowers(Projection)
+def lower_projection(planner: Planner, plan: Projection) -> Placed:
+    """In every task."""
+    return projected(planner.place(plan.child), plan)
+
+
+def projected(child: Placed, plan: Projection) -> Placed:
+    """A projection over its planned input, whose keys it may rename."""
+    columns: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
+    return child.renamed(ProjectionExec(child.plan, plan.exprs), columns.get)
+
+
+@lowers(Expand)
+def lower_expand(planner: Planner, plan: Expand) -> Placed:
+    """In every task; repetitions have other values, so rows with equal keys are no longer together."""
+    child = planner.place(plan.child)
+    spread = Spread.SINGLE if child.spread is Spread.SINGLE else Spread.SPLIT
+    return Placed(ExpandExec(child.plan, plan.projections, plan.schema), spread)
+
+
+@lowers(Generate)
+def lower_generate(planner: Planner, plan: Generate) -> Placed:
+    """In every task."""
+    child = planner.place(plan.child)
+    return child.over(GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.kept, plan.schema))
+
+
+@lowers(SingleRow)
+def lower_single_row(planner: Planner, plan: SingleRow) -> Placed:
+    """One task sees all rows."""
+    child = planner.to_one_task(planner.place(plan.child), planner.nbytes(plan.child))
+    return child.over(SingleRowExec(child.plan))

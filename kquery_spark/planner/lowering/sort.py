@@ -1,0 +1,81 @@
+"""Lowering of sorts and limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kquery_spark.logical import Limit, Projection, Sort
+from kquery_spark.physical.keys import check_key_type
+from kquery_spark.physical.operators import ExchangeExec, LimitExec, ProjectionExec, SortExec
+from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.lowering.registry import lowers
+from kquery_spark.planner.sort_ranges import sort_ranges
+
+if TYPE_CHECKING:
+    from kquery_spark.planner.planner import Planner
+
+_TOP_K = 100_000  # rows up to which a limit over a sort keeps only the first ones
+_SHARED_SORT = 2.0  # times small_bytes; less is sorted by one task before several have started
+
+
+@lowers(Sort)
+def lower_sort(planner: Planner, plan: Sort) -> Placed:
+    """The rows in order, in one task."""
+    return _first_in_order(planner, plan, None)
+
+
+def lower_result_sort(planner: Planner, plan: Sort) -> Placed:
+    """The rows in order, by ranges of the first key in several tasks where that is worth it."""
+    nbytes = planner.nbytes(plan.child)
+    little = max(_SHARED_SORT * planner.config.small_bytes, planner.config.driver_bytes)
+    if planner.one_task or nbytes < little:
+        return lower_sort(planner, plan)
+    _check_keys(plan)
+    first = plan.keys[0]
+    by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
+    child = (by_range or planner).place(plan.child)
+    if by_range is not None and child.spread is Spread.RANGED:  # read from files in that order
+        return Placed(SortExec(child.plan, plan.keys), Spread.SPLIT)
+    count = planner.reduce_tasks(nbytes)
+    ranges = sort_ranges(plan, count) if count > 1 and child.spread is not Spread.SINGLE else None
+    if ranges is None:
+        return _sorted_in_one_task(planner, plan, child, None)
+    return Placed(SortExec(ExchangeExec(child.plan, ranges, nbytes), plan.keys), Spread.SPLIT)
+
+
+@lowers(Limit)
+def lower_limit(planner: Planner, plan: Limit) -> Placed:
+    """In every task first, then over what these leave; above a sort, which then keeps no other rows."""
+    below = plan.child
+    if isinstance(below, Projection) and isinstance(below.child, Sort):
+        limited = lower_limit(planner, Limit(below.child, plan.count, plan.offset))
+        return Placed(ProjectionExec(limited.plan, below.exprs), Spread.SINGLE)
+    rows = None if plan.count is None else plan.count + plan.offset
+    if isinstance(below, Sort):
+        child = _first_in_order(planner, below, rows if rows is not None and rows <= _TOP_K else None)
+    else:
+        child = planner.place(below)
+        if child.spread is not Spread.SINGLE:
+            if rows is not None:
+                child = Placed(LimitExec(child.plan, rows), child.spread)
+            child = planner.to_one_task(child, planner.nbytes_of_first(below, rows))
+    return Placed(LimitExec(child.plan, plan.count, plan.offset), Spread.SINGLE)
+
+
+def _first_in_order(planner: Planner, plan: Sort, limit: int | None) -> Placed:
+    _check_keys(plan)
+    return _sorted_in_one_task(planner, plan, planner.place(plan.child), limit)
+
+
+def _sorted_in_one_task(planner: Planner, plan: Sort, child: Placed, limit: int | None) -> Placed:
+    """The first rows (None: all) in order; with a limit every task first finds its own."""
+    if child.spread is not Spread.SINGLE:
+        if limit is not None:
+            child = Placed(SortExec(child.plan, plan.keys, limit), child.spread)
+        child = planner.to_one_task(child, planner.nbytes_of_first(plan.child, limit))
+    return Placed(SortExec(child.plan, plan.keys, limit), Spread.SINGLE)
+
+
+def _check_keys(plan: Sort) -> None:
+    for key in plan.keys:
+        check_key_type(key.expr.dtype)
