@@ -15,14 +15,14 @@ def split_condition(
     """The equalities between columns of the two sides as keys, and the other terms in their order."""
     left, right = set(left_names), set(right_names)
     keys: list[JoinKey] = []
-    rest: list[Expr] = []
+    residual: list[Expr] = []
     for term in conjuncts(condition):
         key = _as_key(term, left, right)
         if key is None:
-            rest.append(term)
+            residual.append(term)
         elif key not in keys:
             keys.append(key)
-    return keys, rest
+    return keys, residual
 
 
 def _as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:

@@ -30,9 +30,9 @@ def folder_values(source: Source, condition: Expr) -> list[Values] | None:
     names = sorted(columns_of(condition))
     if not names or not set(names) <= set(partitions) or not is_deterministic(condition):
         return None
-    places = [partitions.index(name) for name in names]
+    positions = [partitions.index(name) for name in names]
     files: Sequence[DataFile] = getattr(source, "files", ())
-    return [tuple(file.partition[p] for p in places) for file in files]
+    return [tuple(file.partition[p] for p in positions) for file in files]
 
 
 def decided(condition: Expr, values: Iterable[Values]) -> dict[Values, bool | None]:
@@ -45,14 +45,14 @@ def decided(condition: Expr, values: Iterable[Values]) -> dict[Values, bool | No
         raise Unsupported(f"Conditions on more than {_MOST_FOLDERS} folders are not decided one by one.")
     columns = {e.name: e for e in walk(condition) if isinstance(e, Column)}
     names = sorted(columns)
-    found: dict[Values, bool | None] = {}
+    verdicts: dict[Values, bool | None] = {}
     for each in different:
         literals = {n: Literal(v, columns[n].dtype) for n, v in zip(names, each, strict=True)}
         filled = substitute(condition, literals)
         if not is_constant(filled):
             raise Unsupported("A user's function of partition columns is not decided for folders.")
-        found[each] = evaluate_constant(filled).value
-    return found
+        verdicts[each] = evaluate_constant(filled).value
+    return verdicts
 
 
 def check_folders(source: Source, conditions: Sequence[Expr]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
@@ -64,22 +64,24 @@ class Generate(UnaryPlan):
         ]
 
     def _types(self) -> list[tuple[pa.DataType, bool]]:
-        if self.generator is Generator.REPLICATE:
-            return []
-        if self.generator is Generator.STACK:
-            width = len(self.names)
-            columns = [self.args[i::width] for i in range(width)]
-            return [(c[0].dtype, any(e.nullable for e in c) or len(self.args) % width > 0) for c in columns]
+        match self.generator:
+            case Generator.REPLICATE:
+                return []
+            case Generator.STACK:
+                return _stacked(self.args, len(self.names))
+            case Generator.INLINE:
+                return _struct_fields(self.args[0].dtype)
+            case Generator.POSEXPLODE:
+                return [(t.INT, False), *self._elements()]
+        return self._elements()
+
+    def _elements(self) -> list[tuple[pa.DataType, bool]]:
+        """The element of an array, or key and value of a map."""
         dtype = self.args[0].dtype
-        if self.generator is Generator.INLINE:
-            if not pa.types.is_list(dtype) or not pa.types.is_struct(dtype.value_type):
-                raise PlanError(f"inline needs an array of structs, not {t.spark_name(dtype)}")
-            return [(f.type, f.nullable or dtype.value_field.nullable) for f in dtype.value_type]
-        position = [(t.INT, False)] if self.generator is Generator.POSEXPLODE else []
         if pa.types.is_map(dtype):
-            return [*position, (dtype.key_type, False), (dtype.item_type, True)]
+            return [(dtype.key_type, False), (dtype.item_type, True)]
         if pa.types.is_list(dtype):
-            return [*position, (dtype.value_type, dtype.value_field.nullable)]
+            return [(dtype.value_type, dtype.value_field.nullable)]
         raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")
 
     @property
@@ -108,3 +110,17 @@ class Generate(UnaryPlan):
         """See LogicalPlan."""
         outer = " outer" if self.outer else ""
         return f"Generate:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{', '.join(self.names)}]"
+
+
+def _stacked(values: Sequence[Expr], width: int) -> list[tuple[pa.DataType, bool]]:
+    """Columns of STACK, whose last row has NULLs where values are missing."""
+    columns = [values[i::width] for i in range(width)]
+    incomplete = len(values) % width > 0
+    return [(column[0].dtype, incomplete or any(e.nullable for e in column)) for column in columns]
+
+
+def _struct_fields(dtype: pa.DataType) -> list[tuple[pa.DataType, bool]]:
+    """The fields of an array's structs; a NULL struct makes all of them NULL."""
+    if not pa.types.is_list(dtype) or not pa.types.is_struct(dtype.value_type):
+        raise PlanError(f"inline needs an array of structs, not {t.spark_name(dtype)}")
+    return [(field.type, field.nullable or dtype.value_field.nullable) for field in dtype.value_type]

@@ -6,6 +6,7 @@ import hashlib
 
 from kquery_spark.expr import AggregateCall, Column, Expr, columns_of, rename_columns
 from kquery_spark.logical.aggregate import Aggregate
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.plan import LogicalPlan
 from kquery_spark.logical.projection import Projection
 from kquery_spark.logical.scan import Scan
@@ -28,39 +29,29 @@ def lineages(plan: LogicalPlan) -> list[str]:
 
 class _Lineage:
     def __init__(self) -> None:
-        self._known: dict[tuple[int, str], str] = {}
+        self._by_node: NodeMap[dict[str, str]] = NodeMap()
 
     def of(self, plan: LogicalPlan, name: str) -> str:
-        key = (id(plan), name)
-        if key not in self._known:
-            self._known[key] = self._of(plan, name)
-        return self._known[key]
+        columns = self._by_node.setdefault(plan, dict)
+        if name not in columns:
+            columns[name] = self._of(plan, name)
+        return columns[name]
 
     def _of(self, plan: LogicalPlan, name: str) -> str:
         match plan:
-            case Scan(source=MemorySource(origins=origins)) if origins:
-                return str(origins[plan.source.schema.get_field_index(name)])
             case Scan():
-                return _digest(f"{plan.table} {plan.source!r} {name}")
+                return _scan_column(plan, name)
             case Projection():
-                return self._made(plan.child, next(e.expr for e in plan.exprs if e.name == name))
+                return self._computed(plan.child, plan.definitions[name])
             case Aggregate():
-                made = next(e.expr for e in (*plan.keys, *plan.aggregates) if e.name == name)
-                # rows without duplicates have the first values of the others
-                first = isinstance(made, AggregateCall) and made.function == "first"
-                return self._made(plan.child, made.children[0] if first else made)
+                return self._aggregated(plan, name)
             case Union() | SetOperation():
-                first_input = plan.children[0]
-                return self.of(first_input, first_input.schema.names[plan.schema.names.index(name)])
+                first = plan.children[0]
+                return self.of(first, first.schema.names[plan.schema.names.index(name)])
             case Window():
-                for call in plan.calls:
-                    if call.name == name:
-                        parts = [self._made(plan.child, e) for e in (call.expr, *plan.partition)]
-                        order = [
-                            f"{self._made(plan.child, k.expr)} {k.ascending} {k.nulls_first}"
-                            for k in plan.order
-                        ]
-                        return _digest(f"{parts} {order}")
+                call = next((c.expr for c in plan.calls if c.name == name), None)
+                if call is not None:
+                    return self._over_window(plan, call)
         for child in plan.children:
             if name in child.schema.names:
                 return self.of(child, name)
@@ -68,10 +59,28 @@ class _Lineage:
             f"{plan.label()} {name} {[self.of(c, n) for c in plan.children for n in c.schema.names]}"
         )
 
-    def _made(self, plan: LogicalPlan, expr: Expr) -> str:
+    def _aggregated(self, plan: Aggregate, name: str) -> str:
+        expr = next(e.expr for e in (*plan.keys, *plan.aggregates) if e.name == name)
+        # rows without duplicates have the first values of the others
+        first = isinstance(expr, AggregateCall) and expr.function == "first"
+        return self._computed(plan.child, expr.children[0] if first else expr)
+
+    def _over_window(self, plan: Window, call: Expr) -> str:
+        parts = [self._computed(plan.child, e) for e in (call, *plan.partition)]
+        order = [f"{self._computed(plan.child, k.expr)} {k.ascending} {k.nulls_first}" for k in plan.order]
+        return _digest(f"{parts} {order}")
+
+    def _computed(self, plan: LogicalPlan, expr: Expr) -> str:
         if isinstance(expr, Column):
             return self.of(plan, expr.name)
         return _digest(str(rename_columns(expr, {n: self.of(plan, n) for n in columns_of(expr)})))
+
+
+def _scan_column(scan: Scan, name: str) -> str:
+    origins = scan.source.origins if isinstance(scan.source, MemorySource) else ()
+    if origins:
+        return str(origins[scan.source.schema.get_field_index(name)])
+    return _digest(f"{scan.table} {scan.source!r} {name}")
 
 
 def _digest(text: str) -> str:

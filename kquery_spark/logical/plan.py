@@ -176,13 +176,13 @@ def rewrite_expressions(plan: LogicalPlan, rule: Callable[[Expr], Expr]) -> Logi
     return plan.map_expressions(rule)
 
 
-def fresh_name(wanted: str, taken: Container[str]) -> str:
+def fresh_name(name: str, taken: Container[str]) -> str:
     """The name, with a number at its end where it is taken."""
-    name, count = wanted, 1
-    while name in taken:
+    fresh, count = name, 1
+    while fresh in taken:
         count += 1
-        name = f"{wanted}_{count}"
-    return name
+        fresh = f"{name}_{count}"
+    return fresh
 
 
 def column_names(exprs: Iterable[Expr]) -> set[str]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import Column, Expr, Named, columns_of, substitute
 from kquery_spark.expr.properties import is_deterministic, is_harmless
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, fresh_name
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,7 @@ def with_output(plan: LogicalPlan, output: tuple[str, ...]) -> LogicalPlan:
     taken: set[str] = set()
     exprs = []
     for name in output:
-        fresh, number = name, 1
-        while fresh in taken:
-            number += 1
-            fresh = f"{name}_{number}"
+        fresh = fresh_name(name, taken)
         taken.add(fresh)
         exprs.append(Named(plan.column(name), fresh))
     return Projection(plan, tuple(exprs))

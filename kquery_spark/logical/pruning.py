@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -45,10 +45,10 @@ def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
 
 
 def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
-    kept = source.splits()
+    remaining = source.splits()
     for condition in filters:
-        kept = list(compress(kept, _possible(_Splits(source, kept), condition)))
-    return kept
+        remaining = list(compress(remaining, _possible(_Splits(source, remaining), condition)))
+    return remaining
 
 
 def possible_rows(
@@ -83,8 +83,8 @@ def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]
 
 def _sized(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
     whole = sum(s.nbytes for s in source.splits())
-    wanted = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
-    share = min(1.0, wanted / whole) if whole else 1.0
+    read_bytes = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
+    share = min(1.0, read_bytes / whole) if whole else 1.0
     splits = prune(source, filters)
     shares = [
         share * _possible_share(source, s, filters) if len(splits) <= _FEW_SPLITS else share for s in splits
@@ -168,62 +168,78 @@ def _possible(parts: _Parts, expr: Expr) -> list[bool]:
     """Whether a row of each part can pass."""
     match expr:
         case Call(function="and"):
-            return [all(each) for each in zip(*(_possible(parts, a) for a in expr.args), strict=True)]
+            return _each(all, parts, [_possible(parts, a) for a in expr.args])
         case Call(function="or"):
-            return [any(each) for each in zip(*(_possible(parts, a) for a in expr.args), strict=True)]
+            return _each(any, parts, [_possible(parts, a) for a in expr.args])
         case Call(function="isnotnull", args=(Column() as column,)):
-            found = parts.ranges(column.name)
-            return [
-                r is None or r.nulls is None or r.nulls < rows
-                for rows, r in zip(parts.rows, found, strict=True)
-            ]
+            return list(map(_may_have_value, parts.ranges(column.name), parts.rows))
         case Call(function="isnull", args=(Column() as column,)):
-            return [_may_have_null(r) for r in parts.ranges(column.name)]
+            return list(map(_may_have_null, parts.ranges(column.name)))
         case Call(function=name, args=(Column() as column, Literal() as value)) if name in _FLIPPED:
             return _compare(parts, name, column, value)
         case Call(function=name, args=(Literal() as value, Column() as column)) if name in _FLIPPED:
             return _compare(parts, _FLIPPED[name], column, value)
         case InList(child=Column() as column):
-            each_value = [_compare(parts, "eq", column, v) for v in expr.values]
-            return [any(each) for each in zip(*each_value, strict=True)] if each_value else _none(parts)
+            return _each(any, parts, [_compare(parts, "eq", column, v) for v in expr.values])
     return parts.by_folder(expr)
+
+
+def _each(
+    quantifier: Callable[[Iterable[bool]], bool], parts: _Parts, verdicts: Sequence[Sequence[bool]]
+) -> list[bool]:
+    """``all`` or ``any`` of the verdicts on each part."""
+    return list(map(quantifier, zip(*verdicts, strict=True))) if verdicts else _none(parts)
 
 
 def _none(parts: _Parts) -> list[bool]:
     return [False] * len(parts.rows)
 
 
-def _may_have_null(found: ColumnRange | None) -> bool:
-    return found is None or found.nulls is None or found.nulls > 0
+def _may_have_null(statistics: ColumnRange | None) -> bool:
+    return statistics is None or statistics.nulls is None or statistics.nulls > 0
+
+
+def _may_have_value(statistics: ColumnRange | None, rows: int) -> bool:
+    return statistics is None or statistics.nulls is None or statistics.nulls < rows
 
 
 def _compare(parts: _Parts, op: str, column: Column, value: Literal) -> list[bool]:
-    found = parts.ranges(column.name)
     if op == "eq_null_safe":
         if value.value is None:
-            return [_may_have_null(r) for r in found]
+            return list(map(_may_have_null, parts.ranges(column.name)))
         op = "eq"
     if value.value is None:
         return _none(parts)
     literal = value.value.encode() if isinstance(value.value, str) else value.value
-    if column.dtype != value.dtype or isinstance(literal, bool):
-        return [True] * len(found)
-    if t.is_fractional(column.dtype) and (literal != literal or op not in ("lt", "lteq")):
-        return [True] * len(found)  # NaN is above every statistic
-    return [_overlaps(r, op, literal, column.dtype) for r in found]
+    ranges = parts.ranges(column.name)
+    if column.dtype != value.dtype or not _is_told_by_ends(op, literal, column.dtype):
+        return [True] * len(ranges)
+    return [_overlaps(each, op, literal, column.dtype) for each in ranges]
 
 
-def _overlaps(found: ColumnRange | None, op: str, literal: Any, dtype: pa.DataType) -> bool:
-    if found is None or found.low is None:
+def _is_told_by_ends(op: str, literal: Any, dtype: pa.DataType) -> bool:
+    """Whether the smallest and the largest value say if some value compares with the literal: NaN is above both."""
+    if isinstance(literal, bool):
+        return False
+    return not t.is_fractional(dtype) or (literal == literal and op in ("lt", "lteq"))
+
+
+def _overlaps(statistics: ColumnRange | None, op: str, literal: Any, dtype: pa.DataType) -> bool:
+    if statistics is None or statistics.low is None:
         return True
-    low, high = comparable(found.low, dtype), comparable(found.high, dtype)
+    low, high = comparable(statistics.low, dtype), comparable(statistics.high, dtype)
     if low is None or high is None or type(low) is not type(literal):
         return True
-    if op == "eq":
-        return bool(low <= literal <= high)
-    if op in ("lt", "lteq"):
-        return bool(low < literal or (op == "lteq" and low == literal))
-    return bool(high > literal or (op == "gteq" and high == literal))
+    match op:
+        case "eq":
+            return bool(low <= literal <= high)
+        case "lt":
+            return bool(low < literal)
+        case "lteq":
+            return bool(low <= literal)
+        case "gt":
+            return bool(high > literal)
+    return bool(high >= literal)
 
 
 def comparable(value: Any, dtype: pa.DataType) -> Any:

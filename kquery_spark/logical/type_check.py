@@ -63,21 +63,15 @@ class _Checker:
         self._done: set[int] = set()
 
     def node(self, node: LogicalPlan) -> None:
-        place = (
-            AggregateCall if isinstance(node, Aggregate) else WindowCall if isinstance(node, Window) else None
-        )
-        calls = [n.expr for n in node.aggregates] if isinstance(node, Aggregate) else []
-        calls += [n.expr for n in node.calls] if isinstance(node, Window) else []
+        calls = _own_calls(node)
         for expr in node.expressions:
-            if place is not None and isinstance(expr, place) and any(expr is c for c in calls):
+            if isinstance(expr, AggregateCall | WindowCall) and any(expr is call for call in calls):
                 for child in expr.children:
                     self.check(child)
                 self._call_type(expr)
             else:
                 self.check(expr)
-        if isinstance(node, Filter):
-            _need(node.condition, t.BOOL)
-        if isinstance(node, Join) and node.condition is not None:
+        if isinstance(node, Filter | Join) and node.condition is not None:
             _need(node.condition, t.BOOL)
         if isinstance(node, Generate):
             _check_generator(node)
@@ -104,15 +98,9 @@ class _Checker:
             case Cast():
                 casts.check_cast(expr.child.dtype, expr.to)
             case Case():
-                for condition, value in expr.branches:
-                    _need(condition, t.BOOL)
-                    _need(value, expr.dtype)
-                if expr.otherwise is not None:
-                    _need(expr.otherwise, expr.dtype)
+                _check_branches(expr)
             case InList():
-                for value in expr.values:
-                    _check_literal(value)
-                    _need(value, expr.child.dtype)
+                _check_list(expr)
             case HigherOrder():
                 self._lambda(expr)
             case Subquery():
@@ -173,6 +161,16 @@ class _Checker:
             raise PlanError("the two sides of IN have different types")
 
 
+def _own_calls(node: LogicalPlan) -> list[Expr]:
+    """The calls that only this class of node may have, at the top of its expressions."""
+    match node:
+        case Aggregate():
+            return [n.expr for n in node.aggregates if isinstance(n.expr, AggregateCall)]
+        case Window():
+            return [n.expr for n in node.calls if isinstance(n.expr, WindowCall)]
+    return []
+
+
 def _need(expr: Expr, dtype: pa.DataType) -> None:
     if expr.dtype not in (dtype, t.NULL):
         raise PlanError(f"{expr} is {spark_name(expr.dtype)} where {spark_name(dtype)} is needed")
@@ -185,6 +183,20 @@ def _check_literal(literal: Literal) -> None:
         literal_vector(literal)
     except Exception as error:  # whatever Arrow says of a value that is not of the type
         raise PlanError(f"a literal of type {literal.type} has a value of another type") from error
+
+
+def _check_branches(expr: Case) -> None:
+    for condition, value in expr.branches:
+        _need(condition, t.BOOL)
+        _need(value, expr.dtype)
+    if expr.otherwise is not None:
+        _need(expr.otherwise, expr.dtype)
+
+
+def _check_list(expr: InList) -> None:
+    for value in expr.values:
+        _check_literal(value)
+        _need(value, expr.child.dtype)
 
 
 def _check_frame(call: WindowCall) -> None:
@@ -216,9 +228,13 @@ def _alike(derived: pa.DataType, stated: pa.DataType) -> bool:
     if derived.id != stated.id or not pa.types.is_nested(derived):
         return False
     inner, other = _inner(derived), _inner(stated)
-    names = [derived.field(i).name for i in range(derived.num_fields)] if pa.types.is_struct(derived) else []
-    same = [stated.field(i).name for i in range(stated.num_fields)] if pa.types.is_struct(stated) else []
-    return names == same and len(inner) == len(other) and all(map(_alike, inner, other))
+    same_names = _field_names(derived) == _field_names(stated)
+    return same_names and len(inner) == len(other) and all(map(_alike, inner, other))
+
+
+def _field_names(dtype: pa.DataType) -> list[str]:
+    """The names of a struct's fields; those in arrays and maps say nothing."""
+    return [field.name for field in dtype] if pa.types.is_struct(dtype) else []
 
 
 def _inner(dtype: pa.DataType) -> Sequence[pa.DataType]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, Named, SortKey, WindowCall, columns_of
+from kquery_spark.expr import Expr, Frame, Named, SortKey, WindowCall, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, column_names, is_condition_on
 
 
@@ -38,12 +38,10 @@ class Window(UnaryPlan):
                 raise PlanError(f"{call} is not a window function")
             if call.entry is not None and call.entry.ordered and not self.order:
                 raise PlanError(f"{call.function} needs an ORDER BY in its window")
-            bounds = (call.frame.lower, call.frame.upper)
-            if call.frame.unit == "range" and any(b is not None and b.value != 0 for b in bounds):
-                if len(self.order) != 1:
-                    raise PlanError(
-                        f"the frame {call.frame} needs exactly one ORDER BY key, not {len(self.order)}"
-                    )
+            if _adds_to_keys(call.frame) and len(self.order) != 1:
+                raise PlanError(
+                    f"the frame {call.frame} needs exactly one ORDER BY key, not {len(self.order)}"
+                )
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -77,6 +75,12 @@ class Window(UnaryPlan):
     def label(self) -> str:
         """See LogicalPlan."""
         return f"Window: {over_text(self.calls, self.partition, self.order)}"
+
+
+def _adds_to_keys(frame: Frame) -> bool:
+    """Whether a bound of the frame is some distance from the current row's key."""
+    bounds = (frame.lower, frame.upper)
+    return frame.unit == "range" and any(b is not None and b.value != 0 for b in bounds)
 
 
 def over_text(calls: Sequence[Named], partition: Sequence[Expr], order: Sequence[SortKey]) -> str:
