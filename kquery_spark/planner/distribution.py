@@ -13,7 +13,7 @@ from kquery_spark.physical.operators import Partitioning, PhysicalPlan
 ONE_TASK = Partitioning((), 1)
 
 
-class Spread(StrEnum):
+class Distribution(StrEnum):
     """SINGLE: all rows in one task. SPLIT: anywhere. KEYED: equal keys in one task. RANGED: by the query's key ranges."""
 
     SINGLE = "single"
@@ -23,43 +23,43 @@ class Spread(StrEnum):
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A physical plan and the spread of its rows; the rest only for KEYED.
+class DistributedPlan:
+    """A physical plan and the distribution of its rows; the rest only for KEYED.
 
     also: other keys that say the same, as the right keys of an inner join do. hashed: by hash into ``count`` tasks.
     """
 
     plan: PhysicalPlan
-    spread: Spread
+    distribution: Distribution
     keys: tuple[Expr, ...] = ()
     count: int = 1
     also: tuple[tuple[Expr, ...], ...] = ()
     hashed: bool = True
 
-    def over(self, plan: PhysicalPlan) -> Placed:
-        """Another plan with the same spread, as long as the columns of the keys are still there."""
+    def over(self, plan: PhysicalPlan) -> DistributedPlan:
+        """Another plan with the same distribution, as long as the columns of the keys are still there."""
         names = set(plan.schema.names)
         return self.renamed(plan, lambda k: k if isinstance(k, Column) and k.name in names else None)
 
-    def renamed(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> Placed:
-        """Another plan with the same spread, in which ``new`` says what a key is now (None: gone)."""
-        if self.spread is not Spread.KEYED:
-            return Placed(plan, self.spread)
+    def renamed(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> DistributedPlan:
+        """Another plan with the same distribution, in which ``new`` says what a key is now (None: gone)."""
+        if self.distribution is not Distribution.KEYED:
+            return DistributedPlan(plan, self.distribution)
         renamed = [tuple(new(k) for k in keys) for keys in (self.keys, *self.also)]
         whole = [tuple(k for k in keys if k is not None) for keys in renamed if None not in keys]
         if not whole:
-            return Placed(plan, Spread.SPLIT)
-        return Placed(plan, Spread.KEYED, whole[0], self.count, tuple(whole[1:]), self.hashed)
+            return DistributedPlan(plan, Distribution.SPLIT)
+        return DistributedPlan(plan, Distribution.KEYED, whole[0], self.count, tuple(whole[1:]), self.hashed)
 
     def groups_by(self, keys: tuple[Expr, ...]) -> bool:
         """Whether rows with equal ``keys`` are already in one task."""
-        if self.spread is Spread.SINGLE:
+        if self.distribution is Distribution.SINGLE:
             return True
-        return self.spread is Spread.KEYED and any(
-            all(k in keys for k in mine) for mine in (self.keys, *self.also)
+        return self.distribution is Distribution.KEYED and any(
+            all(k in keys for k in own) for own in (self.keys, *self.also)
         )
 
     def hashed_by(self, keys: tuple[Expr, ...], count: int) -> bool:
         """Whether an exchange by these keys would leave every row where it is."""
-        by_hash = self.spread is Spread.KEYED and self.hashed
+        by_hash = self.distribution is Distribution.KEYED and self.hashed
         return by_hash and self.count == count and keys in (self.keys, *self.also)

@@ -18,7 +18,7 @@ from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import ExchangeExec, Partitioning, PhysicalPlan
 from kquery_spark.planner.copartition import Ranges, find_ranges, ranges_of
-from kquery_spark.planner.distribution import ONE_TASK, Placed, Spread
+from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution
 from kquery_spark.planner.join_strategy import JoinStrategy, is_named
 from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import projected
@@ -40,7 +40,7 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     one_task = scanned <= config.small_bytes and not inputs
     ranges = None if one_task else find_ranges(plan, config)
     planner = Planner(config, estimator, one_task, ranges, count())
-    return (planner.place_result(plan) if shared_sort else planner.place(plan)).plan
+    return (planner.lower_result(plan) if shared_sort else planner.lower(plan)).plan
 
 
 class Planner:
@@ -63,7 +63,7 @@ class Planner:
         self.ranges = ranges
         self.scan_ids = scan_ids
         self.joins = JoinStrategy(config, estimator, one_task, ranges)
-        self.aggregated: NodeMap[Placed] = NodeMap()
+        self.aggregated: NodeMap[DistributedPlan] = NodeMap()
 
     def in_one_task(self) -> Planner:
         """A planner for a part of the query that one task computes by itself."""
@@ -79,16 +79,16 @@ class Planner:
         planner = Planner(self.config, self.estimator, False, ranges, self.scan_ids)
         return planner if is_named(key, planner.joins.ranged(plan)) else None
 
-    def place_result(self, plan: LogicalPlan) -> Placed:
+    def lower_result(self, plan: LogicalPlan) -> DistributedPlan:
         """The physical form of the whole query, whose last sort tasks may share."""
         match plan:
             case Projection():
-                return projected(self.place_result(plan.child), plan)
+                return projected(self.lower_result(plan.child), plan)
             case Sort():
                 return lower_result_sort(self, plan)
-        return self.place(plan)
+        return self.lower(plan)
 
-    def place(self, plan: LogicalPlan) -> Placed:
+    def lower(self, plan: LogicalPlan) -> DistributedPlan:
         """The physical form of a node and everything below it."""
         lower = lowering_of(plan)
         if lower is None:
@@ -106,22 +106,22 @@ class Planner:
             return estimate.nbytes
         return estimate.nbytes * min(1.0, rows * self.config.parallelism / estimate.rows)
 
-    def exchange(self, child: Placed, partitioning: Partitioning, nbytes: float) -> Placed:
+    def exchange(self, child: DistributedPlan, partitioning: Partitioning, nbytes: float) -> DistributedPlan:
         """``child`` with its rows, about so many bytes, spread by ``partitioning``; itself if they already are."""
         if partitioning.count == 1:
             return self.to_one_task(child, nbytes)
         if child.hashed_by(partitioning.keys, partitioning.count):
             return child
         exchanged = ExchangeExec(child.plan, partitioning, nbytes)
-        return Placed(exchanged, Spread.KEYED, partitioning.keys, partitioning.count)
+        return DistributedPlan(exchanged, Distribution.KEYED, partitioning.keys, partitioning.count)
 
-    def to_one_task(self, child: Placed, nbytes: float) -> Placed:
+    def to_one_task(self, child: DistributedPlan, nbytes: float) -> DistributedPlan:
         """``child`` with its rows, about so many bytes, in one task."""
-        if child.spread is Spread.SINGLE:
+        if child.distribution is Distribution.SINGLE:
             return child
-        return Placed(ExchangeExec(child.plan, ONE_TASK, nbytes), Spread.SINGLE)
+        return DistributedPlan(ExchangeExec(child.plan, ONE_TASK, nbytes), Distribution.SINGLE)
 
-    def exchange_by(self, child: Placed, keys: tuple[Expr, ...], nbytes: float) -> Placed:
+    def exchange_by(self, child: DistributedPlan, keys: tuple[Expr, ...], nbytes: float) -> DistributedPlan:
         """``child`` with its rows, about so many bytes, where those with equal keys are together."""
         count = self.reduce_tasks(nbytes) if keys else 1
         return self.exchange(child, Partitioning(keys, count) if count > 1 else ONE_TASK, nbytes)

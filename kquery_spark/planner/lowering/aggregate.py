@@ -15,7 +15,7 @@ from kquery_spark.physical.operators import (
     PhysicalPlan,
 )
 from kquery_spark.planner.distinct import TwoLevels, two_levels
-from kquery_spark.planner.distribution import ONE_TASK, Placed, Spread
+from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution
 from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.lowering.registry import lowers
 
@@ -27,35 +27,37 @@ _STATE_BYTES = 64  # of one group
 
 
 @lowers(Aggregate)
-def lower_aggregate(planner: Planner, plan: Aggregate) -> Placed:
+def lower_aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
     """A node that is in the plan twice reads the same stage twice, if nothing but stages feeds it."""
-    placed = planner.aggregated.get(plan)
-    if placed is None:
-        placed = _aggregate(planner, plan)
-        if not _has_leaves(placed.plan):
-            planner.aggregated[plan] = placed
-    return placed
+    lowered = planner.aggregated.get(plan)
+    if lowered is None:
+        lowered = _aggregate(planner, plan)
+        if not _has_leaves(lowered.plan):
+            planner.aggregated[plan] = lowered
+    return lowered
 
 
-def _aggregate(planner: Planner, plan: Aggregate) -> Placed:
+def _aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
     for key in plan.keys:
         check_key_type(key.expr.dtype)
     levels = grouping_levels(plan)
     if levels is not None:
-        child = planner.place(levels.child)
-        return _final(planner, plan, Placed(levels.states(child.plan), child.spread))
-    child = planner.place(plan.child)
-    if child.spread is Spread.RANGED and planner.joins.ranged(plan):
-        return Placed(AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Spread.RANGED)
+        child = planner.lower(levels.child)
+        return _final(planner, plan, DistributedPlan(levels.states(child.plan), child.distribution))
+    child = planner.lower(plan.child)
+    if child.distribution is Distribution.RANGED and planner.joins.ranged(plan):
+        return DistributedPlan(
+            AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.RANGED
+        )
     if child.groups_by(tuple(k.expr for k in plan.keys)):
         return _in_place(child, plan)
     if any(call.is_distinct for call in plan.calls):
         return _distinct(planner, plan, child)
     partial = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.PARTIAL)
-    return _final(planner, plan, Placed(partial, child.spread))
+    return _final(planner, plan, DistributedPlan(partial, child.distribution))
 
 
-def _in_place(child: Placed, plan: Aggregate) -> Placed:
+def _in_place(child: DistributedPlan, plan: Aggregate) -> DistributedPlan:
     """Groups whose rows are in one task already."""
     in_order = child.plan.clusters_by(frozenset(k.expr for k in plan.keys))
     single = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE, in_order)
@@ -63,7 +65,7 @@ def _in_place(child: Placed, plan: Aggregate) -> Placed:
     return child.renamed(single, columns.get)
 
 
-def _final(planner: Planner, plan: Aggregate, partial: Placed) -> Placed:
+def _final(planner: Planner, plan: Aggregate, partial: DistributedPlan) -> DistributedPlan:
     """The results of an aggregation's partial states."""
     columns = tuple(k.column for k in plan.keys)
     groups = planner.estimator.groups(plan)
@@ -75,30 +77,32 @@ def _final(planner: Planner, plan: Aggregate, partial: Placed) -> Placed:
     return exchanged.over(AggregateExec(exchanged.plan, keys, plan.aggregates, Phase.FINAL))
 
 
-def _distinct(planner: Planner, plan: Aggregate, child: Placed) -> Placed:
+def _distinct(planner: Planner, plan: Aggregate, child: DistributedPlan) -> DistributedPlan:
     """DISTINCT calls see the rows of a group together, or their values in a level of their own."""
     levels = two_levels(plan, child.plan)
     if levels is not None:
-        return _two_levels(planner, plan, levels, child.spread)
+        return _two_levels(planner, plan, levels, child.distribution)
     keys = tuple(k.expr for k in plan.keys)
     return _in_place(planner.exchange_by(child, keys, planner.nbytes(plan.child)), plan)
 
 
-def _two_levels(planner: Planner, plan: Aggregate, levels: TwoLevels, child_spread: Spread) -> Placed:
+def _two_levels(
+    planner: Planner, plan: Aggregate, levels: TwoLevels, child_distribution: Distribution
+) -> DistributedPlan:
     """By key when there are many groups; else by key and value, and the few groups meet in one task."""
-    first = Placed(levels.first, _single_or_split(child_spread))
+    first = DistributedPlan(levels.first, _single_or_split(child_distribution))
     nbytes = planner.nbytes(plan.child)
     if plan.keys and planner.estimator.groups(plan) >= _ONE_TASK_GROUPS:
         by_key = planner.exchange_by(first, levels.keys, nbytes)
         return by_key.over(levels.last(levels.second(by_key.plan)))
     by_value = planner.exchange_by(first, (*levels.keys, *levels.values), nbytes)
-    second = Placed(levels.second(by_value.plan), _single_or_split(by_value.spread))
+    second = DistributedPlan(levels.second(by_value.plan), _single_or_split(by_value.distribution))
     few = planner.to_one_task(second, _states_bytes(planner, plan))
-    return Placed(levels.last(few.plan), Spread.SINGLE)
+    return DistributedPlan(levels.last(few.plan), Distribution.SINGLE)
 
 
-def _single_or_split(spread: Spread) -> Spread:
-    return Spread.SINGLE if spread is Spread.SINGLE else Spread.SPLIT
+def _single_or_split(distribution: Distribution) -> Distribution:
+    return Distribution.SINGLE if distribution is Distribution.SINGLE else Distribution.SPLIT
 
 
 def _states_bytes(planner: Planner, plan: Aggregate) -> float:

@@ -17,7 +17,7 @@ from kquery_spark.physical.operators import (
     PhysicalPlan,
     ReplicateExec,
 )
-from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.planner.semi_joins import reduced_groups, reduced_sides, value_keys
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @lowers(Join)
-def lower_join(planner: Planner, plan: Join) -> Placed:
+def lower_join(planner: Planner, plan: Join) -> DistributedPlan:
     """Without a shuffle if possible, perhaps after each side is cut down by keys of the other; else shuffled."""
     for key in plan.keys:
         check_key_type(key.left.dtype)
@@ -43,16 +43,16 @@ def lower_join(planner: Planner, plan: Join) -> Placed:
     return _shuffled(planner, plan, (planner.joins.smaller if inner else planner.joins.build_side)(plan))
 
 
-def _without_shuffle(planner: Planner, plan: Join) -> Placed | None:
+def _without_shuffle(planner: Planner, plan: Join) -> DistributedPlan | None:
     build = planner.joins.build_side(plan)
     if planner.one_task or planner.joins.meets(plan):
-        left, right = planner.place(plan.left), planner.place(plan.right)
+        left, right = planner.lower(plan.left), planner.lower(plan.right)
         joined = _join_exec(plan, left.plan, right.plan, build)
-        return Placed(joined, Spread.SINGLE if planner.one_task else Spread.RANGED)
+        return DistributedPlan(joined, Distribution.SINGLE if planner.one_task else Distribution.RANGED)
     return _over_replicated(planner, plan, build) if planner.joins.replicates(plan, build) else None
 
 
-def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> Placed:
+def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
     """A join whose build side every task computes for itself."""
     built, probe = (plan.left, plan.right) if build is BuildSide.LEFT else (plan.right, plan.left)
     if drops_unmatched(plan.kind, build is BuildSide.LEFT):
@@ -64,23 +64,25 @@ def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> Placed:
             return not planner.joins.ranged(aggregate)
 
         probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
-    probed = planner.place(probe)
+    probed = planner.lower(probe)
     built_exec = _read_anyway(planner, built, probed)
     if built_exec is None:
-        built_exec = ReplicateExec(planner.in_one_task().place(built).plan)
+        built_exec = ReplicateExec(planner.in_one_task().lower(built).plan)
     left, right = (built_exec, probed.plan) if build is BuildSide.LEFT else (probed.plan, built_exec)
     return probed.over(_join_exec(plan, left, right, build))
 
 
-def _read_anyway(planner: Planner, built: LogicalPlan, probe: Placed) -> PhysicalPlan | None:
+def _read_anyway(planner: Planner, built: LogicalPlan, probe: DistributedPlan) -> PhysicalPlan | None:
     """A side made of stages that the one task of the other side reads anyway, which need not be computed again."""
-    if probe.spread is not Spread.SINGLE:
+    if probe.distribution is not Distribution.SINGLE:
         return None
     if not any(node in planner.aggregated for node in walk_plan(built)):
         return None
-    placed = planner.place(built)
-    read_anyway = placed.spread is Spread.SINGLE and _exchanges(placed.plan) <= _exchanges(probe.plan)
-    return placed.plan if read_anyway else None
+    lowered = planner.lower(built)
+    read_anyway = lowered.distribution is Distribution.SINGLE and _exchanges(lowered.plan) <= _exchanges(
+        probe.plan
+    )
+    return lowered.plan if read_anyway else None
 
 
 def _exchanges(plan: PhysicalPlan) -> set[int]:
@@ -90,7 +92,7 @@ def _exchanges(plan: PhysicalPlan) -> set[int]:
     return {one for child in plan.children for one in _exchanges(child)}
 
 
-def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> Placed:
+def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
     """A join whose rows are sent to where those with equal keys are."""
     left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
     count = planner.reduce_tasks(left_bytes + right_bytes)
@@ -99,19 +101,19 @@ def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> Placed:
         by_range = _sent_to_ranges(planner, plan, build)
         if by_range is not None:
             return by_range
-    left, right = planner.place(plan.left), planner.place(plan.right)
-    if not compares_keys or left.spread is right.spread is Spread.SINGLE:
+    left, right = planner.lower(plan.left), planner.lower(plan.right)
+    if not compares_keys or left.distribution is right.distribution is Distribution.SINGLE:
         left, right = planner.to_one_task(left, left_bytes), planner.to_one_task(right, right_bytes)
-        return Placed(_join_exec(plan, left.plan, right.plan, build), Spread.SINGLE)
+        return DistributedPlan(_join_exec(plan, left.plan, right.plan, build), Distribution.SINGLE)
     left = planner.exchange(left, Partitioning(tuple(k.left for k in plan.keys), count), left_bytes)
     right = planner.exchange(right, Partitioning(tuple(k.right for k in plan.keys), count), right_bytes)
     shuffled = _join_exec(plan, left.plan, right.plan, build)
     if count == 1:
-        return Placed(shuffled, Spread.SINGLE)
+        return DistributedPlan(shuffled, Distribution.SINGLE)
     return _keyed(plan, shuffled, plan.keys, count, hashed=True)
 
 
-def _sent_to_ranges(planner: Planner, plan: Join, build: BuildSide) -> Placed | None:
+def _sent_to_ranges(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan | None:
     """A join of a side that is read by ranges of a key, and stays, with the rows of the smaller one sent to these ranges."""
     for stays in (BuildSide.LEFT, BuildSide.RIGHT):
         side, other = (plan.left, plan.right) if stays is BuildSide.LEFT else (plan.right, plan.left)
@@ -124,8 +126,8 @@ def _sent_to_ranges(planner: Planner, plan: Join, build: BuildSide) -> Placed | 
                 continue
             bounds = by_range.ranges.bounds
             partitioning = Partitioning((other_key,), len(bounds) + 1, bounds)
-            read = by_range.place(side).plan
-            sent = ExchangeExec(planner.place(other).plan, partitioning, planner.nbytes(other))
+            read = by_range.lower(side).plan
+            sent = ExchangeExec(planner.lower(other).plan, partitioning, planner.nbytes(other))
             left, right = (read, sent) if stays is BuildSide.LEFT else (sent, read)
             joined = _join_exec(plan, left, right, build)
             return _keyed(plan, joined, (key,), partitioning.count, hashed=False)
@@ -136,12 +138,14 @@ def _join_exec(plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: Build
     return JoinExec(left, right, plan.kind, plan.keys, plan.condition, build, plan.schema, plan.null_aware)
 
 
-def _keyed(plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool) -> Placed:
+def _keyed(
+    plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool
+) -> DistributedPlan:
     """The rows of a join that met by ``keys``."""
     left_keys, right_keys = tuple(k.left for k in keys), tuple(k.right for k in keys)
     if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
-        return Placed(joined, Spread.SPLIT)
+        return DistributedPlan(joined, Distribution.SPLIT)
     if plan.kind is JoinKind.RIGHT:
-        return Placed(joined, Spread.KEYED, right_keys, count, hashed=hashed)
+        return DistributedPlan(joined, Distribution.KEYED, right_keys, count, hashed=hashed)
     also = (right_keys,) if plan.kind is JoinKind.INNER else ()
-    return Placed(joined, Spread.KEYED, left_keys, count, also, hashed)
+    return DistributedPlan(joined, Distribution.KEYED, left_keys, count, also, hashed)

@@ -6,28 +6,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kquery_spark.logical import LogicalPlan
-from kquery_spark.planner.distribution import Placed
+from kquery_spark.planner.distribution import DistributedPlan
 
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
 Node = TypeVar("Node", bound=LogicalPlan)
 
-_LOWERINGS: dict[type[LogicalPlan], Callable[[Planner, Any], Placed]] = {}
+_LOWERINGS: dict[type[LogicalPlan], Callable[[Planner, Any], DistributedPlan]] = {}
 
 
 def lowers(
     cls: type[Node],
-) -> Callable[[Callable[[Planner, Node], Placed]], Callable[[Planner, Node], Placed]]:
+) -> Callable[[Callable[[Planner, Node], DistributedPlan]], Callable[[Planner, Node], DistributedPlan]]:
     """Register the function that gives the operators of a node of this class, and of everything below it."""
 
-    def register(lower: Callable[[Planner, Node], Placed]) -> Callable[[Planner, Node], Placed]:
+    def register(
+        lower: Callable[[Planner, Node], DistributedPlan],
+    ) -> Callable[[Planner, Node], DistributedPlan]:
         _LOWERINGS[cls] = lower
         return lower
 
     return register
 
 
-def lowering_of(plan: LogicalPlan) -> Callable[[Planner, Any], Placed] | None:
+def lowering_of(plan: LogicalPlan) -> Callable[[Planner, Any], DistributedPlan] | None:
     """The lowering of a node's class; None if the engine has no operator for it."""
     return _LOWERINGS.get(type(plan))

@@ -13,7 +13,7 @@ from kquery_spark.physical.operators import (
     ProjectionExec,
     SingleRowExec,
 )
-from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
 
 if TYPE_CHECKING:
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
 
 
 @lowers(Filter)
-def lower_filter(planner: Planner, plan: Filter) -> Placed:
+def lower_filter(planner: Planner, plan: Filter) -> DistributedPlan:
     """In every task."""
-    child = planner.place(plan.child)
+    child = planner.lower(plan.child)
     return child.over(FilterExec(child.plan, plan.condition))
 
 
 @lowers(Projection)
-def lower_projection(planner: Planner, plan: Projection) -> Placed:
+def lower_projection(planner: Planner, plan: Projection) -> DistributedPlan:
     """In every task."""
-    return projected(planner.place(plan.child), plan)
+    return projected(planner.lower(plan.child), plan)
 
 
-def projected(child: Placed, plan: Projection) -> Placed:
+def projected(child: DistributedPlan, plan: Projection) -> DistributedPlan:
     """A projection over its planned input, whose keys it may rename."""
     columns: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
     return child.renamed(ProjectionExec(child.plan, plan.exprs), columns.get)
 
 
 @lowers(Expand)
-def lower_expand(planner: Planner, plan: Expand) -> Placed:
+def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
     """In every task; repetitions have other values, so rows with equal keys are no longer together."""
-    child = planner.place(plan.child)
-    spread = Spread.SINGLE if child.spread is Spread.SINGLE else Spread.SPLIT
-    return Placed(ExpandExec(child.plan, plan.projections, plan.schema), spread)
+    child = planner.lower(plan.child)
+    distribution = Distribution.SINGLE if child.distribution is Distribution.SINGLE else Distribution.SPLIT
+    return DistributedPlan(ExpandExec(child.plan, plan.projections, plan.schema), distribution)
 
 
 @lowers(Generate)
-def lower_generate(planner: Planner, plan: Generate) -> Placed:
+def lower_generate(planner: Planner, plan: Generate) -> DistributedPlan:
     """In every task."""
-    child = planner.place(plan.child)
+    child = planner.lower(plan.child)
     return child.over(GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.kept, plan.schema))
 
 
 @lowers(SingleRow)
-def lower_single_row(planner: Planner, plan: SingleRow) -> Placed:
+def lower_single_row(planner: Planner, plan: SingleRow) -> DistributedPlan:
     """One task sees all rows."""
-    child = planner.to_one_task(planner.place(plan.child), planner.nbytes(plan.child))
+    child = planner.to_one_task(planner.lower(plan.child), planner.nbytes(plan.child))
     return child.over(SingleRowExec(child.plan))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kquery_spark.logical import Input, Scan
 from kquery_spark.logical.pruning import needed_filters, sized_splits
 from kquery_spark.physical.operators import ReadExec, ScanExec
-from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @lowers(Scan)
-def lower_scan(planner: Planner, plan: Scan) -> Placed:
+def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
     """A scan of the splits that statistics leave; by the query's key ranges if the scan is clustered by them."""
     splits = tuple(sized_splits(plan.source, plan.filters, plan.schema.names))
     filters = needed_filters(plan.source, splits, plan.filters)
@@ -25,11 +25,11 @@ def lower_scan(planner: Planner, plan: Scan) -> Placed:
     scan = ScanExec(scan_id, plan.table, plan.source, columns, filters, splits, planner.one_task)
     shares = None if planner.ranges is None else planner.ranges.shares.get(plan)
     if shares is not None:
-        return Placed(replace(scan, shares=shares), Spread.RANGED)
-    return Placed(scan, Spread.SINGLE if planner.one_task else Spread.SPLIT)
+        return DistributedPlan(replace(scan, shares=shares), Distribution.RANGED)
+    return DistributedPlan(scan, Distribution.SINGLE if planner.one_task else Distribution.SPLIT)
 
 
 @lowers(Input)
-def lower_input(planner: Planner, plan: Input) -> Placed:
+def lower_input(planner: Planner, plan: Input) -> DistributedPlan:
     """Rows that Spark's tasks hand over, wherever Spark has them."""
-    return Placed(ReadExec(plan.key or plan.name, plan.schema), Spread.SPLIT)
+    return DistributedPlan(ReadExec(plan.key or plan.name, plan.schema), Distribution.SPLIT)

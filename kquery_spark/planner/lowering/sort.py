@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kquery_spark.logical import Limit, Projection, Sort
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import ExchangeExec, LimitExec, ProjectionExec, SortExec
-from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.planner.sort_ranges import sort_ranges
 
@@ -19,12 +19,12 @@ _SHARED_SORT = 2.0  # times small_bytes; less is sorted by one task before sever
 
 
 @lowers(Sort)
-def lower_sort(planner: Planner, plan: Sort) -> Placed:
+def lower_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     """The rows in order, in one task."""
     return _first_in_order(planner, plan, None)
 
 
-def lower_result_sort(planner: Planner, plan: Sort) -> Placed:
+def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     """The rows in order, by ranges of the first key in several tasks where that is worth it."""
     nbytes = planner.nbytes(plan.child)
     little = max(_SHARED_SORT * planner.config.small_bytes, planner.config.driver_bytes)
@@ -33,47 +33,49 @@ def lower_result_sort(planner: Planner, plan: Sort) -> Placed:
     _check_keys(plan)
     first = plan.keys[0]
     by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
-    child = (by_range or planner).place(plan.child)
-    if by_range is not None and child.spread is Spread.RANGED:  # read from files in that order
-        return Placed(SortExec(child.plan, plan.keys), Spread.SPLIT)
+    child = (by_range or planner).lower(plan.child)
+    if by_range is not None and child.distribution is Distribution.RANGED:  # read from files in that order
+        return DistributedPlan(SortExec(child.plan, plan.keys), Distribution.SPLIT)
     count = planner.reduce_tasks(nbytes)
-    ranges = sort_ranges(plan, count) if count > 1 and child.spread is not Spread.SINGLE else None
+    ranges = sort_ranges(plan, count) if count > 1 and child.distribution is not Distribution.SINGLE else None
     if ranges is None:
         return _sorted_in_one_task(planner, plan, child, None)
-    return Placed(SortExec(ExchangeExec(child.plan, ranges, nbytes), plan.keys), Spread.SPLIT)
+    return DistributedPlan(SortExec(ExchangeExec(child.plan, ranges, nbytes), plan.keys), Distribution.SPLIT)
 
 
 @lowers(Limit)
-def lower_limit(planner: Planner, plan: Limit) -> Placed:
+def lower_limit(planner: Planner, plan: Limit) -> DistributedPlan:
     """In every task first, then over what these leave; above a sort, which then keeps no other rows."""
     below = plan.child
     if isinstance(below, Projection) and isinstance(below.child, Sort):
         limited = lower_limit(planner, Limit(below.child, plan.count, plan.offset))
-        return Placed(ProjectionExec(limited.plan, below.exprs), Spread.SINGLE)
+        return DistributedPlan(ProjectionExec(limited.plan, below.exprs), Distribution.SINGLE)
     rows = None if plan.count is None else plan.count + plan.offset
     if isinstance(below, Sort):
         child = _first_in_order(planner, below, rows if rows is not None and rows <= _TOP_K else None)
     else:
-        child = planner.place(below)
-        if child.spread is not Spread.SINGLE:
+        child = planner.lower(below)
+        if child.distribution is not Distribution.SINGLE:
             if rows is not None:
-                child = Placed(LimitExec(child.plan, rows), child.spread)
+                child = DistributedPlan(LimitExec(child.plan, rows), child.distribution)
             child = planner.to_one_task(child, planner.nbytes_of_first(below, rows))
-    return Placed(LimitExec(child.plan, plan.count, plan.offset), Spread.SINGLE)
+    return DistributedPlan(LimitExec(child.plan, plan.count, plan.offset), Distribution.SINGLE)
 
 
-def _first_in_order(planner: Planner, plan: Sort, limit: int | None) -> Placed:
+def _first_in_order(planner: Planner, plan: Sort, limit: int | None) -> DistributedPlan:
     _check_keys(plan)
-    return _sorted_in_one_task(planner, plan, planner.place(plan.child), limit)
+    return _sorted_in_one_task(planner, plan, planner.lower(plan.child), limit)
 
 
-def _sorted_in_one_task(planner: Planner, plan: Sort, child: Placed, limit: int | None) -> Placed:
+def _sorted_in_one_task(
+    planner: Planner, plan: Sort, child: DistributedPlan, limit: int | None
+) -> DistributedPlan:
     """The first rows (None: all) in order; with a limit every task first finds its own."""
-    if child.spread is not Spread.SINGLE:
+    if child.distribution is not Distribution.SINGLE:
         if limit is not None:
-            child = Placed(SortExec(child.plan, plan.keys, limit), child.spread)
+            child = DistributedPlan(SortExec(child.plan, plan.keys, limit), child.distribution)
         child = planner.to_one_task(child, planner.nbytes_of_first(plan.child, limit))
-    return Placed(SortExec(child.plan, plan.keys, limit), Spread.SINGLE)
+    return DistributedPlan(SortExec(child.plan, plan.keys, limit), Distribution.SINGLE)
 
 
 def _check_keys(plan: Sort) -> None:

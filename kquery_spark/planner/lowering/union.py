@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.logical import SetOperation, Union
 from kquery_spark.physical.operators import ExchangeExec, PhysicalPlan, ReadExec, UnionExec
-from kquery_spark.planner.distribution import Placed, Spread
+from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.planner.set_operations import lower_set_operation
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 @lowers(Union)
-def lower_union(planner: Planner, plan: Union) -> Placed:
+def lower_union(planner: Planner, plan: Union) -> DistributedPlan:
     """In every task if all inputs only scan files, else in one: tasks of scans and of stages are not the same."""
-    inputs = [planner.place(one) for one in plan.inputs]
+    inputs = [planner.lower(one) for one in plan.inputs]
     if not _can_share_tasks(inputs):
         sizes = map(planner.nbytes, plan.inputs)
         inputs = [planner.to_one_task(one, size) for one, size in zip(inputs, sizes, strict=True)]
-    single = all(one.spread is Spread.SINGLE for one in inputs)
+    single = all(one.distribution is Distribution.SINGLE for one in inputs)
     union = UnionExec(tuple(one.plan for one in inputs), plan.schema)
-    return Placed(union, Spread.SINGLE if single else Spread.SPLIT)
+    return DistributedPlan(union, Distribution.SINGLE if single else Distribution.SPLIT)
 
 
-def _can_share_tasks(inputs: list[Placed]) -> bool:
+def _can_share_tasks(inputs: list[DistributedPlan]) -> bool:
     """Whether the same tasks can run all inputs: a single one, or several that only scan."""
-    if all(one.spread is Spread.SINGLE for one in inputs):
+    if all(one.distribution is Distribution.SINGLE for one in inputs):
         return True
-    return not any(one.spread is Spread.SINGLE or _reads_stage(one.plan) for one in inputs)
+    return not any(one.distribution is Distribution.SINGLE or _reads_stage(one.plan) for one in inputs)
 
 
 def _reads_stage(plan: PhysicalPlan) -> bool:
@@ -39,6 +39,6 @@ def _reads_stage(plan: PhysicalPlan) -> bool:
 
 
 @lowers(SetOperation)
-def lower_set(planner: Planner, plan: SetOperation) -> Placed:
+def lower_set(planner: Planner, plan: SetOperation) -> DistributedPlan:
     """As joins and aggregates."""
-    return planner.place(lower_set_operation(plan))
+    return planner.lower(lower_set_operation(plan))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import WindowExec, WindowGroupLimitExec
-from kquery_spark.planner.distribution import Placed
+from kquery_spark.planner.distribution import DistributedPlan
 from kquery_spark.planner.lowering.registry import lowers
 
 if TYPE_CHECKING:
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 @lowers(Window)
-def lower_window(planner: Planner, plan: Window) -> Placed:
+def lower_window(planner: Planner, plan: Window) -> DistributedPlan:
     """Where the rows of each partition are."""
     _check_keys(plan)
-    child = planner.place(plan.child)
+    child = planner.lower(plan.child)
     if not child.groups_by(plan.partition):
         child = planner.exchange_by(child, plan.partition, planner.nbytes(plan.child))
     return child.over(WindowExec(child.plan, plan.calls, plan.partition, plan.order))
 
 
 @lowers(WindowGroupLimit)
-def lower_window_group_limit(planner: Planner, plan: WindowGroupLimit) -> Placed:
+def lower_window_group_limit(planner: Planner, plan: WindowGroupLimit) -> DistributedPlan:
     """In every task first, then where the rows of each group are."""
     _check_keys(plan)
-    child = planner.place(plan.child)
+    child = planner.lower(plan.child)
     if not child.groups_by(plan.partition):
         first = child.over(_limited(child, plan))
         child = planner.exchange_by(first, plan.partition, planner.nbytes(plan.child))
     return child.over(_limited(child, plan))
 
 
-def _limited(child: Placed, plan: WindowGroupLimit) -> WindowGroupLimitExec:
+def _limited(child: DistributedPlan, plan: WindowGroupLimit) -> WindowGroupLimitExec:
     return WindowGroupLimitExec(child.plan, plan.partition, plan.order, plan.function, plan.limit)
 
 
