@@ -6,7 +6,7 @@ DISTINCT arguments become several rows of one Expand, told apart by a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -19,6 +19,9 @@ from kquery_spark.types import names as t
 
 _KEEPS_NULLS = ("first", "last", "max_by", "min_by")  # a FILTER on these is not the same as NULLs
 _SET = "__set"
+_NO_SET = 0  # the number of the rows for the other aggregates
+
+Arguments = tuple[Expr, ...]
 
 
 @dataclass(frozen=True)
@@ -32,103 +35,153 @@ class TwoLevels:
     last: Callable[[PhysicalPlan], PhysicalPlan]
 
 
+@dataclass(frozen=True)
+class _FirstLevel:
+    """What the first level groups: ``child`` by ``keys`` and ``values``, with the aggregates that are not DISTINCT."""
+
+    child: PhysicalPlan
+    keys: tuple[Named, ...]
+    values: tuple[Named, ...]
+    plain: tuple[Named, ...]
+
+
 def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     """The two levels over ``child``; None where a DISTINCT call cannot be split."""
-    distinct = [c for c in plan.calls if c.is_distinct]
-    if any(c.condition is not None and c.entry.accumulator in _KEEPS_NULLS for c in distinct):
+    distinct = [call for call in plan.calls if call.is_distinct]
+    if any(call.condition is not None and call.entry.accumulator in _KEEPS_NULLS for call in distinct):
         return None
-    sets = list(dict.fromkeys(_arguments(c) for c in distinct))
-    for arguments in sets:
-        for expr in arguments:
-            check_key_type(expr.dtype)
-    columns = [[f"__distinct_{i}_{j}" for j in range(len(args))] for i, args in enumerate(sets)]
-    plain = tuple(n for n in plan.aggregates if isinstance(n.expr, AggregateCall) and not n.expr.is_distinct)
-    keys = plan.keys
-    if len(sets) == 1:
-        values = tuple(Named(e, n) for e, n in zip(sets[0], columns[0], strict=True))
-    else:
-        child, keys, plain, values = _expanded(plan, child, sets, columns, plain)
-    first = AggregateExec(child, (*keys, *values), plain, Phase.PARTIAL)
-    key_columns = tuple(k.column for k in keys)
-    value_columns = tuple(v.column for v in values)
-    by_name = {n.name: n for n in plain}
-    again = []
-    for named in plan.aggregates:
-        call = named.expr
-        if isinstance(call, AggregateCall) and call.is_distinct:
-            place = sets.index(_arguments(call))
-            args = tuple(Column(n, e.dtype, True) for n, e in zip(columns[place], sets[place], strict=True))
-            only = None if len(sets) == 1 else _from_set(place + 1)
-            again.append(Named(replace(call, args=args, distinct=False, condition=only), named.name))
-        else:
-            again.append(by_name[named.name])
-    named_keys = tuple(Named(c, c.name) for c in key_columns)
-    named_values = tuple(Named(c, c.name) for c in value_columns)
+    sets = _ValueSets(distinct)
+    level = sets.first_level(plan, child)
+    again = _again(plan, level.plain, sets)
+    keys, values = _columns(level.keys), _columns(level.values)
 
     def second(read: PhysicalPlan) -> PhysicalPlan:
-        merged = AggregateExec(read, (*named_keys, *named_values), plain, Phase.MERGE)
-        return AggregateExec(merged, named_keys, tuple(again), Phase.MIXED)
+        merged = AggregateExec(read, _named(keys + values), level.plain, Phase.MERGE)
+        return AggregateExec(merged, _named(keys), again, Phase.MIXED)
 
     def last(read: PhysicalPlan) -> PhysicalPlan:
-        return AggregateExec(read, named_keys, tuple(again), Phase.FINAL)
+        return AggregateExec(read, _named(keys), again, Phase.FINAL)
 
-    return TwoLevels(first, key_columns, value_columns, second, last)
+    first = AggregateExec(level.child, level.keys + level.values, level.plain, Phase.PARTIAL)
+    return TwoLevels(first, keys, values, second, last)
 
 
-def _arguments(call: AggregateCall) -> tuple[Expr, ...]:
+class _ValueSets:
+    """The different arguments of DISTINCT calls, each set with columns of its own."""
+
+    def __init__(self, distinct: Iterable[AggregateCall]) -> None:
+        self._sets = list(dict.fromkeys(map(_arguments, distinct)))
+        for expr in (e for arguments in self._sets for e in arguments):
+            check_key_type(expr.dtype)
+
+    def first_level(self, plan: Aggregate, child: PhysicalPlan) -> _FirstLevel:
+        """Over the child itself if there is one set, else over the child's rows repeated for each set."""
+        plain = tuple(n for n in plan.aggregates if not _is_distinct(n.expr))
+        if len(self._sets) == 1:
+            values = tuple(map(Named, self._sets[0], self._names(0)))
+            return _FirstLevel(child, plan.keys, values, plain)
+        inputs = _inputs(plain)
+        return _FirstLevel(
+            self._repeated(plan, child, inputs, with_plain=bool(plain)),
+            tuple(Named(Column(k.name, k.expr.dtype, k.expr.nullable), k.name) for k in plan.keys),
+            (*_named(self._value_columns()), Named(Column(_SET, t.INT, False), _SET)),
+            tuple(_over_inputs(named, inputs) for named in plain),
+        )
+
+    def over_values(self, call: AggregateCall) -> AggregateCall:
+        """A DISTINCT call over the groups of the first level, in which each of its values is there once."""
+        index = self._sets.index(_arguments(call))
+        args = tuple(self._columns_of(index))
+        condition = None if len(self._sets) == 1 else _is_from_set(index + 1)
+        return replace(call, args=args, distinct=False, condition=condition)
+
+    def _names(self, index: int) -> list[str]:
+        return [f"__distinct_{index}_{i}" for i in range(len(self._sets[index]))]
+
+    def _columns_of(self, index: int) -> Iterator[Column]:
+        for name, expr in zip(self._names(index), self._sets[index], strict=True):
+            yield Column(name, expr.dtype, True)
+
+    def _value_columns(self) -> tuple[Column, ...]:
+        return tuple(column for index in range(len(self._sets)) for column in self._columns_of(index))
+
+    def _repeated(
+        self, plan: Aggregate, child: PhysicalPlan, inputs: dict[Expr, Column], with_plain: bool
+    ) -> ExpandExec:
+        """One row for each set (and one for the other aggregates), each with only its own values."""
+        numbers = range(_NO_SET if with_plain else 1, len(self._sets) + 1)
+        projections = [self._repetition(plan, list(inputs), number) for number in numbers]
+        columns = [*(k.column for k in plan.keys), *inputs.values(), *self._value_columns()]
+        names = [*(c.name for c in columns), _SET]
+        fields = [
+            pa.field(name, exprs[0].dtype, any(e.nullable for e in exprs))
+            for name, exprs in zip(names, zip(*projections, strict=True), strict=True)
+        ]
+        return ExpandExec(child, tuple(projections), pa.schema(fields))
+
+    def _repetition(self, plan: Aggregate, inputs: Sequence[Expr], number: int) -> tuple[Expr, ...]:
+        values = [
+            expr
+            for index, arguments in enumerate(self._sets, start=1)
+            for expr in _only_if(index == number, arguments)
+        ]
+        keys = [k.expr for k in plan.keys]
+        return (*keys, *_only_if(number == _NO_SET, inputs), *values, Literal(number, t.INT))
+
+
+def _again(plan: Aggregate, plain: Iterable[Named], sets: _ValueSets) -> tuple[Named, ...]:
+    """The aggregates of the second level."""
+    by_name = {named.name: named for named in plain}
+    return tuple(
+        Named(sets.over_values(named.expr), named.name)
+        if isinstance(named.expr, AggregateCall) and named.expr.is_distinct
+        else by_name[named.name]
+        for named in plan.aggregates
+    )
+
+
+def _is_distinct(expr: Expr) -> bool:
+    return isinstance(expr, AggregateCall) and expr.is_distinct
+
+
+def _arguments(call: AggregateCall) -> Arguments:
     """The distinct values; with a FILTER those of rows that fail are NULL, which no aggregate here counts."""
     if call.condition is None:
         return call.args
-    head, *rest = call.args
-    return (Case(((call.condition, head),)), *rest)
+    head, *others = call.args
+    return (Case(((call.condition, head),)), *others)
 
 
-def _from_set(number: int) -> Expr:
+def _inputs(plain: Iterable[Named]) -> dict[Expr, Column]:
+    """What the other aggregates read, each as a column of the repeated rows."""
+    exprs = (e for named in plain for e in named.expr.children if not isinstance(e, Literal))
+    return {e: Column(f"__input_{i}", e.dtype, True) for i, e in enumerate(dict.fromkeys(exprs))}
+
+
+def _over_inputs(named: Named, inputs: dict[Expr, Column]) -> Named:
+    """An aggregate that is not DISTINCT, over the repeated rows: it takes those that belong to no set."""
+    call = named.expr
+    assert isinstance(call, AggregateCall)
+    condition = _is_from_set(_NO_SET)
+    if call.condition is not None:
+        condition = Call.of("and", condition, inputs.get(call.condition, call.condition))
+    args = tuple(inputs.get(a, a) for a in call.args)
+    return Named(replace(call, args=args, condition=condition), named.name)
+
+
+def _only_if(condition: bool, exprs: Iterable[Expr]) -> Iterator[Expr]:
+    """The expressions, or NULLs of their types."""
+    for expr in exprs:
+        yield expr if condition else Literal(None, expr.dtype)
+
+
+def _is_from_set(number: int) -> Expr:
     return Call.of("eq", Column(_SET, t.INT, False), Literal(number, t.INT))
 
 
-def _expanded(
-    plan: Aggregate,
-    child: PhysicalPlan,
-    sets: list[tuple[Expr, ...]],
-    columns: list[list[str]],
-    plain: tuple[Named, ...],
-) -> tuple[PhysicalPlan, tuple[Named, ...], tuple[Named, ...], tuple[Named, ...]]:
-    """One row per set (and one for the other aggregates), each with only its own values."""
-    inputs: dict[Expr, str] = {}
-    for named in plain:
-        for expr in named.expr.children:
-            if not isinstance(expr, Literal):
-                inputs.setdefault(expr, f"__input_{len(inputs)}")
-    names = [*(k.name for k in plan.keys), *inputs.values(), *(n for group in columns for n in group), _SET]
-    projections = []
-    for number in range(0 if plain else 1, len(sets) + 1):
-        row: list[Expr] = [k.expr for k in plan.keys]
-        row += [e if number == 0 else Literal(None, e.dtype) for e in inputs]
-        for i, arguments in enumerate(sets, start=1):
-            row += [e if i == number else Literal(None, e.dtype) for e in arguments]
-        projections.append((*row, Literal(number, t.INT)))
-    fields = [
-        pa.field(n, e.dtype, any(p[i].nullable for p in projections))
-        for i, (n, e) in enumerate(zip(names, projections[0], strict=True))
-    ]
-    expanded = ExpandExec(child, tuple(projections), pa.schema(fields))
-    renamed = []
-    for named in plain:
-        call = named.expr
-        assert isinstance(call, AggregateCall)
-        args = tuple(a if isinstance(a, Literal) else Column(inputs[a], a.dtype, True) for a in call.args)
-        condition = _from_set(0)
-        if call.condition is not None:
-            kept = call.condition
-            if not isinstance(kept, Literal):
-                kept = Column(inputs[kept], kept.dtype, True)
-            condition = Call.of("and", condition, kept)
-        renamed.append(Named(replace(call, args=args, condition=condition), named.name))
-    keys = tuple(Named(Column(k.name, k.expr.dtype, k.expr.nullable), k.name) for k in plan.keys)
-    values = tuple(
-        Named(Column(n, e.dtype, True), n)
-        for group, arguments in zip(columns, sets, strict=True)
-        for n, e in zip(group, arguments, strict=True)
-    )
-    return expanded, keys, tuple(renamed), (*values, Named(Column(_SET, t.INT, False), _SET))
+def _columns(named: Iterable[Named]) -> tuple[Column, ...]:
+    return tuple(n.column for n in named)
+
+
+def _named(columns: Iterable[Column]) -> tuple[Named, ...]:
+    return tuple(Named(c, c.name) for c in columns)

@@ -5,9 +5,10 @@ Spark's plan repeats every row for each set (Expand) and groups the lot.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kquery_spark.expr import AggregateCall, Column, Expr, Literal, Named, columns_of, substitute
+from kquery_spark.expr import Column, Expr, Literal, Named, columns_of, substitute
 from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Expand, LogicalPlan
 from kquery_spark.physical.operators import AggregateExec, GroupingSetsExec, Phase, PhysicalPlan
@@ -38,38 +39,48 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
     expand = plan.child
     if not isinstance(expand, Expand) or any(call.is_distinct for call in plan.calls):
         return None
-    values = {name: [p[i] for p in expand.projections] for i, name in enumerate(expand.names)}
-    same = {name: exprs[0] for name, exprs in values.items() if len(set(exprs)) == 1}
-    keys: list[Named] = []
-    rows: list[list[Expr]] = [[] for _ in expand.projections]
-    for key in plan.keys:
-        if not isinstance(key.expr, Column):
-            return None
-        found = {e for e in values[key.expr.name] if not isinstance(e, Literal)}
-        if len(found) > 1 or not all(map(is_deterministic, found)):
-            return None
-        if found:
-            keys.append(Named(found.pop(), key.name))
-        for row, expr in zip(rows, values[key.expr.name], strict=True):
-            row.append(expr if isinstance(expr, Literal) else keys[-1].column)
-    sets = sorted((tuple(row) for row in rows), key=_columns, reverse=True)
-    aggregates = _below(plan, same)
-    if aggregates is None or len(sets) == 1 or not keys or _columns(sets[0]) < len(keys):
+    values = {name: tuple(p[i] for p in expand.projections) for i, name in enumerate(expand.names)}
+    columns = [_set_column(key, values) for key in plan.keys]
+    known = [column for column in columns if column is not None]
+    aggregates = _below_expand(plan, values)
+    if aggregates is None or len(known) < len(columns):
         return None
-    return Levels(plan, expand.child, tuple(keys), aggregates, tuple(sets))
+    keys = tuple(named for named, _ in known if named is not None)
+    sets = sorted(zip(*(in_sets for _, in_sets in known), strict=True), key=_column_count, reverse=True)
+    if len(sets) < 2 or not keys or _column_count(sets[0]) < len(keys):
+        return None
+    return Levels(plan, expand.child, keys, aggregates, tuple(sets))
 
 
-def _columns(chosen: tuple[Expr, ...]) -> int:
-    return sum(isinstance(e, Column) for e in chosen)
+def _set_column(
+    key: Named, values: dict[str, tuple[Expr, ...]]
+) -> tuple[Named | None, tuple[Expr, ...]] | None:
+    """The key over what is below the Expand (None if no set has it), and what it is in each set: a column or a literal.
+
+    None for a key that sets have different expressions for, or that another evaluation could change.
+    """
+    if not isinstance(key.expr, Column):
+        return None
+    in_sets = values[key.expr.name]
+    grouped = {e for e in in_sets if not isinstance(e, Literal)}
+    if len(grouped) > 1 or not all(map(is_deterministic, grouped)):
+        return None
+    if not grouped:
+        return None, in_sets
+    named = Named(grouped.pop(), key.name)
+    return named, tuple(e if isinstance(e, Literal) else named.column for e in in_sets)
 
 
-def _below(plan: Aggregate, same: dict[str, Expr]) -> tuple[Named, ...] | None:
+def _column_count(grouping_set: Sequence[Expr]) -> int:
+    return sum(isinstance(e, Column) for e in grouping_set)
+
+
+def _below_expand(plan: Aggregate, values: dict[str, tuple[Expr, ...]]) -> tuple[Named, ...] | None:
     """The aggregates over what is below the Expand; None where one needs a column that differs between repetitions."""
-    found = []
+    same = {name: exprs[0] for name, exprs in values.items() if len(set(exprs)) == 1}
+    aggregates = []
     for named in plan.aggregates:
-        call = named.expr
-        assert isinstance(call, AggregateCall)
-        if not columns_of(call) <= set(same):
+        if not columns_of(named.expr) <= same.keys():
             return None
-        found.append(replace(named, expr=substitute(call, same)))
-    return tuple(found)
+        aggregates.append(replace(named, expr=substitute(named.expr, same)))
+    return tuple(aggregates)

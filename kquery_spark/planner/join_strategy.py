@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.expr import Column, Expr
+from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -66,11 +68,9 @@ class JoinStrategy:
             case Filter():
                 return self.ranged(plan.child)
             case Projection():
-                below = self.ranged(plan.child)
-                return frozenset(e.name for e in plan.exprs if is_named(e.expr, below))
+                return _renamed(plan.exprs, self.ranged(plan.child))
             case Aggregate():
-                below = self.ranged(plan.child)
-                return frozenset(k.name for k in plan.keys if is_named(k.expr, below))
+                return _renamed(plan.keys, self.ranged(plan.child))
             case Join():
                 return self._ranged_join(plan)
         return _NONE
@@ -125,6 +125,11 @@ class JoinStrategy:
 def is_named(expr: Expr, names: frozenset[str]) -> bool:
     """Whether an expression is one of the columns."""
     return isinstance(expr, Column) and expr.name in names
+
+
+def _renamed(exprs: Sequence[Named], columns: frozenset[str]) -> frozenset[str]:
+    """The names of those expressions that are one of the columns."""
+    return frozenset(e.name for e in exprs if is_named(e.expr, columns))
 
 
 def _other(side: BuildSide) -> BuildSide:

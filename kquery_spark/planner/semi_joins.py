@@ -14,6 +14,7 @@ from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.plan import over
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
@@ -21,6 +22,8 @@ _WORTH_SHARE = 1 / 3  # a reduction that keeps more of the keys' values is not w
 _WORTH_BYTES = 1.0  # bytes of a reduced side for each one that the reducing side decodes
 
 Test = Callable[[LogicalPlan], bool]
+#: An expression over the plan that is cut down, and the one over the other side of the join that it equals.
+KeyPair = tuple[Expr, Expr]
 
 
 def reduced_sides(plan: Join, estimator: Estimator, replicable: Test) -> Join:
@@ -36,31 +39,40 @@ def reduced_sides(plan: Join, estimator: Estimator, replicable: Test) -> Join:
 
 def reduced_groups(
     plan: LogicalPlan,
-    keys: Sequence[tuple[Expr, Expr]],
+    keys: Sequence[KeyPair],
     built: LogicalPlan,
     estimator: Estimator,
-    moves: Callable[[Aggregate], bool],
+    is_shuffled: Callable[[Aggregate], bool],
 ) -> LogicalPlan:
     """``plan``, of which a join drops the rows without a match, with groups that have none left out before grouping.
 
-    keys: pairs of an expression over ``plan`` and one over ``built``. moves: whether an aggregate's rows are shuffled.
+    keys: pairs of an expression over ``plan`` and one over ``built``. is_shuffled: whether an aggregate's rows are.
     """
     match plan:
-        case Projection():
-            sources = {e.name: e.expr for e in plan.exprs}
-            below = [(sources[k.name], b) for k, b in keys if isinstance(k, Column)]
-            return _over(plan, plan.child, reduced_groups(plan.child, below, built, estimator, moves))
-        case Filter():
-            return _over(plan, plan.child, reduced_groups(plan.child, keys, built, estimator, moves))
-        case Aggregate() if moves(plan) and _settled(built) and not any(c.raises for c in plan.calls):
-            groups = {k.name: k.expr for k in plan.keys}
-            below = [(groups[k.name], b) for k, b in keys if isinstance(k, Column) and k.name in groups]
-            if below and estimator.share(built, [b for _, b in below]) <= _WORTH_SHARE:
+        case Projection() | Filter():
+            below = _over_input(plan, keys)
+            return over(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
+        case Aggregate() if is_shuffled(plan) and not any(call.raises for call in plan.calls):
+            below = _over_input(plan, keys)
+            if _leaves_few(built, below, estimator):
                 return plan.with_children([_semi(plan.child, built, below)])
     return plan
 
 
-def value_keys(plan: Join) -> list[tuple[Expr, Expr]]:
+def _over_input(plan: LogicalPlan, keys: Sequence[KeyPair]) -> list[KeyPair]:
+    """The keys over a node's input, those that are columns and copied from there."""
+    pairs = [(plan.input_of(key), other) for key, other in keys if isinstance(key, Column)]
+    return [(below[1], other) for below, other in pairs if below is not None]
+
+
+def _leaves_few(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Estimator) -> bool:
+    """Whether few values of the keys are in the built side, which may be computed a second time."""
+    if not keys or not _is_repeatable(built):
+        return False
+    return estimator.share(built, [other for _, other in keys]) <= _WORTH_SHARE
+
+
+def value_keys(plan: Join) -> list[KeyPair]:
     """Left and right of the keys by which NULL matches nothing."""
     return [(k.left, k.right) for k in plan.keys if not k.null_safe]
 
@@ -68,56 +80,61 @@ def value_keys(plan: Join) -> list[tuple[Expr, Expr]]:
 def _reduced(
     side: LogicalPlan,
     other: LogicalPlan,
-    keys: Sequence[tuple[Expr, Expr]],
+    keys: Sequence[KeyPair],
     estimator: Estimator,
     replicable: Test,
 ) -> LogicalPlan:
     """``side`` cut down by the part of ``other`` that keeps the fewest of a key's values."""
-    size = estimator.estimate(side).nbytes
-    best: tuple[float, LogicalPlan] | None = None
-    for here, there in keys:
-        for part, key in _sources(other, there):
-            if (
-                not _settled(part)
-                or not replicable(part)
-                or size < _WORTH_BYTES * estimator.estimate(part).scanned
-            ):
-                continue
-            share = estimator.share(part, [key])
-            if share <= _WORTH_SHARE and (best is None or share < best[0]):
-                best = share, _semi(side, part, [(here, key)])
-    return side if best is None else best[1]
+    candidates = [
+        (estimator.share(part, [part_key]), part, (side_key, part_key))
+        for side_key, other_key in keys
+        for part, part_key in _parts_with(other, other_key)
+        if _is_cheap_beside(part, side, estimator, replicable)
+    ]
+    if not candidates:
+        return side
+    share, part, pair = min(candidates, key=lambda candidate: candidate[0])
+    return _semi(side, part, [pair]) if share <= _WORTH_SHARE else side
 
 
-def _sources(plan: LogicalPlan, key: Expr) -> Iterator[tuple[LogicalPlan, Expr]]:
+def _is_cheap_beside(part: LogicalPlan, side: LogicalPlan, estimator: Estimator, replicable: Test) -> bool:
+    """Whether every task may compute ``part`` once more to save rows of ``side``."""
+    if not _is_repeatable(part) or not replicable(part):
+        return False
+    return estimator.estimate(side).nbytes >= _WORTH_BYTES * estimator.estimate(part).scanned
+
+
+def _parts_with(plan: LogicalPlan, key: Expr) -> Iterator[tuple[LogicalPlan, Expr]]:
     """Parts of a plan of which every value of ``key`` in the plan's output is one, each with what the key is there."""
     if not isinstance(key, Column):
         return
     yield plan, key
     match plan:
-        case Projection():
-            inner = next(e.expr for e in plan.exprs if e.name == key.name)
-            yield from _sources(plan.child, inner)
-        case Filter():
-            yield from _sources(plan.child, key)
-        case Aggregate():
-            group = next((k.expr for k in plan.keys if k.name == key.name), None)
-            if group is not None:
-                yield from _sources(plan.child, group)
+        case Projection() | Filter() | Aggregate():
+            below = plan.input_of(key)
+            if below is not None:
+                yield from _parts_with(*below)
         case Join():
-            on_left = key.name in plan.left.schema.names
-            if on_left and plan.kind not in (JoinKind.RIGHT, JoinKind.FULL):
-                yield from _sources(plan.left, key)
-            if not on_left and plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
-                yield from _sources(plan.right, key)
-            if plan.kind is JoinKind.INNER:
-                for pair in plan.keys:
-                    if key in (pair.left, pair.right):
-                        away = (plan.right, pair.right) if key == pair.left else (plan.left, pair.left)
-                        yield from _sources(*away)
+            for side, side_key in _sides_with(plan, key):
+                yield from _parts_with(side, side_key)
 
 
-def _settled(plan: LogicalPlan) -> bool:
+def _sides_with(plan: Join, key: Column) -> Iterator[tuple[LogicalPlan, Expr]]:
+    """Inputs of a join of which every value of an output column is one: its own, and by keys of an inner join the other."""
+    on_left = key.name in plan.left.schema.names
+    if on_left and not plan.kind.pads_left:
+        yield plan.left, key
+    if not on_left and plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        yield plan.right, key
+    if plan.kind is JoinKind.INNER:
+        for pair in plan.keys:
+            if key == pair.left:
+                yield plan.right, pair.right
+            elif key == pair.right:
+                yield plan.left, pair.left
+
+
+def _is_repeatable(plan: LogicalPlan) -> bool:
     """Whether the plan's rows are the same wherever and however often it runs, as those of a LIMIT need not be."""
     return all(
         isinstance(node, Scan | Filter | Projection | Join) and all(map(is_deterministic, node.expressions))
@@ -125,22 +142,23 @@ def _settled(plan: LogicalPlan) -> bool:
     )
 
 
-def _semi(side: LogicalPlan, part: LogicalPlan, keys: Sequence[tuple[Expr, Expr]]) -> Join:
+def _semi(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) -> Join:
     """The rows of ``side`` whose keys are in ``part``, of which only the keys are read."""
     names = list(dict.fromkeys(k.name for _, k in keys if isinstance(k, Column)))
     if isinstance(part, Scan):
-        kept: LogicalPlan = replace(part, projection=tuple(n for n in part.schema.names if n in names))
-    else:
-        kept = part
-    taken = set(side.schema.names)
-    if taken & set(kept.schema.names):
-        fresh = {n: f"{n} (kept)" for n in names}
-        while taken & set(fresh.values()):
-            fresh = {n: f"{f}'" for n, f in fresh.items()}
-        kept = Projection(kept, tuple(Named(kept.column(n), fresh[n]) for n in names))
-        keys = [(here, kept.column(fresh[k.name])) for here, k in keys if isinstance(k, Column)]
-    return Join(side, kept, JoinKind.SEMI, tuple(JoinKey(here, there) for here, there in keys))
+        part = replace(part, projection=tuple(n for n in part.schema.names if n in names))
+    aliases = _aliases(names, set(side.schema.names), part)
+    if aliases is not None:
+        part = Projection(part, tuple(Named(part.column(n), aliases[n]) for n in names))
+        keys = [(own, part.column(aliases[k.name])) for own, k in keys if isinstance(k, Column)]
+    return Join(side, part, JoinKind.SEMI, tuple(JoinKey(own, other) for own, other in keys))
 
 
-def _over(plan: LogicalPlan, child: LogicalPlan, now: LogicalPlan) -> LogicalPlan:
-    return plan if now is child else plan.with_children([now])
+def _aliases(names: Sequence[str], taken: set[str], part: LogicalPlan) -> dict[str, str] | None:
+    """Other names for the columns of ``part``; None if none of them is taken."""
+    if not taken & set(part.schema.names):
+        return None
+    aliases = {n: f"{n} (kept)" for n in names}
+    while taken & set(aliases.values()):
+        aliases = {n: f"{alias}'" for n, alias in aliases.items()}
+    return aliases

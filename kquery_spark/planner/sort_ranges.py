@@ -25,7 +25,7 @@ from kquery_spark.logical.pruning import comparable, prune
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.key_ranges import has_ranges, range_values
 from kquery_spark.physical.operators import Partitioning
-from kquery_spark.sources.base import Source, Split
+from kquery_spark.sources.base import ColumnRange, Source, Split
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
@@ -41,10 +41,10 @@ _Values = Any  # Int64s or pa.Array, as ``range_values`` gives them; pyarrow shi
 def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
     """Up to ``count`` ranges of the first key with about as many rows each; None where nothing is known of its values."""
     key = plan.keys[0]
-    found = computed_from(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
-    if found is None or not _may_be_sampled(found[1]):
+    scanned = computed_from(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
+    if scanned is None or not _may_be_sampled(scanned[1]):
         return None
-    bounds = _bounds(_values(*found), count)
+    bounds = _bounds(_values(*scanned), count)
     if not bounds:
         return None
     return Partitioning((key.expr,), len(bounds) + 1, bounds, not key.ascending, not key.nulls_first)
@@ -59,9 +59,9 @@ def _bounds(values: list[Any], count: int) -> tuple[Any, ...]:
     """Of sorted values, those that cut them into about equal parts; the next one where a value is in several parts."""
     bounds: list[Any] = []
     for i in range(1, count if values else 0):
-        place = max(len(values) * i // count, bisect_right(values, bounds[-1] if bounds else values[0]))
-        if place < len(values):
-            bounds.append(values[place])
+        position = max(len(values) * i // count, bisect_right(values, bounds[-1] if bounds else values[0]))
+        if position < len(values):
+            bounds.append(values[position])
     return tuple(bounds)
 
 
@@ -72,32 +72,44 @@ def _values(scan: Scan, expr: Expr) -> list[Any]:
     def find() -> list[Any]:
         splits = prune(source, scan.filters)
         try:
-            known = _follow(source, splits, expr.name) if isinstance(expr, Column) else None
-            return _sorted(_sample(source, splits, expr) if known is None else known)
-        except (SourceError, ExecutionError):  # told where the rows are read, if this is one of them
+            between = _between_ends(source, splits, expr.name) if isinstance(expr, Column) else None
+            return _sorted(_sample(source, splits, expr) if between is None else between)
+        except (SourceError, ExecutionError):  # raised again where the rows are read, if this is one of them
             return []
 
     return source.once(("sort values", expr, *scan.filters), find)
 
 
-def _follow(source: Source, splits: Sequence[Split], column: str) -> _Values | None:
+def _between_ends(source: Source, splits: Sequence[Split], column: str) -> _Values | None:
     """Values between the ends of each split, by its rows; None where splits do not follow each other by the column."""
     dtype = source.schema.field(column).type
-    ranges = [source.ranges(s, column) for s in splits]
-    ends: list[tuple[Any, Any]] = [
-        (None, None) if r is None else (_end(r.low, dtype), _end(r.high, dtype)) for r in ranges
-    ]
-    if len(splits) < 2 or any(end is None for pair in ends for end in pair):
-        return None
-    if sum(a[1] > b[0] for a, b in pairwise(sorted(ends))) > _MOST_OVERLAPS * len(splits):
+    ends = [_ends(source.ranges(split, column), dtype) for split in splits]
+    known = [pair for pair in ends if pair is not None]
+    if len(splits) < 2 or len(known) < len(splits) or not _follow_each_other(known):
         return None
     rows = max(sum(s.rows for s in splits), 1)
-    found: list[Any] = []
-    for split, (low, high) in zip(splits, ends, strict=True):
-        steps = max(1, _STEPS * split.rows // rows)
-        between = isinstance(low, int)
-        found += [low + (high - low) * i // steps for i in range(steps)] if between else [low] * steps
-    return np.array(found, np.int64) if isinstance(found[0], int) else pa.array(found, dtype)
+    values: list[Any] = []
+    for split, (low, high) in zip(splits, known, strict=True):
+        values += _steps(low, high, max(1, _STEPS * split.rows // rows))
+    return np.array(values, np.int64) if isinstance(values[0], int) else pa.array(values, dtype)
+
+
+def _follow_each_other(ends: list[tuple[Any, Any]]) -> bool:
+    """Whether few of the splits overlap with the next one."""
+    overlaps = sum(bool(a[1] > b[0]) for a, b in pairwise(sorted(ends)))
+    return overlaps <= _MOST_OVERLAPS * len(ends)
+
+
+def _steps(low: Any, high: Any, count: int) -> list[Any]:
+    """So many values from the low end on; of texts the low end again and again."""
+    return [low + (high - low) * i // count for i in range(count)] if isinstance(low, int) else [low] * count
+
+
+def _ends(statistics: ColumnRange | None, dtype: pa.DataType) -> tuple[Any, Any] | None:
+    if statistics is None:
+        return None
+    low, high = _end(statistics.low, dtype), _end(statistics.high, dtype)
+    return None if low is None or high is None else (low, high)
 
 
 def _end(value: Any, dtype: pa.DataType) -> Any:
@@ -107,26 +119,31 @@ def _end(value: Any, dtype: pa.DataType) -> Any:
         known = int(known.scaleb(dtype.scale))
     if isinstance(known, bytes) and dtype == t.STRING:
         return known.decode(errors="ignore")  # it may be cut off inside of a character
-    held = isinstance(known, bytes) or (isinstance(known, int) and -(2**63) <= known < 2**63)
-    return known if held else None
+    fits = isinstance(known, bytes) or (isinstance(known, int) and -(2**63) <= known < 2**63)
+    return known if fits else None
 
 
 def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
     """Values of the expression from a few splits, from all over the source."""
     columns = sorted(columns_of(expr))
     program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
-    rows = max((s.rows for s in splits), default=1)
-    count = min(len(splits), _SAMPLED_SPLITS, max(1, _READ_ROWS // max(rows, 1)))
-    found: list[_Values] = []
-    for split in [splits[len(splits) * i // count] for i in range(count)]:
+    samples: list[_Values] = []
+    for split in _sampled_splits(splits):
         piece = replace(split, pieces=split.pieces[:1]) if source.divisible else split
         batches = source.read(piece, columns)
         for batch in batches if source.columnar else islice(batches, 1):
             (vector,) = program.run(batch)
-            found.append(range_values(_some(Vector(vector.dtype, vector.physical(batch.num_rows)))))
-    if all(isinstance(v, np.ndarray) for v in found):
-        return np.concatenate([np.empty(0, np.int64), *found])
-    return pa.concat_arrays([decode(v) if pa.types.is_dictionary(v.type) else v for v in found])
+            samples.append(range_values(_some(Vector(vector.dtype, vector.physical(batch.num_rows)))))
+    if all(isinstance(v, np.ndarray) for v in samples):
+        return np.concatenate([np.empty(0, np.int64), *samples])
+    return pa.concat_arrays([decode(v) if pa.types.is_dictionary(v.type) else v for v in samples])
+
+
+def _sampled_splits(splits: Sequence[Split]) -> list[Split]:
+    """A few, evenly spread, but no more than have about as many rows as a sample needs."""
+    most_rows = max((s.rows for s in splits), default=1)
+    count = min(len(splits), _SAMPLED_SPLITS, max(1, _READ_ROWS // max(most_rows, 1)))
+    return [splits[len(splits) * i // count] for i in range(count)]
 
 
 def _some(vector: Vector) -> Vector:
