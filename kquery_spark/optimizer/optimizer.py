@@ -85,11 +85,11 @@ def optimize_steps(plan: LogicalPlan, disabled: Sequence[str] = ()) -> list[Step
 def _check_columns(rule: Rule, before: LogicalPlan, after: LogicalPlan) -> None:
     if after is before:
         return
-    wanted, found = before.schema, after.schema
-    if found.names != wanted.names or found.types != wanted.types:
+    expected, actual = before.schema, after.schema
+    if actual.names != expected.names or actual.types != expected.types:
         raise PlanError(
-            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({schema_text(wanted)}) to "
-            f"({schema_text(found)}), which is a bug; spark.kquery.disabledRules={rule.__name__} does without it"
+            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({schema_text(expected)}) to "
+            f"({schema_text(actual)}), which is a bug; spark.kquery.disabledRules={rule.__name__} does without it"
         )
 
 

@@ -40,22 +40,27 @@ def _reordered(expr: Expr) -> Expr:
 
 
 def _gathered(expr: Call) -> Expr:
+    """A sum or product with one constant at its end; itself if that is not what Spark makes of it."""
     if expr.function not in ("add", "multiply") or not t.is_integral(expr.dtype):
         return expr
     terms = list(_terms(expr, expr.function))
-    constants = [e for e in terms if is_constant(e)]
-    others = [e for e in terms if not is_constant(e)]
+    constants, others = [e for e in terms if is_constant(e)], [e for e in terms if not is_constant(e)]
     if len(terms) < 3 or not constants or not others or not is_deterministic(expr):
         return expr
     if not all(isinstance(e, Literal) for e in constants):
         return expr  # one of them raises
-    constant = _joined(expr, constants)
-    with contextlib.suppress(KQueryError):  # which is for the rows to raise
-        constant = evaluate_constant(constant)
+    constant = _evaluated(_joined(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant
     gathered = expr.with_children([_joined(expr, others), constant])
     return expr if gathered == expr else gathered
+
+
+def _evaluated(constant: Expr) -> Expr:
+    """The value of a constant expression; itself if it raises, which is for the rows to do."""
+    with contextlib.suppress(KQueryError):
+        return evaluate_constant(constant)
+    return constant
 
 
 def _terms(expr: Expr, function: str) -> Iterator[Expr]:

@@ -23,29 +23,37 @@ def _share(node: LogicalPlan) -> LogicalPlan:
     if not (isinstance(node, Projection | Aggregate) and isinstance(node.child, Filter)):
         return node
     below = node.child
-    above = {e for x in node.expressions for e in walk(x) if _worth(e)}
-    found: list[Expr] = []
-    for expr in _always_computed(below.condition):
-        if expr in above and expr not in found and not any(expr in list(walk(f)) for f in found):
-            found.append(expr)
-    if not found:
+    shared = _shared(below.condition, node)
+    if not shared:
         return node
     taken = set(below.child.schema.names)
-    made: dict[Expr, Named] = {}
-    for expr in found:
-        made[expr] = Named(expr, fresh_name("common", taken))
-        taken.add(made[expr].name)
+    computed: dict[Expr, Named] = {}
+    for expr in shared:
+        computed[expr] = Named(expr, fresh_name("common", taken))
+        taken.add(computed[expr].name)
     columns = tuple(Named(below.child.column(n), n) for n in below.child.schema.names)
-    computed = Projection(below.child, (*columns, *made.values()))
-    filtered = Filter(computed, _replaced(below.condition, made))
-    return node.with_children([filtered]).map_expressions(lambda e: _replaced(e, made))
+    projection = Projection(below.child, (*columns, *computed.values()))
+    filtered = Filter(projection, _replaced(below.condition, computed))
+    return node.with_children([filtered]).map_expressions(lambda e: _replaced(e, computed))
+
+
+def _shared(condition: Expr, above: LogicalPlan) -> list[Expr]:
+    """The largest expressions that the condition always computes and the node above it computes again."""
+    above_exprs = {e for x in above.expressions for e in walk(x) if _is_worth_carrying(e)}
+    shared: list[Expr] = []
+    inside: set[Expr] = set()
+    for expr in _always_computed(condition):
+        if expr in above_exprs and expr not in inside:
+            shared.append(expr)
+            inside.update(walk(expr))
+    return shared
 
 
 # Spark evaluates the other arguments of these only for the rows that need them.
-_FIRST_ONLY = ("coalesce", "nvl2", "nullif", "nanvl", "elt")
+_FIRST_ONLY = ("and", "or", "coalesce", "nvl2", "nullif", "nanvl", "elt")
 
 
-def _worth(expr: Expr) -> bool:
+def _is_worth_carrying(expr: Expr) -> bool:
     """Whether an expression costs more to compute again than to carry."""
     costs = isinstance(expr, Call | Cast) and expr.dtype != t.BOOL
     return costs and not is_constant(expr) and is_deterministic(expr)
@@ -53,23 +61,19 @@ def _worth(expr: Expr) -> bool:
 
 def _always_computed(expr: Expr) -> Iterator[Expr]:
     """Expressions of a condition that are evaluated for every row, outermost first."""
-    if _worth(expr):
+    if _is_worth_carrying(expr):
         yield expr
     if isinstance(expr, Case):
         return
-    children = (
-        expr.children[:1] if isinstance(expr, Call) and expr.function in ("and", "or") else expr.children
-    )
-    if isinstance(expr, Call) and expr.function in _FIRST_ONLY:
-        children = expr.children[:1]
-    for child in children:
+    first_only = isinstance(expr, Call) and expr.function in _FIRST_ONLY
+    for child in expr.children[:1] if first_only else expr.children:
         yield from _always_computed(child)
 
 
-def _replaced(expr: Expr, made: dict[Expr, Named]) -> Expr:
-    found = made.get(expr)
-    if found is not None:
-        return found.column
+def _replaced(expr: Expr, computed: dict[Expr, Named]) -> Expr:
+    named = computed.get(expr)
+    if named is not None:
+        return named.column
     if not expr.children:
         return expr
-    return expr.with_children([_replaced(c, made) for c in expr.children])
+    return expr.with_children([_replaced(c, computed) for c in expr.children])

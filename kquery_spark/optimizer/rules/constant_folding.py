@@ -31,16 +31,21 @@ def _fold(expr: Expr) -> Expr:
     if isinstance(expr, HigherOrder):
         body = transform(expr.body, _fold)
         return expr if body is expr.body else expr.with_body(body)
-    if isinstance(expr, Call) and expr.function in ("and", "or"):
-        return _connective(expr)
-    if isinstance(expr, Call) and expr.function in _NULL_OF_NULL and any(map(_is_null, expr.args)):
-        return Literal(None, expr.dtype)
-    if isinstance(expr, Call) and expr.function in _CHOICES:
-        return _chosen(expr)
-    if not isinstance(expr, Call | Cast | Case | InList) or not is_constant(expr):
+    if isinstance(expr, Call):
+        if expr.function in ("and", "or"):
+            return _connective(expr)
+        if expr.function in _NULL_OF_NULL and any(map(_is_null, expr.args)):
+            return Literal(None, expr.dtype)
+        if expr.function in _CHOICES:
+            return _chosen(expr)
+    return _evaluated(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
+
+
+def _evaluated(expr: Expr) -> Expr:
+    """The value of a constant expression; others, and constants that raise, as they are."""
+    # literals hold plain values, which can be compared and shipped
+    if t.is_nested(expr.dtype) or not is_constant(expr):
         return expr
-    if t.is_nested(expr.dtype):
-        return expr  # literals hold plain values, which can be compared and shipped
     try:
         return evaluate_constant(expr)
     except KQueryError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kquery_spark.expr import columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_harmless
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, transform_plan
@@ -21,13 +23,12 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
     if not (isinstance(node, Filter) and isinstance(node.child, Join) and node.child.kind is JoinKind.INNER):
         return node
     join = node.child
-    keys, rest = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
-    into = [t for t in rest if columns_of(t) and is_harmless(t)]
-    stay = [t for t in rest if t not in into]
-    if not keys and not into:
+    keys, residual = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
+    joining = [term for term in residual if columns_of(term) and is_harmless(term)]
+    if not keys and not joining:
         return node
     added = tuple(k for k in keys if k not in join.keys)
-    condition = conjunction(conjuncts(join.condition) + into)
-    merged = Join(join.left, join.right, join.kind, join.keys + added, condition)
-    left_over = conjunction(stay)
-    return merged if left_over is None else Filter(merged, left_over)
+    condition = conjunction(conjuncts(join.condition) + joining)
+    merged = replace(join, keys=join.keys + added, condition=condition)
+    above = conjunction([term for term in residual if term not in joining])
+    return merged if above is None else Filter(merged, above)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations, count
 
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
+from kquery_spark.expr.properties import conjunction, conjuncts, is_harmless
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import over
@@ -44,62 +45,37 @@ class _Reorder:
     def rewrite(self, plan: LogicalPlan) -> LogicalPlan:
         if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER):
             return over(plan, [self.rewrite(c) for c in plan.children])
-        inputs: list[LogicalPlan] = []
-        edges: list[_Edge] = []
-        terms: list[Expr] = []
-        self._flatten(plan, inputs, edges, terms)
-        if 2 < len(inputs) <= _MOST_INPUTS and not any(
-            can_raise(t) or not is_deterministic(t) for t in terms
-        ):
-            ordered = self._greedy([self.rewrite(i) for i in inputs], edges, terms)
+        tree = _JoinTree()
+        tree.add(plan)
+        if tree.may_be_reordered:
+            ordered = self._greedy([self.rewrite(one) for one in tree.inputs], tree)
             if ordered is not None:
                 return same_columns(ordered, plan)
         return plan.with_children([self.rewrite(c) for c in plan.children])
 
-    def _flatten(
-        self,
-        plan: LogicalPlan,
-        inputs: list[LogicalPlan],
-        edges: list[_Edge],
-        terms: list[Expr],
-    ) -> None:
-        """Collect the inputs, keys and conditions of a tree of inner joins."""
-        if isinstance(plan, Projection):
-            below = _join_below(plan)
-            if below is not None:
-                self._flatten(below, inputs, edges, terms)
-                return
-        if isinstance(plan, Join) and plan.kind is JoinKind.INNER:
-            self._flatten(plan.left, inputs, edges, terms)
-            self._flatten(plan.right, inputs, edges, terms)
-            edges += [_Edge(k.left, k.right, k.null_safe) for k in plan.keys]
-            terms += conjuncts(plan.condition)
-            return
-        inputs.append(plan)
-
-    def _greedy(self, inputs: list[LogicalPlan], edges: list[_Edge], terms: list[Expr]) -> LogicalPlan | None:
-        groups = list(inputs)
-        if len({n for g in groups for n in g.schema.names}) < sum(len(g.schema.names) for g in groups):
+    def _greedy(self, inputs: list[LogicalPlan], tree: _JoinTree) -> LogicalPlan | None:
+        """The inputs, joined pair by pair, the smallest result first; None where no key connects the rest."""
+        if len({n for g in inputs for n in g.schema.names}) < sum(len(g.schema) for g in inputs):
             return None  # a projection in between had dropped a column that another input has too
+        numbers = count()
+        groups = dict(zip(numbers, inputs, strict=False))
         # the joined pair leaves and its result enters: only pairs with that are new in a round
         sizes: dict[tuple[int, int], float | None] = {}
         while len(groups) > 1:
-            best: tuple[float, int, int] | None = None
-            for i in range(len(groups)):
-                for j in range(i + 1, len(groups)):
-                    pair = id(groups[i]), id(groups[j])
-                    if pair not in sizes:
-                        sizes[pair] = self._size(groups[i], groups[j], edges)
-                    rows = sizes[pair]
-                    if rows is not None and (best is None or rows < best[0]):
-                        best = (rows, i, j)
-            if best is None:
+            for pair in combinations(groups, 2):
+                if pair not in sizes:
+                    sizes[pair] = self._size(groups[pair[0]], groups[pair[1]], tree.edges)
+            connected = [
+                (rows, pair) for pair in combinations(groups, 2) if (rows := sizes[pair]) is not None
+            ]
+            if not connected:
                 return None
-            _, i, j = best
-            joined = self._joined(groups[i], groups[j], edges, terms)
-            groups = [g for k, g in enumerate(groups) if k not in (i, j)] + [joined]
-        rest = [t for t in terms if not _applied(groups[0], t)]
-        return groups[0] if not rest else Filter(groups[0], conjunction(rest) or rest[0])
+            _, (left, right) = min(connected, key=lambda candidate: candidate[0])
+            joined = _joined(groups.pop(left), groups.pop(right), tree)
+            groups[next(numbers)] = joined
+        (joined,) = groups.values()
+        condition = conjunction([term for term in tree.terms if not _applied(joined, term)])
+        return joined if condition is None else Filter(joined, condition)
 
     def _size(self, left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> float | None:
         """Expected rows of a join; None for inputs that no key connects."""
@@ -109,14 +85,44 @@ class _Reorder:
         rows = self._estimator.estimate(left).rows, self._estimator.estimate(right).rows
         return self._estimator.matches(*rows, [(left, k.left, right, k.right) for k in keys])
 
-    def _joined(
-        self, left: LogicalPlan, right: LogicalPlan, edges: list[_Edge], terms: list[Expr]
-    ) -> LogicalPlan:
-        keys = tuple(_between(left, right, edges))
-        names = set(left.schema.names) | set(right.schema.names)
-        known = [set(left.schema.names), set(right.schema.names)]
-        now = [t for t in terms if columns_of(t) <= names and not any(columns_of(t) <= k for k in known)]
-        return Join(left, right, JoinKind.INNER, keys, conjunction(now))
+
+@dataclass(frozen=True)
+class _JoinTree:
+    """A tree of inner joins taken apart: what is joined, by which keys and conditions."""
+
+    inputs: list[LogicalPlan] = field(default_factory=list)
+    edges: list[_Edge] = field(default_factory=list)
+    terms: list[Expr] = field(default_factory=list)
+
+    def add(self, plan: LogicalPlan) -> None:
+        """Take in the inputs, keys and conditions of a tree."""
+        if isinstance(plan, Projection):
+            plan = _join_below(plan) or plan
+        if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER):
+            self.inputs.append(plan)
+            return
+        self.add(plan.left)
+        self.add(plan.right)
+        self.edges.extend(_Edge(k.left, k.right, k.null_safe) for k in plan.keys)
+        self.terms.extend(conjuncts(plan.condition))
+
+    @property
+    def may_be_reordered(self) -> bool:
+        """Whether there is an order to choose, and it does not matter which rows the conditions see."""
+        return 2 < len(self.inputs) <= _MOST_INPUTS and all(map(is_harmless, self.terms))
+
+
+def _joined(left: LogicalPlan, right: LogicalPlan, tree: _JoinTree) -> LogicalPlan:
+    """The join of two inputs by the keys between them, with the conditions that read both."""
+    keys = tuple(_between(left, right, tree.edges))
+    left_names, right_names = set(left.schema.names), set(right.schema.names)
+    terms = [term for term in tree.terms if _reads_both(columns_of(term), left_names, right_names)]
+    return Join(left, right, JoinKind.INNER, keys, conjunction(terms))
+
+
+def _reads_both(names: set[str], left_names: set[str], right_names: set[str]) -> bool:
+    """Whether all columns are there, and not all of them on one side."""
+    return names <= left_names | right_names and not names <= left_names and not names <= right_names
 
 
 def _applied(plan: LogicalPlan, term: Expr) -> bool:

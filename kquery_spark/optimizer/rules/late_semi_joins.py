@@ -23,21 +23,27 @@ def late_semi_joins(plan: LogicalPlan) -> LogicalPlan:
 
 def _lifted(plan: LogicalPlan, estimator: Estimator) -> LogicalPlan:
     """An inner join below its sides' semi joins, where that is right and leaves fewer rows to them."""
-    if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER and _free(plan)):
+    if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER and _is_free(plan)):
         return plan
-    for place, side in enumerate(plan.children):
+    for index, side in enumerate(plan.children):
         semi = _semi_below(side)
-        if semi is None or not _free(semi):
+        inner = None if semi is None else _below_semi(plan, index, semi)
+        if semi is None or inner is None:
             continue
-        sides = list(plan.children)
-        sides[place] = semi.left
-        names = [n for one in (*sides, semi.right) for n in one.schema.names]
-        if len(set(names)) < len(names):
-            continue  # a projection in between had dropped a column that another input has too
-        inner = plan.with_children(sides)
         if estimator.estimate(inner).rows <= _FEW * estimator.estimate(semi).rows:
             return same_columns(replace(semi, left=_lifted(inner, estimator)), plan)
     return plan
+
+
+def _below_semi(join: Join, index: int, semi: Join) -> LogicalPlan | None:
+    """The inner join with the semi join's left side in place of the semi join; None if that is not the same."""
+    if not _is_free(semi):
+        return None
+    sides = list(join.children)
+    sides[index] = semi.left
+    names = [name for one in (*sides, semi.right) for name in one.schema.names]
+    # a projection in between may have dropped a column that another input has too
+    return join.with_children(sides) if len(set(names)) == len(names) else None
 
 
 def _semi_below(plan: LogicalPlan) -> Join | None:
@@ -47,6 +53,6 @@ def _semi_below(plan: LogicalPlan) -> Join | None:
     return plan if isinstance(plan, Join) and plan.kind in (JoinKind.SEMI, JoinKind.ANTI) else None
 
 
-def _free(plan: Join) -> bool:
+def _is_free(plan: Join) -> bool:
     """Whether it does not matter which rows the join's expressions see."""
     return all(map(is_harmless, plan.expressions))

@@ -21,17 +21,17 @@ def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
 
 def _push(limit: Limit) -> LogicalPlan:
     child = limit.child
-    wanted = None if limit.count is None else limit.count + limit.offset
+    rows = None if limit.count is None else limit.count + limit.offset
     match child:
         case Limit():
             return _push(_both(limit, child))
         case Projection():
             return Projection(_push(Limit(child.child, limit.count, limit.offset)), child.exprs)
-        case Union() if wanted is not None:
-            inputs = tuple(_limited(one, wanted) for one in child.inputs)
+        case Union() if rows is not None:
+            inputs = tuple(_limited(one, rows) for one in child.inputs)
             return Limit(Union(inputs), limit.count, limit.offset)
-        case Join(kind=JoinKind.LEFT) if wanted is not None:
-            joined = child.with_children([_limited(child.left, wanted), child.right])
+        case Join(kind=JoinKind.LEFT) if rows is not None:
+            joined = child.with_children([_limited(child.left, rows), child.right])
             return Limit(joined, limit.count, limit.offset)
     return limit
 

@@ -45,6 +45,10 @@ class _Tree:
         """An expression over the output columns, over those of the scans."""
         return substitute(expr, self.columns)
 
+    def with_terms(self, terms: Sequence[Expr]) -> _Tree:
+        """The tree with more conditions, which are over its output columns."""
+        return replace(self, terms=(*self.terms, *map(self.of, terms)))
+
 
 @dataclass(frozen=True)
 class _Member:
@@ -62,8 +66,8 @@ class _Member:
 
     def is_as(self, other: _Member) -> bool:
         """Whether both compute the same."""
-        mine, its = ({*m.terms, *m.calls.values()} for m in (self, other))
-        return mine == its
+        own, others = ({*m.terms, *m.calls.values()} for m in (self, other))
+        return own == others
 
 
 def _crosses(plan: LogicalPlan) -> bool:
@@ -89,12 +93,12 @@ def _merge_equal(inputs: list[LogicalPlan]) -> list[LogicalPlan]:
     groups: list[tuple[LogicalPlan, list[_Member]]] = []
     for plan in inputs:
         member = _member(plan)
-        if member is None or not any(_took(members, member) for _, members in groups):
+        if member is None or not any(_add_alike(members, member) for _, members in groups):
             groups.append((plan, [] if member is None else [member]))
     return [plan if len(members) < 2 else _merged(members) for plan, members in groups]
 
 
-def _took(members: list[_Member], member: _Member) -> bool:
+def _add_alike(members: list[_Member], member: _Member) -> bool:
     """Add a member to those that it can be one with; False where it can not."""
     alike = _renumbered(member, members[0].scans) if members else None
     if alike is None:
@@ -134,18 +138,20 @@ def _tree(plan: LogicalPlan, first: int = 0) -> _Tree | None:
             return below and replace(below, columns={e.name: below.of(e.expr) for e in plan.exprs})
         case Filter():
             below = _tree(plan.child, first)
-            return below and replace(below, terms=(*below.terms, *map(below.of, conjuncts(plan.condition))))
-        case Join() if plan.kind is JoinKind.INNER:
-            left = _tree(plan.left, first)
-            right = left and _tree(plan.right, first + len(left.scans))
-            if left is None or right is None:
-                return None
-            both = _Tree(
-                left.scans + right.scans, left.terms + right.terms, {**left.columns, **right.columns}
-            )
-            keys = [Call.of("eq_null_safe" if k.null_safe else "eq", k.left, k.right) for k in plan.keys]
-            return replace(both, terms=(*both.terms, *map(both.of, (*keys, *conjuncts(plan.condition)))))
+            return below and below.with_terms(conjuncts(plan.condition))
+        case Join(kind=JoinKind.INNER):
+            return _joined_tree(plan, first)
     return None
+
+
+def _joined_tree(plan: Join, first: int) -> _Tree | None:
+    left = _tree(plan.left, first)
+    right = left and _tree(plan.right, first + len(left.scans))
+    if left is None or right is None:
+        return None
+    both = _Tree(left.scans + right.scans, left.terms + right.terms, {**left.columns, **right.columns})
+    keys = [Call.of("eq_null_safe" if k.null_safe else "eq", k.left, k.right) for k in plan.keys]
+    return both.with_terms([*keys, *conjuncts(plan.condition)])
 
 
 def _numbered(scan: Scan, name: str, number: int) -> Column:
@@ -176,11 +182,11 @@ def _renumbered(member: _Member, scans: Sequence[Scan]) -> _Member | None:
     free = dict(enumerate(member.scans))
     columns: dict[str, Expr] = {}
     for number, scan in enumerate(scans):
-        found = next((n for n, own in free.items() if own.source == scan.source), None)
-        if found is None:
+        same = next((n for n, own in free.items() if own.source == scan.source), None)
+        if same is None:
             return None
-        del free[found]
-        columns |= {f"{found}.{n}": _numbered(scan, n, number) for n in scan.schema.names}
+        del free[same]
+        columns |= {f"{same}.{n}": _numbered(scan, n, number) for n in scan.schema.names}
     terms = tuple(_ordered(substitute(e, columns)) for e in member.terms)
     calls = {name: substitute(call, columns) for name, call in member.calls.items()}
     return replace(member, scans=tuple(scans), terms=terms, calls=calls)
@@ -201,22 +207,28 @@ def _merged(members: Sequence[_Member]) -> LogicalPlan:
     """One aggregation that has every member's calls, and every member's outputs over it."""
     common = _common(members)
     own = [conjunction([e for e in m.terms if e not in common]) for m in members]
-    named: dict[Expr, Named] = {}
+    calls: dict[Expr, Named] = {}
     outputs: list[Named] = []
     for member, condition in zip(members, own, strict=True):
         columns: dict[str, Expr] = {}
         for name, call in member.calls.items():
-            asked = _asked(call, condition)
-            if asked not in named:
-                named[asked] = Named(asked, fresh_name(name, [n.name for n in named.values()]))
-            columns[name] = named[asked].column
+            filtered = _filtered(call, condition)
+            if filtered not in calls:
+                calls[filtered] = Named(filtered, fresh_name(name, [n.name for n in calls.values()]))
+            columns[name] = calls[filtered].column
         outputs += [Named(substitute(e.expr, columns), e.name) for e in member.outputs]
-    either = [] if None in own else [chain("or", list(dict.fromkeys(e for e in own if e is not None)))]
-    terms = [*(e for e in members[0].terms if e in common), *either]
-    return Projection(_aggregate(members[0].scans, terms, list(named.values())), tuple(outputs))
+    terms = [*(e for e in members[0].terms if e in common), *_either(own)]
+    return Projection(_aggregate(members[0].scans, terms, list(calls.values())), tuple(outputs))
 
 
-def _asked(call: Expr, condition: Expr | None) -> Expr:
+def _either(conditions: Sequence[Expr | None]) -> list[Expr]:
+    """The condition that rows of any member meet; none where a member takes all rows."""
+    conditions = list(dict.fromkeys(conditions))
+    given = [e for e in conditions if e is not None]
+    return [chain("or", given)] if len(given) == len(conditions) else []
+
+
+def _filtered(call: Expr, condition: Expr | None) -> Expr:
     """An aggregate call that takes rows of the condition only."""
     if condition is None or not isinstance(call, AggregateCall):
         return call

@@ -40,31 +40,46 @@ def _visit(plan: LogicalPlan, present: frozenset[str]) -> LogicalPlan:
 
 def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
     left_names, right_names = set(plan.left.schema.names), set(plan.right.schema.names)
+    kind = _kind_without_padding(plan, bool(present & left_names), bool(present & right_names))
+    matched = _matched(plan)
+    # rows of a padded side without a match are dropped, so what every match needs is present on it
+    left, right = present & left_names, present & right_names
+    match kind:
+        case JoinKind.INNER | JoinKind.SEMI:
+            left, right = left | (matched & left_names), right | (matched & right_names)
+        case JoinKind.LEFT:
+            right = matched & right_names
+        case JoinKind.RIGHT:
+            left = matched & left_names
+        case JoinKind.FULL:
+            left = right = frozenset()
+        case _:
+            right = frozenset()
+    children = [_visit(plan.left, left), _visit(plan.right, right)]
+    return over(plan if kind is plan.kind else replace(plan, kind=kind), children)
+
+
+def _kind_without_padding(plan: Join, left_present: bool, right_present: bool) -> JoinKind:
+    """The kind of the join without the padded rows that are dropped above.
+
+    left_present, right_present: whether no row survives whose columns of that side are NULL.
+    """
     kind = plan.kind
-    if kind in (JoinKind.LEFT, JoinKind.FULL) and present & right_names:
+    if kind.pads_right and right_present:
         kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT
-    if kind in (JoinKind.RIGHT, JoinKind.FULL) and present & left_names:
+    if kind.pads_left and left_present:
         kind = JoinKind.INNER if kind is JoinKind.RIGHT else JoinKind.LEFT
     if kind is JoinKind.LEFT and plan.compares_nothing and always_one_row(plan.right):
         kind = JoinKind.INNER
-    matched = frozenset[str]().union(
+    return kind
+
+
+def _matched(plan: Join) -> frozenset[str]:
+    """Columns that are not NULL in a pair of rows that the join matches."""
+    return frozenset[str]().union(
         *(_nulls(k.left) | _nulls(k.right) for k in plan.keys if not k.null_safe),
         *(_rejecting(term) for term in conjuncts(plan.condition)),
     )
-    left = present & left_names
-    right = present & right_names
-    if kind in (JoinKind.INNER, JoinKind.SEMI):
-        left, right = left | (matched & left_names), right | (matched & right_names)
-    elif kind is JoinKind.LEFT:
-        right = frozenset(matched & right_names)
-    elif kind is JoinKind.RIGHT:
-        left = frozenset(matched & left_names)
-    else:
-        left, right = (left if kind is not JoinKind.FULL else frozenset()), frozenset()
-    children = [_visit(plan.left, frozenset(left)), _visit(plan.right, frozenset(right))]
-    if kind is not plan.kind:
-        return replace(plan, kind=kind, left=children[0], right=children[1])
-    return over(plan, children)
 
 
 def _rejecting(term: Expr) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.expr import Call, Expr, InList, Literal, transform
-from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_deterministic
+from kquery_spark.expr.properties import can_raise, chain, conjunction, conjuncts, is_deterministic
 from kquery_spark.logical import Filter, Join, LogicalPlan, Projection, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
@@ -71,16 +71,20 @@ def _either(expr: Call) -> Expr:
     if any(_is(x, True) for x in terms):
         return Literal(True, t.BOOL)
     terms = _as_in([x for x in terms if not _is(x, False)] or [Literal(False, t.BOOL)])
-    if len(terms) == 1:
-        return terms[0]
+    return terms[0] if len(terms) == 1 else _factored(terms)
+
+
+def _factored(terms: list[Expr]) -> Expr:
+    """``(a AND x) OR (a AND y)`` as ``a AND (x OR y)``, and ``a OR (a AND x)`` as ``a``."""
     sides = [conjuncts(x) for x in terms]
     shared = [x for x in sides[0] if all(x in side for side in sides[1:])]
-    rests = [conjunction([x for x in side if x not in shared]) for side in sides]
     if not shared:
         return _disjunction(terms)
-    if any(rest is None for rest in rests):
-        return conjunction(shared) or expr
-    return conjunction([*shared, _disjunction(_as_in([r for r in rests if r is not None]))]) or expr
+    own = [conjunction([x for x in side if x not in shared]) for side in sides]
+    differing = [x for x in own if x is not None]
+    if len(differing) == len(own):
+        shared.append(_disjunction(_as_in(differing)))
+    return chain("and", shared)
 
 
 def _disjuncts(expr: Expr) -> list[Expr]:
@@ -98,32 +102,38 @@ def _disjunction(terms: list[Expr]) -> Expr:
 
 def _as_in(terms: list[Expr]) -> list[Expr]:
     """``a = 1 OR a IN (2, 3)`` as one IN where the first of them stood."""
+    tests = [_membership(term) for term in terms]
     values: dict[Expr, list[Literal]] = {}
-    for term in terms:
-        found = _equals(term)
-        if found is not None:
-            values.setdefault(found[0], []).extend(found[1])
-    result: list[Expr] = []
+    for test in tests:
+        if test is not None:
+            values.setdefault(test[0], []).extend(test[1])
+    merged: list[Expr] = []
     done: set[Expr] = set()
-    for term in terms:
-        found = _equals(term)
-        if found is None or len(values[found[0]]) == len(found[1]):
-            result.append(term)
-        elif found[0] not in done:
-            done.add(found[0])
-            result.append(InList(found[0], tuple(dict.fromkeys(values[found[0]]))))
-    return result
+    for term, test in zip(terms, tests, strict=True):
+        if test is None or len(values[test[0]]) == len(test[1]):
+            merged.append(term)
+        elif test[0] not in done:
+            done.add(test[0])
+            merged.append(InList(test[0], tuple(dict.fromkeys(values[test[0]]))))
+    return merged
 
 
-def _equals(term: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
+def _membership(term: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
+    """The expression that a term compares with values, and these."""
     if isinstance(term, InList):
         return term.child, term.values
     if isinstance(term, Call) and term.function == "eq":
-        for a, b in (term.args, term.args[::-1]):
-            plain = isinstance(b, Literal) and a.dtype == b.dtype and not t.is_nested(a.dtype)
-            if plain and isinstance(b, Literal) and not isinstance(a, Literal) and b.value == b.value:
-                return a, (b,)
+        for tested, value in (term.args, term.args[::-1]):
+            if isinstance(value, Literal) and _may_be_in_list(tested, value):
+                return tested, (value,)
     return None
+
+
+def _may_be_in_list(tested: Expr, value: Literal) -> bool:
+    """Whether an equality may become an IN: of the same plain type, and no NaN."""
+    if isinstance(tested, Literal) or tested.dtype != value.dtype or t.is_nested(tested.dtype):
+        return False
+    return bool(value.value == value.value)
 
 
 def _distinct(terms: list[Expr]) -> list[Expr]:

@@ -56,24 +56,27 @@ def _form(plan: LogicalPlan) -> _Form | None:
         needed = needed_filters(plan.source, plan.source.splits(), plan.filters) if plan.filters else ()
         bare = replace(plan, table="", projection=None, filters=needed)
         return _Form(bare, {n: bare.column(n) for n in plan.schema.names})
-    below = [_form(c) for c in plan.children]
-    inputs = [f for f in below if f is not None]
-    if not inputs or len(inputs) < len(below):
+    forms = [form for form in map(_form, plan.children) if form is not None]
+    if not forms or len(forms) < len(plan.children):
         return None
-    child, columns = inputs[0].plan, inputs[0].columns
     match plan:
-        case Projection():
-            return _Form(child, {e.name: substitute(e.expr, columns) for e in plan.exprs})
-        case Filter():
-            return _Form(Filter(child, substitute(plan.condition, columns)), columns)
-        case Aggregate():
-            keys = _numbered(plan.keys, columns, "key")
-            calls = _numbered(plan.aggregates, columns, "call")
-            outer = zip(plan.schema.names, (*keys, *calls), strict=True)
-            return _Form(Aggregate(child, keys, calls), {n: e.column for n, e in outer})
         case Join() if plan.kind is not JoinKind.EXISTENCE:
-            return _joined(plan, inputs[0], inputs[1])
+            return _joined(plan, *forms)
+        case Projection() | Filter() | Aggregate():
+            return _over_form(plan, forms[0])
     return None
+
+
+def _over_form(plan: Projection | Filter | Aggregate, below: _Form) -> _Form:
+    """The form of a node over that of its input."""
+    if isinstance(plan, Projection):
+        return _Form(below.plan, {e.name: substitute(e.expr, below.columns) for e in plan.exprs})
+    if isinstance(plan, Filter):
+        return _Form(Filter(below.plan, substitute(plan.condition, below.columns)), below.columns)
+    keys = _numbered(plan.keys, below.columns, "key")
+    calls = _numbered(plan.aggregates, below.columns, "call")
+    outer = zip(plan.schema.names, (*keys, *calls), strict=True)
+    return _Form(Aggregate(below.plan, keys, calls), {n: e.column for n, e in outer})
 
 
 def _numbered(named: tuple[Named, ...], columns: dict[str, Expr], prefix: str) -> tuple[Named, ...]:

@@ -34,6 +34,7 @@ from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import fresh_name, over
+from kquery_spark.logical.projection import same_columns
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
 from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up
@@ -49,16 +50,18 @@ def subquery_to_join(plan: LogicalPlan) -> LogicalPlan:
     the column of an existence join. A scalar subquery becomes a left join; a correlated one is grouped by what it is
     compared on, and rows it has no group for get what its aggregates give for no rows (0 for a count).
     """
-    if not any(
-        isinstance(e, Subquery) for node in walk_plan(plan) for x in node.expressions for e in walk(x)
-    ):
+    if not any(_has_subquery(expr) for node in walk_plan(plan) for expr in node.expressions):
         return plan
     return _rewrite(plan)
 
 
+def _has_subquery(expr: Expr) -> bool:
+    return any(isinstance(e, Subquery) for e in walk(expr))
+
+
 def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     plan = over(plan, [_rewrite(c) for c in plan.children])
-    if not any(isinstance(e, Subquery) for x in plan.expressions for e in walk(x)):
+    if not any(map(_has_subquery, plan.expressions)):
         return plan
     plan = plan.map_expressions(lambda e: transform(e, _plain_truth))
     if isinstance(plan, Filter):
@@ -66,10 +69,10 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     if len(plan.children) != 1:
         raise Unsupported(f"A subquery in the condition of a {type(plan).__name__} is not supported.")
     joined = _Joined(plan.children[0])
-    done = {e: joined.values(e) for e in plan.expressions}
+    replaced = {e: joined.values(e) for e in plan.expressions}
     # The child has every column of before, so it can take its place before the expressions change.
     widened = plan.with_children([joined.plan])
-    return _shaped(widened.map_expressions(lambda e: done[e]), plan)
+    return same_columns(widened.map_expressions(lambda e: replaced[e]), plan)
 
 
 def _plain_truth(expr: Expr) -> Expr:
@@ -93,33 +96,21 @@ def _truth(expr: Expr) -> object:
         return None
 
 
-def _shaped(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
-    """Just the columns the node had before."""
-    names = original.schema.names
-    if plan.schema.names == names:
-        return plan
-    return Projection(plan, tuple(Named(plan.column(n), n) for n in names))
-
-
 def _filter(plan: Filter) -> LogicalPlan:
+    """Conditions without subqueries first; then joins that keep rows; then what is computed of columns of joins."""
     terms = conjuncts(plan.condition)
-    plain = [x for x in terms if not any(isinstance(e, Subquery) for e in walk(x))]
-    rest = [x for x in terms if x not in plain]
-    condition = conjunction(plain)
-    joined = _Joined(plan.child if condition is None else Filter(plan.child, condition))
-    after: list[Expr] = []
-    for term in rest:
+    plain = conjunction([x for x in terms if not _has_subquery(x)])
+    joined = _Joined(plan.child if plain is None else Filter(plan.child, plain))
+    computed: list[Expr] = []
+    for term in filter(_has_subquery, terms):
         negated = isinstance(term, Call) and term.function == "not"
-        inner = term.args[0] if negated and isinstance(term, Call) else term
-        if isinstance(inner, Exists | InSubquery) and not any(
-            isinstance(e, Subquery) for c in inner.children for e in walk(c)
-        ):
+        inner = term.children[0] if negated else term
+        if isinstance(inner, Exists | InSubquery) and not any(map(_has_subquery, inner.children)):
             joined.restrict(inner, negated)
         else:
-            after.append(joined.values(term))
-    result = joined.plan
-    above = conjunction(after)
-    return _shaped(result if above is None else Filter(result, above), plan)
+            computed.append(joined.values(term))
+    condition = conjunction(computed)
+    return same_columns(joined.plan if condition is None else Filter(joined.plan, condition), plan)
 
 
 @dataclass
@@ -127,7 +118,7 @@ class _Joined:
     """A plan that subqueries are joined to, one after the other."""
 
     plan: LogicalPlan
-    made: dict[tuple[Expr, bool], Expr] = field(default_factory=dict)
+    columns: dict[tuple[Expr, bool], Expr] = field(default_factory=dict)
 
     def values(self, expr: Expr, negated: bool = False) -> Expr:
         """The expression with columns of the join for its subqueries; ``negated``: inside some NOT.
@@ -148,9 +139,9 @@ class _Joined:
         children = [self.values(c) for c in expr.children]
         same = expr.with_children(children) if children else expr
         assert isinstance(same, Subquery)
-        if (same, unknown) not in self.made:
-            self.made[same, unknown] = self._value(same, negated, unknown)
-        return self.made[same, unknown]
+        if (same, unknown) not in self.columns:
+            self.columns[same, unknown] = self._value(same, negated, unknown)
+        return self.columns[same, unknown]
 
     def _value(self, expr: Subquery, negated: bool, unknown: bool) -> Expr:
         if isinstance(expr, ScalarSubquery):
@@ -164,8 +155,10 @@ class _Joined:
         else:
             inner, condition = self._pulled(expr)
         name = fresh_name("exists", [*self.plan.schema.names, *inner.schema.names])
-        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
-        self.plan = Join(self.plan, inner, JoinKind.EXISTENCE, tuple(keys), conjunction(rest), exists=name)
+        keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        self.plan = Join(
+            self.plan, inner, JoinKind.EXISTENCE, tuple(keys), conjunction(residual), exists=name
+        )
         return self.plan.column(name)
 
     def restrict(self, expr: Exists | InSubquery, negated: bool) -> None:
@@ -174,20 +167,20 @@ class _Joined:
             self._not_in(expr)
             return
         inner, condition = self._pulled(expr)
-        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
-        self.plan = Join(self.plan, inner, kind, tuple(keys), conjunction(rest))
+        self.plan = Join(self.plan, inner, kind, tuple(keys), conjunction(residual))
 
     def _not_in(self, expr: InSubquery) -> None:
         """A row stays when every comparison is FALSE: neither TRUE nor unknown."""
         if len(expr.values) == 1 and not expr.outer and columns_of(expr.values[0]):
-            inner = _disjoint(_rewrite(predicate_simplification(expr.plan)), self.plan, [])[0]
+            inner = _disjoint(_rewritten(expr), self.plan)[0]
             key = JoinKey(expr.values[0], inner.column(inner.schema.names[0]))
             self.plan = Join(self.plan, inner, JoinKind.ANTI, (key,), null_aware=True)
             return
         inner, condition = self._not_false(expr)
-        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
-        self.plan = Join(self.plan, inner, JoinKind.ANTI, tuple(keys), conjunction(rest))
+        keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        self.plan = Join(self.plan, inner, JoinKind.ANTI, tuple(keys), conjunction(residual))
 
     def _not_false(self, expr: InSubquery) -> tuple[LogicalPlan, Expr | None]:
         """The subquery's plan and the condition that a comparison is TRUE or unknown."""
@@ -204,56 +197,69 @@ class _Joined:
 
     def _pulled(self, expr: Subquery, keep: Sequence[str] = ()) -> tuple[LogicalPlan, Expr | None]:
         """The subquery's plan without outer references, and the condition that joins it."""
-        plan = _rewrite(predicate_simplification(expr.plan))
+        plan = _rewritten(expr)
         if isinstance(expr, Exists) and not keep:
             plan = _for_existence(plan)
         names = plan.schema.names
         pulled, terms = pull_up(plan, existence=True)
         compared = names if isinstance(expr, InSubquery) else []
-        needed = columns_of(*terms) | set(keep) | set(compared)
-        kept = [*keep, *(n for n in pulled.schema.names if n in needed and n not in keep)]
-        if kept != pulled.schema.names and kept:
-            pulled = Projection(pulled, tuple(Named(pulled.column(n), n) for n in kept))
-        renamed, mapping = _disjoint(pulled, self.plan, [])
+        pulled = _only(pulled, keep, columns_of(*terms) | set(compared))
+        renamed, aliases = _disjoint(pulled, self.plan)
         outer = {n.name: n.expr for n in expr.outer}
-        bound = [bind_outer(rename_columns(x, mapping), outer) for x in terms]
+        condition = [bind_outer(rename_columns(x, aliases), outer) for x in terms]
         if isinstance(expr, InSubquery):
-            bound += [
-                Call.of("eq", v, renamed.column(mapping.get(n, n)))
-                for v, n in zip(expr.values, names, strict=True)
-            ]
-        return renamed, conjunction(bound)
+            columns = [renamed.column(aliases.get(n, n)) for n in compared]
+            condition += [Call.of("eq", v, c) for v, c in zip(expr.values, columns, strict=True)]
+        return renamed, conjunction(condition)
 
     def _scalar(self, expr: ScalarSubquery) -> Expr:
-        plan = _rewrite(predicate_simplification(expr.plan))
+        plan = _rewritten(expr)
+        if is_correlated(plan):
+            return self._correlated_scalar(expr, plan)
         name = plan.schema.names[0]
-        if not is_correlated(plan):
-            kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
-            inner, mapping = _disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan, [])
-            self.plan = Join(self.plan, inner, kind)
-            return self.plan.column(mapping.get(name, name))
+        kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
+        inner, aliases = _disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan)
+        self.plan = Join(self.plan, inner, kind)
+        return self.plan.column(aliases.get(name, name))
+
+    def _correlated_scalar(self, expr: ScalarSubquery, plan: LogicalPlan) -> Expr:
+        """The value of the group that a row is compared with, or of no rows where there is no such group."""
         if not _at_most_one_row(plan):
             raise Unsupported("A correlated subquery used as a value must be an aggregate without GROUP BY.")
+        name = plan.schema.names[0]
         empty = value_over_no_rows(plan)
         outer = {n.name: n.expr for n in expr.outer}
         pulled, terms = pull_up(plan, existence=False, around=(self.plan, outer))
-        found = Named(
-            Literal(True, t.BOOL), fresh_name("found", [*self.plan.schema.names, *pulled.schema.names])
-        )
+        taken = [*self.plan.schema.names, *pulled.schema.names]
+        group_exists = Named(Literal(True, t.BOOL), fresh_name("found", taken))
         if empty.value is not None:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
-            pulled = Projection(pulled, (*columns, found))
-        inner, mapping = _disjoint(pulled, self.plan, [])
-        condition = conjunction([bind_outer(rename_columns(x, mapping), outer) for x in terms])
-        keys, rest = split_condition(condition, self.plan.schema.names, inner.schema.names)
+            pulled = Projection(pulled, (*columns, group_exists))
+        inner, aliases = _disjoint(pulled, self.plan)
+        condition = conjunction([bind_outer(rename_columns(x, aliases), outer) for x in terms])
+        keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
         if len(keys) < len(terms):
-            raise Unsupported(f"A correlated subquery used as a value, compared by {rest}, is not supported.")
+            raise Unsupported(
+                f"A correlated subquery used as a value, compared by {residual}, is not supported."
+            )
         self.plan = Join(self.plan, inner, JoinKind.LEFT, tuple(keys))
-        value: Expr = self.plan.column(mapping.get(name, name))
-        if empty.value is not None:
-            hit = Call.of("isnotnull", self.plan.column(found.name))
-            value = Case(((hit, value),), empty)
-        return value
+        value = self.plan.column(aliases.get(name, name))
+        if empty.value is None:
+            return value
+        return Case(((Call.of("isnotnull", self.plan.column(group_exists.name)), value),), empty)
+
+
+def _rewritten(expr: Subquery) -> LogicalPlan:
+    """The subquery's plan without subqueries, its conditions in the form that decorrelation knows."""
+    return _rewrite(predicate_simplification(expr.plan))
+
+
+def _only(plan: LogicalPlan, first: Sequence[str], needed: set[str]) -> LogicalPlan:
+    """The plan's columns that are needed, those in ``first`` in front; all if none is."""
+    names = [*first, *(n for n in plan.schema.names if n in needed and n not in first)]
+    if not names or names == plan.schema.names:
+        return plan
+    return Projection(plan, tuple(Named(plan.column(n), n) for n in names))
 
 
 def _at_most_one_row(plan: LogicalPlan) -> bool:
@@ -286,14 +292,11 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
                 return plan
 
 
-def _disjoint(
-    plan: LogicalPlan, other: LogicalPlan, reserved: Sequence[str]
-) -> tuple[LogicalPlan, dict[str, str]]:
+def _disjoint(plan: LogicalPlan, other: LogicalPlan) -> tuple[LogicalPlan, dict[str, str]]:
     """The plan with columns renamed that another plan has, too, and how."""
-    taken = {*other.schema.names, *reserved}
-    clash = [n for n in plan.schema.names if n in taken]
-    if not clash:
+    taken = set(other.schema.names)
+    aliases = {n: fresh_name(n, [*taken, *plan.schema.names]) for n in plan.schema.names if n in taken}
+    if not aliases:
         return plan, {}
-    mapping = {n: fresh_name(n, [*taken, *plan.schema.names]) for n in clash}
-    renamed = Projection(plan, tuple(Named(plan.column(n), mapping.get(n, n)) for n in plan.schema.names))
-    return renamed, mapping
+    renamed = tuple(Named(plan.column(n), aliases.get(n, n)) for n in plan.schema.names)
+    return Projection(plan, renamed), aliases

@@ -36,22 +36,24 @@ def top_k_bounds(plan: LogicalPlan) -> LogicalPlan:
     return plan
 
 
-def _bounded(plan: LogicalPlan, name: str, key: SortKey, wanted: int) -> LogicalPlan | None:
-    """The plan over a scan with a bound; None where there is none to be had."""
-    match plan:
-        case Projection():
-            (given,) = (e.expr for e in plan.exprs if e.name == name)
-            if not isinstance(given, Column) or not all(is_harmless(e.expr) for e in plan.exprs):
-                return None
-            below = _bounded(plan.child, given.name, key, wanted)
-            return None if below is None else plan.with_children([below])
-        case Scan() if not plan.filters or not needed_filters(
-            plan.source, plan.source.splits(), plan.filters
-        ):
-            source, order = plan.source, (key.ascending, key.nulls_first)
-            bound = source.once(("bound", name, *order, wanted), lambda: _bound(source, name, *order, wanted))
-            return None if bound is None else replace(plan, filters=(*plan.filters, bound))
-    return None
+def _bounded(plan: LogicalPlan, name: str, key: SortKey, rows: int) -> LogicalPlan | None:
+    """The plan over a scan with a bound for the first rows; None where there is none to be had."""
+    if isinstance(plan, Projection):
+        source = plan.definitions[name]
+        if not isinstance(source, Column) or not all(map(is_harmless, plan.expressions)):
+            return None
+        below = _bounded(plan.child, source.name, key, rows)
+        return None if below is None else plan.with_children([below])
+    if not isinstance(plan, Scan) or not _reads_all_rows(plan):
+        return None
+    source_, order = plan.source, (key.ascending, key.nulls_first)
+    bound = source_.once(("bound", name, *order, rows), lambda: _bound(source_, name, *order, rows))
+    return None if bound is None else replace(plan, filters=(*plan.filters, bound))
+
+
+def _reads_all_rows(scan: Scan) -> bool:
+    """Whether statistics prove all filters true for every row."""
+    return not scan.filters or not needed_filters(scan.source, scan.source.splits(), scan.filters)
 
 
 @dataclass(frozen=True)
@@ -64,57 +66,64 @@ class _Part:
     rows: int
 
 
-def _bound(source: Source, name: str, ascending: bool, nulls_first: bool, wanted: int) -> Expr | None:
+def _bound(source: Source, name: str, ascending: bool, nulls_first: bool, rows: int) -> Expr | None:
     """A condition that the first rows by a column meet, and few others."""
     field = source.schema.field(name)
-    column = Column(name, field.type, field.nullable)
-    found = {
-        split: _part(source.ranges(split, name), split.rows, field.type, ascending)
-        for split in source.splits()
-    }
-    parts = list(found.values())
-    last = _last(parts, wanted)
-    near = [split for split, part in found.items() if part is None or last is None or part.first <= last]
-    if source.addressable and len(near) <= _FEW_SPLITS:
-        for split in near:
-            known = source.stretches(split, [name]) if len(split.pieces) == 1 else None
-            if known is not None:
-                parts.remove(found[split])
-                lengths = np.diff(known.starts).tolist()
-                ranges = known.ranges[name]
-                parts += [
-                    _part(each, rows, field.type, ascending)
-                    for each, rows in zip(ranges, lengths, strict=True)
-                ]
-        last = _last(parts, wanted)
+    parts = _finer_parts(source, _Order(name, field.type, ascending), rows)
+    last = _last(parts, rows)
     if last is None:
         return None
-    total = sum(split.rows for split in found)
+    total = sum(split.rows for split in source.splits())
     left_out = sum(part.rows for part in parts if part is not None and part.first > last)
     if total - left_out > _MOST_ROWS * total:
         return None
-    bound = Call.of(
-        "lteq" if ascending else "gteq", column, Literal(last if ascending else -last, field.type)
-    )
+    column = Column(name, field.type, field.nullable)
+    value = Literal(last if ascending else -last, field.type)
+    bound = Call.of("lteq" if ascending else "gteq", column, value)
     has_nulls = any(part is None or part.keys < part.rows for part in parts)
     return Call.of("or", Call.of("isnull", column), bound) if nulls_first and has_nulls else bound
 
 
-def _part(found: ColumnRange | None, rows: int, dtype: pa.DataType, ascending: bool) -> _Part | None:
-    """What statistics say; None where they say nothing."""
-    low, high = (
-        (None, None) if found is None else (comparable(found.low, dtype), comparable(found.high, dtype))
-    )
-    if found is None or low is None or high is None:
-        return None
-    keys = 0 if found.nulls is None else rows - found.nulls
-    return _Part(low, high, keys, rows) if ascending else _Part(-high, -low, keys, rows)
+@dataclass(frozen=True)
+class _Order:
+    """An order by one column, and what statistics say of a part of the rows in it."""
+
+    name: str
+    dtype: pa.DataType
+    ascending: bool
+
+    def part(self, statistics: ColumnRange | None, rows: int) -> _Part | None:
+        """None where statistics say nothing."""
+        if statistics is None:
+            return None
+        low, high = comparable(statistics.low, self.dtype), comparable(statistics.high, self.dtype)
+        if low is None or high is None:
+            return None
+        keys = 0 if statistics.nulls is None else rows - statistics.nulls
+        return _Part(low, high, keys, rows) if self.ascending else _Part(-high, -low, keys, rows)
 
 
-def _last(parts: Sequence[_Part | None], wanted: int) -> int | None:
-    """The place up to which there are as many keys as wanted."""
+def _finer_parts(source: Source, order: _Order, rows: int) -> list[_Part | None]:
+    """The source's splits as parts; those that may have the first rows, if they are few, as their pages."""
+    by_split = {split: order.part(source.ranges(split, order.name), split.rows) for split in source.splits()}
+    last = _last(list(by_split.values()), rows)
+    near = [s for s, part in by_split.items() if part is None or last is None or part.first <= last]
+    parts = list(by_split.values())
+    if not source.addressable or len(near) > _FEW_SPLITS:
+        return parts
+    for split in near:
+        pages = source.stretches(split, [order.name]) if len(split.pieces) == 1 else None
+        if pages is not None:
+            parts.remove(by_split[split])
+            lengths = np.diff(pages.starts).tolist()
+            parts += map(order.part, pages.ranges[order.name], lengths)
+    return parts
+
+
+def _last(parts: Sequence[_Part | None], rows: int) -> int | None:
+    """The place in the order up to which there are so many keys."""
     known = sorted((part for part in parts if part is not None), key=lambda part: part.last)
     for part, keys in zip(known, accumulate(part.keys for part in known), strict=True):
-        if keys >= wanted:
+        if keys >= rows:
             return part.last
     return None

@@ -31,18 +31,26 @@ def _unwrap(expr: Expr) -> Expr:
     if not (isinstance(expr, Call) and expr.function in _COMPARISONS):
         return expr
     left, right = expr.args
-    for cast, literal, swapped in ((left, right, False), (right, left, True)):
-        if isinstance(cast, Cast) and isinstance(literal, Literal) and _lossless(cast.child.dtype, cast.to):
-            value = _narrow(literal, cast.child.dtype)
-            if value is not None:
-                pair = (value, cast.child) if swapped else (cast.child, value)
-                return Call.of(expr.function, *pair, mode=expr.mode, tz=expr.tz)
-    return expr
+    if isinstance(right, Literal):
+        sides = _narrowed(left, right)
+    elif isinstance(left, Literal):
+        sides = _narrowed(right, left)[::-1]
+    else:
+        return expr
+    return Call.of(expr.function, *sides, mode=expr.mode, tz=expr.tz) if sides else expr
+
+
+def _narrowed(cast: Expr, literal: Literal) -> tuple[Expr, ...]:
+    """What a lossless cast widens, and the literal in its type; nothing if there is no such pair."""
+    if not isinstance(cast, Cast) or not _is_lossless(cast.child.dtype, cast.to):
+        return ()
+    value = _narrow(literal, cast.child.dtype)
+    return () if value is None else (cast.child, value)
 
 
 def _in_list(expr: InList) -> Expr:
     cast = expr.child
-    if not isinstance(cast, Cast) or not _lossless(cast.child.dtype, cast.to):
+    if not isinstance(cast, Cast) or not _is_lossless(cast.child.dtype, cast.to):
         return expr
     values = [
         Literal(None, cast.child.dtype) if v.value is None else _narrow(v, cast.child.dtype)
@@ -53,7 +61,7 @@ def _in_list(expr: InList) -> Expr:
     return InList(cast.child, tuple(v for v in values if v is not None))
 
 
-def _lossless(source: pa.DataType, target: pa.DataType) -> bool:
+def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether every value of ``source`` is in ``target``, in the same order."""
     if t.is_integral(source) and t.is_integral(target):
         return bool(source.bit_width <= target.bit_width)
