@@ -1,4 +1,4 @@
-"""Values by plan node."""
+"""Values by node of a plan, an operator tree or an expression."""
 
 from __future__ import annotations
 

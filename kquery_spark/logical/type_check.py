@@ -33,6 +33,7 @@ from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.generate import Generate, Generator
 from kquery_spark.logical.join import Join
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.plan import LogicalPlan, walk_plan
 from kquery_spark.logical.subqueries import InSubquery, OuterColumn, ScalarSubquery, Subquery
 from kquery_spark.logical.window import Window
@@ -60,7 +61,7 @@ class _Checker:
     def __init__(self, fields: Fields, outer: Fields) -> None:
         self._fields = fields
         self._outer = outer
-        self._done: set[int] = set()
+        self._checked: NodeMap[None] = NodeMap()
 
     def node(self, node: LogicalPlan) -> None:
         calls = _own_calls(node)
@@ -77,13 +78,13 @@ class _Checker:
             _check_generator(node)
 
     def check(self, expr: Expr) -> None:
-        """The expression and everything below it; what is shared is looked at once."""
-        if id(expr) in self._done:
+        """The expression and everything below it; what is shared is checked once."""
+        if expr in self._checked:
             return
         for child in expr.children:
             self.check(child)
         self._one(expr)
-        self._done.add(id(expr))
+        self._checked[expr] = None
 
     def _one(self, expr: Expr) -> None:
         match expr:

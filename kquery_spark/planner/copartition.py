@@ -75,30 +75,37 @@ def ranges_of(plan: LogicalPlan, key: Expr, config: EngineConfig) -> Ranges | No
 
 
 class _KeyClasses:
-    """Scan columns in classes of equal ones: a union-find structure."""
+    """Scan columns in classes of equal ones: a union-find structure over numbered columns."""
 
     def __init__(self) -> None:
-        self._columns: dict[tuple[int, str], ScanColumn] = {}  # by identity of the scan
-        self._parents: dict[tuple[int, str], tuple[int, str]] = {}
+        self._columns: list[ScanColumn] = []
+        self._parents: list[int] = []
+        self._numbers: NodeMap[dict[str, int]] = NodeMap()
 
-    def add(self, column: ScanColumn) -> tuple[int, str]:
-        """The representative of the column's class, which is one of its own for a new column."""
-        key = id(column[0]), column[1]
-        self._columns.setdefault(key, column)
-        while self._parents.setdefault(key, key) != key:
-            key = self._parents[key]
-        return key
+    def add(self, column: ScanColumn) -> int:
+        """The number of the column that stands for the column's class; a new column is a class of its own."""
+        scan, name = column
+        number = self._numbers.setdefault(scan, dict).setdefault(name, len(self._columns))
+        if number == len(self._columns):
+            self._columns.append(column)
+            self._parents.append(number)
+        while self._parents[number] != number:
+            number = self._parents[number]
+        return number
 
     def unite(self, column: ScanColumn, other: ScanColumn) -> None:
         """Make one class of two."""
-        self._parents[self.add(column)] = self.add(other)
+        parent = self.add(other)
+        self._parents[self.add(column)] = parent
 
     def classes(self) -> list[list[ScanColumn]]:
         """All classes; of each scan the first column in it."""
-        members: dict[tuple[int, str], dict[int, ScanColumn]] = {}
-        for (scan_id, _), column in self._columns.items():
-            members.setdefault(self.add(column), {}).setdefault(scan_id, column)
-        return [list(by_scan.values()) for by_scan in members.values()]
+        classes: dict[int, NodeMap[ScanColumn]] = {}
+        for column in self._columns:
+            members = classes.setdefault(self.add(column), NodeMap())
+            if column[0] not in members:
+                members[column[0]] = column
+        return [[members[scan] for scan in members] for members in classes.values()]
 
 
 def _key_classes(plan: LogicalPlan) -> list[list[ScanColumn]]:

@@ -39,26 +39,29 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
     expand = plan.child
     if not isinstance(expand, Expand) or any(call.is_distinct for call in plan.calls):
         return None
-    values = {name: tuple(p[i] for p in expand.projections) for i, name in enumerate(expand.names)}
-    columns = [_set_column(key, values) for key in plan.keys]
-    known = [column for column in columns if column is not None]
+    values = dict(zip(expand.names, zip(*expand.projections, strict=True), strict=True))
     aggregates = _below_expand(plan, values)
-    if aggregates is None or len(known) < len(columns):
+    columns = [_set_column(key, values) for key in plan.keys]
+    if aggregates is None or None in columns:
         return None
-    keys = tuple(named for named, _ in known if named is not None)
-    sets = sorted(zip(*(in_sets for _, in_sets in known), strict=True), key=_column_count, reverse=True)
+    keys = tuple(column.key for column in columns if column is not None and column.key is not None)
+    in_sets = (column.in_sets for column in columns if column is not None)
+    sets = sorted(zip(*in_sets, strict=True), key=_column_count, reverse=True)
     if len(sets) < 2 or not keys or _column_count(sets[0]) < len(keys):
         return None
     return Levels(plan, expand.child, keys, aggregates, tuple(sets))
 
 
-def _set_column(
-    key: Named, values: dict[str, tuple[Expr, ...]]
-) -> tuple[Named | None, tuple[Expr, ...]] | None:
-    """The key over what is below the Expand (None if no set has it), and what it is in each set: a column or a literal.
+@dataclass(frozen=True)
+class _SetColumn:
+    """A key over what is below the Expand (None if no set has it), and what it is in each set: a column or a literal."""
 
-    None for a key that sets have different expressions for, or that another evaluation could change.
-    """
+    key: Named | None
+    in_sets: tuple[Expr, ...]
+
+
+def _set_column(key: Named, values: dict[str, tuple[Expr, ...]]) -> _SetColumn | None:
+    """None for a key that sets have different expressions for, or that another evaluation could change."""
     if not isinstance(key.expr, Column):
         return None
     in_sets = values[key.expr.name]
@@ -66,9 +69,9 @@ def _set_column(
     if len(grouped) > 1 or not all(map(is_deterministic, grouped)):
         return None
     if not grouped:
-        return None, in_sets
+        return _SetColumn(None, in_sets)
     named = Named(grouped.pop(), key.name)
-    return named, tuple(e if isinstance(e, Literal) else named.column for e in in_sets)
+    return _SetColumn(named, tuple(e if isinstance(e, Literal) else named.column for e in in_sets))
 
 
 def _column_count(grouping_set: Sequence[Expr]) -> int:

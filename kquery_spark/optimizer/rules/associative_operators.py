@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import filterfalse
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Expr, HigherOrder, Literal
@@ -44,11 +45,12 @@ def _gathered(expr: Call) -> Expr:
     if expr.function not in ("add", "multiply") or not t.is_integral(expr.dtype):
         return expr
     terms = list(_terms(expr, expr.function))
-    constants, others = [e for e in terms if is_constant(e)], [e for e in terms if not is_constant(e)]
-    if len(terms) < 3 or not constants or not others or not is_deterministic(expr):
+    if len(terms) < 3 or not is_deterministic(expr):
         return expr
-    if not all(isinstance(e, Literal) for e in constants):
-        return expr  # one of them raises
+    constants, others = list(filter(is_constant, terms)), list(filterfalse(is_constant, terms))
+    # a constant that is no literal by now raises
+    if not constants or not others or not all(isinstance(e, Literal) for e in constants):
+        return expr
     constant = _evaluated(_joined(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import filterfalse
 
-from kquery_spark.expr import columns_of
+from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_harmless
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, transform_plan
 from kquery_spark.logical.conditions import split_condition
@@ -24,11 +25,16 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
         return node
     join = node.child
     keys, residual = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
-    joining = [term for term in residual if columns_of(term) and is_harmless(term)]
+    joining = list(filter(_may_join, residual))
     if not keys and not joining:
         return node
     added = tuple(k for k in keys if k not in join.keys)
     condition = conjunction(conjuncts(join.condition) + joining)
     merged = replace(join, keys=join.keys + added, condition=condition)
-    above = conjunction([term for term in residual if term not in joining])
+    above = conjunction(list(filterfalse(_may_join, residual)))
     return merged if above is None else Filter(merged, above)
+
+
+def _may_join(term: Expr) -> bool:
+    """Whether a join may evaluate a term, for rows that the filter would not have seen."""
+    return bool(columns_of(term)) and is_harmless(term)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, count
@@ -62,17 +63,14 @@ class _Reorder:
         # the joined pair leaves and its result enters: only pairs with that are new in a round
         sizes: dict[tuple[int, int], float | None] = {}
         while len(groups) > 1:
-            for pair in combinations(groups, 2):
-                if pair not in sizes:
-                    sizes[pair] = self._size(groups[pair[0]], groups[pair[1]], tree.edges)
-            connected = [
-                (rows, pair) for pair in combinations(groups, 2) if (rows := sizes[pair]) is not None
-            ]
-            if not connected:
+            for left, right in combinations(groups, 2):
+                if (left, right) not in sizes:
+                    sizes[left, right] = self._size(groups[left], groups[right], tree.edges)
+            best = _smallest(groups, sizes)
+            if best is None:
                 return None
-            _, (left, right) = min(connected, key=lambda candidate: candidate[0])
-            joined = _joined(groups.pop(left), groups.pop(right), tree)
-            groups[next(numbers)] = joined
+            left, right = best
+            groups[next(numbers)] = _joined(groups.pop(left), groups.pop(right), tree)
         (joined,) = groups.values()
         condition = conjunction([term for term in tree.terms if not _applied(joined, term)])
         return joined if condition is None else Filter(joined, condition)
@@ -84,6 +82,12 @@ class _Reorder:
             return None
         rows = self._estimator.estimate(left).rows, self._estimator.estimate(right).rows
         return self._estimator.matches(*rows, [(left, k.left, right, k.right) for k in keys])
+
+
+def _smallest(groups: Iterable[int], sizes: Mapping[tuple[int, int], float | None]) -> tuple[int, int] | None:
+    """The pair with the fewest rows, of those that a key connects."""
+    rows = {pair: size for pair in combinations(groups, 2) if (size := sizes[pair]) is not None}
+    return min(rows, key=rows.__getitem__) if rows else None
 
 
 @dataclass(frozen=True)

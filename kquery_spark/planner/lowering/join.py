@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kquery_spark.logical import Aggregate, Join, JoinKind, LogicalPlan, walk_plan
@@ -79,17 +79,20 @@ def _read_anyway(planner: Planner, built: LogicalPlan, probe: DistributedPlan) -
     if not any(node in planner.aggregated for node in walk_plan(built)):
         return None
     lowered = planner.lower(built)
-    read_anyway = lowered.distribution is Distribution.SINGLE and _exchanges(lowered.plan) <= _exchanges(
-        probe.plan
-    )
-    return lowered.plan if read_anyway else None
+    if lowered.distribution is not Distribution.SINGLE:
+        return None
+    read = list(_exchanges(probe.plan))
+    only_these = all(any(one is other for other in read) for one in _exchanges(lowered.plan))
+    return lowered.plan if only_these else None
 
 
-def _exchanges(plan: PhysicalPlan) -> set[int]:
-    """The exchanges that a stage reads, by identity."""
+def _exchanges(plan: PhysicalPlan) -> Iterator[ExchangeExec]:
+    """The exchanges that a stage reads."""
     if isinstance(plan, ExchangeExec):
-        return {id(plan)}
-    return {one for child in plan.children for one in _exchanges(child)}
+        yield plan
+        return
+    for child in plan.children:
+        yield from _exchanges(child)
 
 
 def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
