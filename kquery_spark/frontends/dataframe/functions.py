@@ -9,7 +9,7 @@ from collections.abc import Callable
 from kquery_spark.errors import PlanError
 from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.dataframe.column import Column, SortOrder, flat, lit, to_column
-from kquery_spark.frontends.sql.analyzer.calls import special_forms
+from kquery_spark.frontends.sql.analyzer.expressions.calls import special_forms
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import aggregate_functions, has_aggregate
 from kquery_spark.functions.registry import functions, has_function

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from kquery_spark.frontends.sql.analyzer.literal_text import interval_text, java_double, java_float
+from kquery_spark.frontends.sql.analyzer.naming.literal_text import interval_text, java_double, java_float
 from kquery_spark.frontends.sql.ast.expressions import IntervalLiteral
 from kquery_spark.functions.casts.table import family
 from kquery_spark.types import names as t

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
-from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node
@@ -57,7 +57,7 @@ class GeneratorAnalyzer:
         self._queries = queries
 
     def generate(
-        self, relation: Relation, generated: Generated, outer: OuterFrame | None
+        self, relation: Relation, generated: Generated, outer: OuterRow | None
     ) -> tuple[Relation, list[ScopeColumn]]:
         """The relation with the generated columns below it, and those columns; the scope stays what it was."""
         call = generated.call
@@ -65,7 +65,7 @@ class GeneratorAnalyzer:
         plan, columns = self._plan(relation, kind, keeps, call.arguments, generated.aliases, outer, call)
         return Relation(plan, relation.scope), columns
 
-    def lateral_view(self, relation: Relation, view: r.LateralView, outer: OuterFrame | None) -> Relation:
+    def lateral_view(self, relation: Relation, view: r.LateralView, outer: OuterRow | None) -> Relation:
         """FROM with LATERAL VIEW: the generated columns stand beside the others."""
         name = view.function[-1].lower()
         if name not in _GENERATORS:
@@ -84,7 +84,7 @@ class GeneratorAnalyzer:
         keeps: bool,
         arguments: tuple[ast.Expression, ...],
         aliases: tuple[str, ...],
-        outer: OuterFrame | None,
+        outer: OuterRow | None,
         node: Node,
     ) -> tuple[LogicalPlan, list[ScopeColumn]]:
         analyzer = self._queries.expressions(relation.scope, outer, kind, relation.plan)

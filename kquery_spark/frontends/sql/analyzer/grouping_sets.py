@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column, Expr, Literal
-from kquery_spark.frontends.sql.analyzer.grouping import Grouping, GroupingMark
+from kquery_spark.frontends.sql.analyzer.grouping import Grouping
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.logical import Expand, LogicalPlan
 from kquery_spark.types import names as t
-
-if TYPE_CHECKING:
-    from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 
 Sets = list[list[Expr]]
 Resolve = Callable[[ast.Expression], Expr]
@@ -97,14 +93,3 @@ def _grouping_id(every: Sequence[Expr], chosen: Sequence[Expr]) -> int:
     for expr in every:
         number = number * 2 + (expr not in chosen)
     return number
-
-
-def grouping_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """``grouping(key)`` and ``grouping_id(keys)``."""
-    name = node.name[0].lower()
-    if not analyzer.aggregates:
-        analyzer.fail(f"[UNSUPPORTED_GROUPING_EXPRESSION] {name} is not allowed in {analyzer.place}", node)
-    keys = tuple(analyzer.expr(a) for a in node.arguments)
-    if name == "grouping" and len(keys) != 1:
-        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] grouping takes 1 argument, not {len(keys)}")
-    return GroupingMark(keys, name == "grouping_id")

@@ -11,12 +11,13 @@ from kquery_spark.errors import PlanError, SqlError
 from kquery_spark.expr import Cast, Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
-from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer, constant_of
+from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
+from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select import SelectAnalyzer
-from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
@@ -46,11 +47,11 @@ class QueryAnalyzer:
         raise SqlError(message, self.sql, None if node is None or node.pos < 0 else node.pos)
 
     def expressions(
-        self, scope: Scope, outer: OuterFrame | None, place: str, *plans: LogicalPlan
+        self, scope: Scope, outer: OuterRow | None, clause: str, *plans: LogicalPlan
     ) -> ExpressionAnalyzer:
-        """An analyzer of expressions at some place, over the columns of some plans."""
+        """An analyzer of expressions in a clause, over the columns of some plans."""
         return ExpressionAnalyzer(
-            self.sql, self.facts, self.names, scope, self.query, outer, place=place, plans=plans
+            self.sql, self.facts, self.names, scope, self.query, outer, clause=clause, plans=plans
         )
 
     def common_table(self, name: str) -> Relation | None:
@@ -72,7 +73,7 @@ class QueryAnalyzer:
             )
         return Relation(relation.plan, relation.scope.renamed((table.name,), table.columns or None))
 
-    def query(self, node: q.Query, outer: OuterFrame | None) -> Relation:
+    def query(self, node: q.Query, outer: OuterRow | None) -> Relation:
         """A query with everything around its body."""
         saved = self._ctes
         seen: set[str] = set()
@@ -91,7 +92,7 @@ class QueryAnalyzer:
         finally:
             self._ctes = saved
 
-    def _body(self, node: q.QueryBody, outer: OuterFrame | None) -> Relation:
+    def _body(self, node: q.QueryBody, outer: OuterRow | None) -> Relation:
         match node:
             case q.Select():
                 return SelectAnalyzer(self, node, outer).analyze()
@@ -167,9 +168,7 @@ class QueryAnalyzer:
             exprs.append(Named(value, name))
         return Projection(plan, tuple(exprs))
 
-    def sort(
-        self, relation: Relation, order_by: Sequence[ast.SortItem], outer: OuterFrame | None
-    ) -> Relation:
+    def sort(self, relation: Relation, order_by: Sequence[ast.SortItem], outer: OuterRow | None) -> Relation:
         """ORDER BY over a relation's own columns."""
         if not order_by:
             return relation

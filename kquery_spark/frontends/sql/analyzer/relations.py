@@ -12,9 +12,9 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column, Expr, Named, walk
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.expr.properties import conjunction
-from kquery_spark.frontends.sql.analyzer.expressions import constant_of
+from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
-from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition
@@ -45,7 +45,7 @@ class RelationAnalyzer:
         self._names = queries.names
         self._facts = queries.facts
 
-    def relation(self, node: ast.Relation | None, outer: OuterFrame | None) -> Relation:
+    def relation(self, node: ast.Relation | None, outer: OuterRow | None) -> Relation:
         """The rows of a relation; none at all means one row without columns."""
         if node is None:
             return Relation(one_row(), Scope((), self._facts))
@@ -111,7 +111,7 @@ class RelationAnalyzer:
 
     # --- joins ---------------------------------------------------------------------------------------
 
-    def _join(self, node: ast.Join, outer: OuterFrame | None) -> Relation:
+    def _join(self, node: ast.Join, outer: OuterRow | None) -> Relation:
         left = self.relation(node.left, outer)
         if isinstance(node.right, ast.Lateral):
             self._queries.fail("LATERAL is not supported", node.right)
@@ -220,7 +220,7 @@ class RelationAnalyzer:
 
     # --- rows made here ------------------------------------------------------------------------------
 
-    def values(self, node: ast.Values, outer: OuterFrame | None) -> Relation:
+    def values(self, node: ast.Values, outer: OuterRow | None) -> Relation:
         """VALUES: constants brought to one type a column, named col1, col2 ..."""
         analyzer = self._queries.expressions(Scope((), self._facts), outer, "VALUES")
         rows = [[analyzer.expr(v) for v in row] for row in node.rows]

@@ -1,4 +1,4 @@
-"""What names mean at a place in a query."""
+"""Scopes: the columns that names can mean in a clause of a query."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kquery_spark.errors import SqlError
-from kquery_spark.expr import Column, Expr
+from kquery_spark.expr import Expr
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.logical import LogicalPlan
 
 
 class Names:
-    """Hands out names that no other column of the query has."""
+    """Generates column names that are unique in the query."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
-    def fresh(self, wanted: str) -> str:
-        """``wanted``, or ``wanted_2`` and so on when it is taken."""
-        name, count = wanted, 1
+    def fresh(self, stem: str) -> str:
+        """``stem``, or ``stem_2`` and so on if it is taken."""
+        name, count = stem, 1
         while name in self._taken:
             count += 1
-            name = f"{wanted}_{count}"
+            name = f"{stem}_{count}"
         self._taken.add(name)
         return name
 
@@ -41,8 +41,8 @@ class ScopeColumn:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a name led to: a value, and the parts of the name that are struct fields of it."""
+class ResolvedName:
+    """A name's value, the column it belongs to, and the parts of the name that are struct fields of the value."""
 
     value: Expr
     column: str
@@ -61,7 +61,7 @@ class Scope:
         """The columns of ``*``."""
         return tuple(c for c in self.columns if not c.hidden)
 
-    def find(self, parts: tuple[str, ...], sql: str, position: int | None) -> Found | None:
+    def find(self, parts: tuple[str, ...], sql: str, position: int | None) -> ResolvedName | None:
         """Spark's order: the longest qualifier that gives a match wins; what is left over are struct fields.
 
         Raises SqlError when several columns match equally well.
@@ -70,33 +70,33 @@ class Scope:
         folded = tuple(map(fold, parts))
         for length in range(min(len(parts) - 1, 2), -1, -1):
             qualifier, name = folded[:length], folded[length]
-            hits = [
-                c
-                for c in self.columns
-                if fold(c.name) == name
-                and (length > 0 or not c.hidden)
-                and (length == 0 or tuple(map(fold, c.qualifier[-length:])) == qualifier)
-            ]
-            values = list(dict.fromkeys(c.value for c in hits))
+            columns = [c for c in self.columns if fold(c.name) == name and self._is_under(c, qualifier)]
+            values = list(dict.fromkeys(c.value for c in columns))
             if len(values) > 1:
-                options = ", ".join(sorted(".".join((*c.qualifier, c.name)) for c in dict.fromkeys(hits)))
+                options = ", ".join(sorted(".".join((*c.qualifier, c.name)) for c in dict.fromkeys(columns)))
                 raise SqlError(
                     f"[AMBIGUOUS_REFERENCE] Reference {'.'.join(parts)} is ambiguous, could be: {options}",
                     sql,
                     position,
                 )
             if values:
-                return Found(values[0], parts[length], parts[length + 1 :])
+                return ResolvedName(values[0], parts[length], parts[length + 1 :])
         return None
+
+    def _is_under(self, column: ScopeColumn, qualifier: tuple[str, ...]) -> bool:
+        """True if the column's qualifier ends in this one; hidden columns are found by qualified name only."""
+        if not qualifier:
+            return not column.hidden
+        return tuple(map(self.facts.fold, column.qualifier[-len(qualifier) :])) == qualifier
 
     def star(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
         """The columns of ``*`` or ``t.*``, which has the hidden ones, too, and first."""
         if not qualifier:
             return self.visible
         fold = self.facts.fold
-        wanted = tuple(map(fold, qualifier))
-        found = [c for c in self.columns if tuple(map(fold, c.qualifier[-len(wanted) :])) == wanted]
-        return tuple(sorted(found, key=lambda c: not c.hidden))
+        folded = tuple(map(fold, qualifier))
+        columns = [c for c in self.columns if tuple(map(fold, c.qualifier[-len(folded) :])) == folded]
+        return tuple(sorted(columns, key=lambda c: not c.hidden))
 
     def candidates(self) -> str:
         """The columns there are, for error messages."""
@@ -122,8 +122,3 @@ class Relation:
 
     plan: LogicalPlan
     scope: Scope
-
-
-def as_column(plan: LogicalPlan, name: str) -> Column:
-    """A reference to a column of a plan."""
-    return plan.column(name)

@@ -11,13 +11,13 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Literal, Named, SortKey, columns_of
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.names import find_name
+from kquery_spark.frontends.sql.analyzer.expressions.output_names import output_name
 from kquery_spark.frontends.sql.analyzer.generators import Generated, generator_of
 from kquery_spark.frontends.sql.analyzer.grouping import Grouping, GroupingMark, contains
 from kquery_spark.frontends.sql.analyzer.grouping_sets import expanded, grouping_sets
-from kquery_spark.frontends.sql.analyzer.name_resolution import find_name
-from kquery_spark.frontends.sql.analyzer.naming import column_name
+from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
-from kquery_spark.frontends.sql.analyzer.subqueries import OuterFrame
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark, Windows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
@@ -40,7 +40,7 @@ class Item:
 class SelectAnalyzer:
     """Resolves one SELECT; ``order_by`` is the query's, which may read columns that are not selected."""
 
-    def __init__(self, queries: QueryAnalyzer, node: q.Select, outer: OuterFrame | None) -> None:
+    def __init__(self, queries: QueryAnalyzer, node: q.Select, outer: OuterRow | None) -> None:
         self._queries = queries
         self._node = node
         self._outer = outer
@@ -114,10 +114,15 @@ class SelectAnalyzer:
                 items += made
                 continue
             analyzer = self._expressions(
-                relation.scope, "the select list", named, aggregates=True, windows=True, aliases=aliases
+                relation.scope,
+                "the select list",
+                named,
+                allows_aggregates=True,
+                allows_windows=True,
+                aliases=aliases,
             )
             expr = analyzer.expr(node)
-            items.append(Item(column_name(node, analyzer), expr, node))
+            items.append(Item(output_name(node, analyzer), expr, node))
             if isinstance(node, ast.Aliased):
                 key = fold(node.alias)
                 aliases[key] = None if key in aliases else expr
@@ -197,7 +202,7 @@ class SelectAnalyzer:
     def _having(self, relation: Relation, shown: Scope, named: Mapping[str, ast.WindowSpec]) -> Expr | None:
         if self._node.having is None:
             return None
-        analyzer = self._expressions(relation.scope, "HAVING", named, aggregates=True, first=shown)
+        analyzer = self._expressions(relation.scope, "HAVING", named, allows_aggregates=True, preferred=shown)
         return analyzer.condition(self._node.having, "HAVING")
 
     def _qualify(
@@ -210,7 +215,7 @@ class SelectAnalyzer:
         node = self._node.qualify
         if node is None:
             return None
-        analyzer = self._expressions(relation.scope, "QUALIFY", named, windows=True, first=shown)
+        analyzer = self._expressions(relation.scope, "QUALIFY", named, allows_windows=True, preferred=shown)
         made = analyzer.condition(node, "QUALIFY")
         if not any(contains(e, _is_window) for e in (made, *(i.expr for i in items))):
             self._queries.fail(
@@ -231,7 +236,9 @@ class SelectAnalyzer:
             shown = Scope(tuple(self._selected(i, relation.scope) for i in items), shown.facts)
             analyzer = self._expressions(shown, "ORDER BY", named)
         else:
-            analyzer = self._expressions(relation.scope, "ORDER BY", named, aggregates=True, first=shown)
+            analyzer = self._expressions(
+                relation.scope, "ORDER BY", named, allows_aggregates=True, preferred=shown
+            )
         by_all = len(order_by) == 1 and _is_all(order_by[0].expression)
         if by_all and find_name(analyzer, ("ALL",), None) is None:
             one = order_by[0]
@@ -328,7 +335,9 @@ class SelectAnalyzer:
             key = fold(item.name)
             if isinstance(item.node, ast.Aliased):
                 aliases[key] = None if key in aliases and aliases[key] != item.expr else item.expr
-        analyzer = self._expressions(relation.scope, "GROUP BY", named, aliases=aliases, aggregates=True)
+        analyzer = self._expressions(
+            relation.scope, "GROUP BY", named, aliases=aliases, allows_aggregates=True
+        )
 
         def resolve(node: ast.Expression) -> Expr:
             index = self.ordinal(node, len(items), "GROUP BY")

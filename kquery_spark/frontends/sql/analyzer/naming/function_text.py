@@ -1,4 +1,4 @@
-"""Calls of functions as Spark shows them in the names of columns: their names, and arguments nobody wrote."""
+"""Function calls as Spark shows them in column names: their names, and the arguments that Spark adds."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ _DEFAULTS = {
     "bround": (1, ", 0"),
 }
 _RENAMED = {"dateadd": "date_add", "array_agg": "collect_list", "curdate": "current_date"}
-#: Without a window these are aggregates of other names.
-PICKS = {"first_value": "first", "last_value": "last"}
+#: Window functions that are aggregates of other names without a window.
+AGGREGATES_OF_WINDOW_FUNCTIONS = {"first_value": "first", "last_value": "last"}
 # Calls that Spark shows as something other than a call.
 _SHAPES = {
     ("approx_count_distinct", 2): "approx_count_distinct({0})",
@@ -93,7 +93,7 @@ _CAST_FUNCTIONS = frozenset(
 )
 
 
-def special_text(name: str, arguments: Sequence[str]) -> str | None:
+def special_call_text(name: str, arguments: Sequence[str]) -> str | None:
     """A call that Spark shows as an operator, or as its argument alone; None for all others."""
     shape = _SHAPES.get((name, len(arguments)))
     if shape is not None:
@@ -106,14 +106,15 @@ def special_text(name: str, arguments: Sequence[str]) -> str | None:
 
 
 def default_arguments(name: str, count: int) -> str:
-    """What Spark adds to the ``count`` arguments that were written."""
+    """The text of the arguments that Spark adds to ``count`` written ones."""
     if name in ("lag", "lead"):
         return ", 1, NULL"[3 * (count - 1) :] if count < 3 else ""
-    wanted, text = _DEFAULTS.get(name, (-1, ""))
-    return text if count == wanted else ""
+    written_count, text = _DEFAULTS.get(name, (-1, ""))
+    return text if count == written_count else ""
 
 
-def shown_function(name: str, ignores_nulls: bool = False) -> str:
+def function_name_text(name: str, ignores_nulls: bool = False) -> str:
     """The name Spark gives a function."""
-    shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
-    return PICKS.get(name, shown) if ignores_nulls else shown
+    if ignores_nulls and name in AGGREGATES_OF_WINDOW_FUNCTIONS:
+        return AGGREGATES_OF_WINDOW_FUNCTIONS[name]
+    return name.upper() if name in _UPPER else _RENAMED.get(name, name)

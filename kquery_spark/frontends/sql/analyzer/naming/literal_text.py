@@ -7,41 +7,72 @@ from decimal import Decimal
 
 import numpy as np
 
+from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
 from kquery_spark.frontends.sql.ast import expressions as ast
 
 _MOMENT = re.compile(r"(\d{4})-(\d\d?)(?:-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(\.\d+)?)?)?)?")
 
 
-def literal_text(node: ast.Expression) -> str | None:
-    """A literal's value; None when the node is none."""
-    match node:
-        case ast.StringLiteral():
-            return node.value
-        case ast.NullLiteral():
-            return "NULL"
-        case ast.BooleanLiteral():
-            return "true" if node.value else "false"
-        case ast.IntegerLiteral():
-            return str(node.value)
-        case ast.DecimalLiteral():
-            return f"{node.value:f}"
-        case ast.FloatingLiteral():
-            return java_float(node.value) if node.type == "float" else java_double(node.value)
-        case ast.BinaryLiteral():
-            return f"X'{node.value.hex().upper()}'"
-        case ast.TypedLiteral():
-            return f"{node.type.upper()} '{_moment_text(node)}'"
-        case ast.IntervalLiteral():
-            return interval_text(node)
-    return None
+@PRINTERS.handles(ast.StringLiteral)
+def string(writer: NameWriter, node: ast.StringLiteral) -> str:
+    """A string without quotes."""
+    return node.value
+
+
+@PRINTERS.handles(ast.NullLiteral)
+def null(writer: NameWriter, node: ast.NullLiteral) -> str:
+    """``NULL``."""
+    return "NULL"
+
+
+@PRINTERS.handles(ast.BooleanLiteral)
+def boolean(writer: NameWriter, node: ast.BooleanLiteral) -> str:
+    """``true`` or ``false``."""
+    return "true" if node.value else "false"
+
+
+@PRINTERS.handles(ast.IntegerLiteral)
+def integer(writer: NameWriter, node: ast.IntegerLiteral) -> str:
+    """A whole number without its suffix."""
+    return str(node.value)
+
+
+@PRINTERS.handles(ast.DecimalLiteral)
+def decimal(writer: NameWriter, node: ast.DecimalLiteral) -> str:
+    """A decimal with all its digits."""
+    return f"{node.value:f}"
+
+
+@PRINTERS.handles(ast.FloatingLiteral)
+def floating(writer: NameWriter, node: ast.FloatingLiteral) -> str:
+    """A float or double as Java prints it."""
+    return java_float(node.value) if node.type == "float" else java_double(node.value)
+
+
+@PRINTERS.handles(ast.BinaryLiteral)
+def binary(writer: NameWriter, node: ast.BinaryLiteral) -> str:
+    """``X'1F'``."""
+    return f"X'{node.value.hex().upper()}'"
+
+
+@PRINTERS.handles(ast.TypedLiteral)
+def typed(writer: NameWriter, node: ast.TypedLiteral) -> str:
+    """``DATE '2020-01-31'``."""
+    return f"{node.type.upper()} '{_moment_text(node)}'"
+
+
+@PRINTERS.handles(ast.IntervalLiteral)
+def interval(writer: NameWriter, node: ast.IntervalLiteral) -> str:
+    """``INTERVAL '1' DAY``."""
+    return interval_text(node)
 
 
 def _moment_text(node: ast.TypedLiteral) -> str:
     """A date or a timestamp as Spark shows its value; one with a zone as it was written."""
-    found = _MOMENT.fullmatch(node.text.strip())
-    if found is None:
+    match = _MOMENT.fullmatch(node.text.strip())
+    if match is None:
         return node.text
-    *fields, fraction = found.groups()
+    *fields, fraction = match.groups()
     year, month, day, hour, minute, second = (
         int(f) if f else 1 if i < 3 else 0 for i, f in enumerate(fields)
     )

@@ -1,0 +1,20 @@
+"""Constant folding where the analyzer needs a value: LIMIT, frame bounds, percentiles."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import ExecutionError, KQueryError
+from kquery_spark.expr import Column, Expr, Literal
+from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.properties import is_constant
+
+
+def constant_of(expr: Expr) -> Literal | None:
+    """The value of a constant expression; None for other expressions and for constants that raise."""
+    if isinstance(expr, Literal):
+        return expr
+    if isinstance(expr, Column) or not is_constant(expr):
+        return None
+    try:
+        return evaluate_constant(expr)
+    except (ExecutionError, KQueryError):
+        return None

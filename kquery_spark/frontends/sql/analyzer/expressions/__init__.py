@@ -1,0 +1,26 @@
+"""Expressions of the syntax tree as engine expressions: a handler for each node class."""
+
+from kquery_spark.frontends.sql.analyzer.expressions import (
+    access,
+    calls,
+    conditional,
+    literals,
+    names,
+    operators,
+    predicates,
+    subqueries,
+)
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+
+__all__ = [
+    "EXPRESSIONS",
+    "ExpressionAnalyzer",
+    "access",
+    "calls",
+    "conditional",
+    "literals",
+    "names",
+    "operators",
+    "predicates",
+    "subqueries",
+]

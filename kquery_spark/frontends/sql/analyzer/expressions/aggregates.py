@@ -1,0 +1,187 @@
+"""Aggregate functions: where they are allowed, which entry of the registry a call means, and its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import AggregateCall, Expr, Literal, walk
+from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
+from kquery_spark.functions.hyperloglog import precision_of
+from kquery_spark.types import names as t
+
+# Spark's class of error for an aggregate function in a clause that has none.
+_NOT_ALLOWED = {
+    "WHERE": "INVALID_WHERE_CONDITION",
+    "FILTER": "INVALID_AGGREGATE_FILTER.CONTAINS_AGGREGATE",
+    "QUALIFY": "MISSING_GROUP_BY",
+    "ORDER BY": "UNSUPPORTED_EXPR_FOR_OPERATOR",
+    "a join condition": "UNSUPPORTED_EXPR_FOR_OPERATOR",
+}
+_RESPECTS_NULLS = frozenset({"first", "last", "any_value"})
+_TAKES_IGNORE_NULLS_FLAG = _RESPECTS_NULLS | {"first_value", "last_value"}
+
+
+def aggregate_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
+    """A call of the aggregate function ``name``."""
+    shares = percentile_shares(node)
+    if shares is not None:
+        return percentiles(analyzer, node, shares, lambda a, n: aggregate_call(a, "percentile", n))
+    if not analyzer.allows_aggregates:
+        analyzer.fail(
+            f"[{_NOT_ALLOWED.get(analyzer.clause, 'NESTED_AGGREGATE_FUNCTION')}] the aggregate function {name} is not "
+            f"allowed in {analyzer.clause}",
+            node,
+        )
+    # in HAVING an aggregate reads rows of the input; in ORDER BY the select list's names come first here, too
+    inner = replace(
+        analyzer,
+        allows_aggregates=False,
+        allows_windows=False,
+        clause="another aggregate function",
+        preferred=analyzer.preferred if analyzer.clause == "ORDER BY" else None,
+    )
+    condition = None
+    if node.filter is not None:
+        condition = replace(inner, clause="FILTER").condition(node.filter, "FILTER")
+    name, args = aggregate_arguments(inner, name, node)
+    if any(isinstance(e, AggregateCall) for arg in args for e in walk(arg)):
+        analyzer.fail(
+            f"[NESTED_AGGREGATE_FUNCTION] {name} reads a column of the select list that is an aggregate itself; "
+            "sort by that column's name alone, or give it a name that the table does not have",
+            node,
+        )
+    return AggregateCall.of(
+        name, *args, distinct=node.distinct, condition=condition, mode=analyzer.facts.mode
+    )
+
+
+def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr]]:
+    """The aggregate function that a call means and its arguments at the types it takes."""
+    if len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star):
+        args = _star_arguments(analyzer, name, node, node.arguments[0])
+    else:
+        args = analyzer.arguments(node)
+    if name == "count" and not node.distinct and all(_is_known_not_null(a) for a in args):
+        if not args and not node.arguments:
+            analyzer.fail("[WRONG_NUM_ARGS.WITH_SUGGESTION] count needs an argument or *", node)
+        return name, []
+    name, args = _without_flags(analyzer, name, node, args)
+    entry = aggregate_function(name)
+    try:
+        entry.check_arity(len(args))
+    except PlanError as error:
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
+    args = analyzer.convert.arguments(entry.coerce, args)
+    if name == "percentile":
+        args[1] = _percentile_share(analyzer, args[1], node)
+    if name == "approx_count_distinct" and len(args) == 2:
+        args[1] = _relative_error(analyzer, args[1], node)
+    return name, args
+
+
+def _star_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call, star: ast.Star) -> list[Expr]:
+    """The arguments of ``count(*)``, which are none, and of ``count(DISTINCT *)``."""
+    if name != "count":
+        analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * is an argument of count alone", node)
+    if star.qualifier:
+        raise Unsupported("count(t.*) is not supported.")
+    if not node.distinct:
+        return []
+    if star.excluded:
+        raise Unsupported("count(DISTINCT * EXCEPT ...) is not supported; name the columns.")
+    return [c.value for c in analyzer.scope.visible]
+
+
+def _is_known_not_null(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.value is not None
+
+
+def _flag_value(expr: Expr) -> bool | None:
+    """The value of TRUE or FALSE; None for other expressions."""
+    return expr.value if isinstance(expr, Literal) and isinstance(expr.value, bool) else None
+
+
+def _without_flags(
+    analyzer: ExpressionAnalyzer, name: str, node: ast.Call, args: list[Expr]
+) -> tuple[str, list[Expr]]:
+    """The function and its arguments after IGNORE NULLS and the flags that are no arguments of the aggregate."""
+    ignores_nulls = node.nulls == "IGNORE"
+    if name in _TAKES_IGNORE_NULLS_FLAG and len(args) == 2:
+        flag = _flag_value(args[1])
+        if flag is None:
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] the second argument of {name} is TRUE or FALSE"
+            )
+        ignores_nulls, args = flag, args[:1]
+    if ignores_nulls:
+        if not has_aggregate(f"{name}_ignore_nulls"):
+            raise Unsupported(f"{name} with IGNORE NULLS is not supported.")
+        name = f"{name}_ignore_nulls"
+    elif node.nulls is not None and name not in _RESPECTS_NULLS:
+        raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
+    if name == "mode" and len(args) == 2:
+        # without the flag any of the most frequent values will do, with it the lowest: ours is always the lowest
+        if _flag_value(args[1]) is None:
+            analyzer.fail(
+                "[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] mode's second argument is TRUE or FALSE", node
+            )
+        args = args[:1]
+    return name, args
+
+
+def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant error of approx_count_distinct."""
+    error = constant_of(expr)
+    if error is None:
+        analyzer.fail(
+            "[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] approx_count_distinct takes a constant error", node
+        )
+    try:
+        precision_of(error.value)
+    except PlanError as wrong:
+        analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
+    return error
+
+
+def _percentile_share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant share of a percentile."""
+    share = constant_of(expr)
+    if share is None:
+        analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] percentile takes a constant share", node)
+    if share.value is None:
+        analyzer.fail("[DATATYPE_MISMATCH.UNEXPECTED_NULL] the share of a percentile must not be NULL", node)
+    if not 0 <= share.value <= 1:
+        analyzer.fail(
+            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the share of a percentile is in [0.0, 1.0]", node
+        )
+    return share
+
+
+def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:
+    """p and q of ``percentile(x, array(p, q))``; None for any other call."""
+    if node.name[0].lower() != "percentile" or len(node.arguments) != 2:
+        return None
+    shares = node.arguments[1]
+    return shares.arguments if isinstance(shares, ast.Call) and shares.name[0].lower() == "array" else None
+
+
+def percentiles(
+    analyzer: ExpressionAnalyzer,
+    node: ast.Call,
+    shares: tuple[ast.Expression, ...],
+    single: Callable[[ExpressionAnalyzer, ast.Call], Expr],
+) -> Expr:
+    """``percentile(x, array(p, q))``: an array of one percentile per share; NULL where there is no value.
+
+    ``single`` analyzes a call with one share.
+    """
+    if not shares:
+        raise Unsupported("percentile with an empty array is not supported.")
+    each = [single(analyzer, replace(node, arguments=(node.arguments[0], share))) for share in shares]
+    none = analyzer.call("isnull", each[0])
+    return analyzer.case([none], [Literal(None, t.NULL)], analyzer.call("array", *each))

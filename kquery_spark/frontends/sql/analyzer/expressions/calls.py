@@ -1,0 +1,126 @@
+"""Function calls: which special form, window function, aggregate or scalar function a name means."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Expr, UserCall
+from kquery_spark.frontends.sql import parse_type
+from kquery_spark.frontends.sql.analyzer.expressions.aggregates import aggregate_call
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.special_forms import (
+    CAST_FUNCTIONS,
+    FORMS,
+    no_such_function,
+)
+from kquery_spark.frontends.sql.analyzer.expressions.windows import window_call
+from kquery_spark.frontends.sql.analyzer.naming.function_text import AGGREGATES_OF_WINDOW_FUNCTIONS
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate_registry import has_aggregate
+from kquery_spark.functions.registry import has_function
+from kquery_spark.functions.user import UserFunction
+from kquery_spark.functions.windows import window_function
+
+# Registry entries that are operators or made by Spark's optimizer: SQL has no function of these names.
+_INTERNAL = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "eq",
+        "neq",
+        "lt",
+        "lteq",
+        "gt",
+        "gteq",
+        "eq_null_safe",
+        "yearofweek",
+        "second_with_fraction",
+        "subtract_dates",
+        "bitand",
+        "bitor",
+        "bitxor",
+        "bitnot",
+        "known_not_null",
+        "known_normalized",
+        "normalize_nan_and_zero",
+        "get_array_item",
+        "get_array_struct_fields",
+        "get_map_value",
+        "get_struct_field",
+        "make_decimal",
+        "unscaled_value",
+        "timestamp_add_interval",
+        "timestamp_add_months",
+        "subtract_timestamps",
+        "first_ignore_nulls",
+        "any_value_ignore_nulls",
+        "last_ignore_nulls",
+        "null_if_negative",
+        "parse_timestamp",
+        "precise_timestamp",
+        "multiply_interval",
+        "divide_interval",
+        "interval_days",
+        "interval_hours",
+        "interval_minutes",
+        "interval_seconds",
+    ]
+)
+_SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
+
+
+@EXPRESSIONS.handles(ast.Call)
+def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """A function call."""
+    if len(node.name) != 1:
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {'.'.join(node.name)}", node)
+    if node.user is not None:
+        return _user_call(analyzer, node, node.user)
+    name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
+    if name in _INTERNAL:
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
+    if node.within_group:
+        raise Unsupported("WITHIN GROUP is not supported.")
+    if node.over is not None:
+        return window_call(analyzer, node)
+    aggregate = AGGREGATES_OF_WINDOW_FUNCTIONS.get(name, name)
+    if has_aggregate(aggregate):
+        return aggregate_call(analyzer, aggregate, node)
+    return _scalar_call(analyzer, name, node)
+
+
+def _scalar_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
+    if node.distinct or node.filter is not None:
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node
+        )
+    if node.nulls is not None:
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} takes no {node.nulls} NULLS", node
+        )
+    form = FORMS.get(name) or CAST_FUNCTIONS.get(name)
+    if form is not None:
+        return form(analyzer, node)
+    if not has_function(name):
+        if window_function(name) is not None:
+            analyzer.fail(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] {name} needs an OVER clause", node)
+        analyzer.fail(no_such_function(name), node)
+    return analyzer.call(name, *analyzer.arguments(node))
+
+
+def _user_call(analyzer: ExpressionAnalyzer, node: ast.Call, function: UserFunction) -> Expr:
+    if node.distinct or node.filter is not None or node.nulls is not None or node.over or node.within_group:
+        analyzer.fail(
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {function.name} takes arguments only",
+            node,
+        )
+    dtype = arrow_type(parse_type(function.returns), analyzer.facts.time_zone)
+    args = tuple(analyzer.arguments(node))
+    return UserCall(function.name, args, dtype, function.deterministic, function.code)
+
+
+def special_forms() -> frozenset[str]:
+    """Functions that are in no registry: the analyzer builds them from others."""
+    return frozenset({*FORMS, *_SYNONYMS, "inline", "inline_outer"})

@@ -1,0 +1,49 @@
+"""CASE and CAST."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Cast, Expr, Literal
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.printer import to_sql
+from kquery_spark.functions.registry import EvalMode
+
+
+@EXPRESSIONS.handles(ast.Case)
+def case(analyzer: ExpressionAnalyzer, node: ast.Case) -> Expr:
+    """CASE with conditions, or with an operand that is compared with each."""
+    operand = None if node.operand is None else analyzer.expr(node.operand)
+    conditions = []
+    for when in node.branches:
+        if operand is None:
+            conditions.append(analyzer.condition(when.condition, "WHEN"))
+        else:
+            with analyzer.at(when.condition):
+                conditions.append(analyzer.call("eq", operand, analyzer.expr(when.condition)))
+    results = [analyzer.expr(when.result) for when in node.branches]
+    otherwise = None if node.otherwise is None else analyzer.expr(node.otherwise)
+    return analyzer.case(conditions, results, otherwise)
+
+
+@EXPRESSIONS.handles(ast.Cast)
+def cast(analyzer: ExpressionAnalyzer, node: ast.Cast) -> Expr:
+    """CAST and TRY_CAST."""
+    target = arrow_type(node.type, analyzer.facts.time_zone)
+    if target is None:
+        raise Unsupported(f"The type {to_sql(node.type)} is not supported.")
+    operand = analyzer.expr(node.operand)
+    if operand.dtype == target:
+        return operand
+    if isinstance(operand, Literal) and operand.value is None:
+        return Literal(None, target)
+    converted = analyzer.convert.cast(operand, target, implicit=False)
+    return as_try_cast(converted) if node.is_try else converted
+
+
+def as_try_cast(converted: Expr) -> Expr:
+    """A cast that gives NULL where the value does not fit; other expressions stay as they are."""
+    if isinstance(converted, Cast):
+        return Cast(converted.child, converted.to, EvalMode.TRY, converted.tz)
+    return converted

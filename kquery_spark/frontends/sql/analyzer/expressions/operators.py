@@ -1,0 +1,90 @@
+"""Operators: arithmetic, comparisons, ``||``, bits, AND, OR and NOT."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.expr.properties import chain
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.temporal import temporal_arithmetic
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.types import names as t
+
+_BINARY_FUNCTIONS = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "%": "mod",
+    "DIV": "div",
+    "=": "eq",
+    "==": "eq",
+    "<>": "neq",
+    "!=": "neq",
+    "<": "lt",
+    "<=": "lteq",
+    ">": "gt",
+    ">=": "gteq",
+    "<=>": "eq_null_safe",
+    "||": "concat",
+    "&": "bitand",
+    "|": "bitor",
+    "^": "bitxor",
+    "<<": "shiftleft",
+    ">>": "shiftright",
+    ">>>": "shiftrightunsigned",
+}
+_UNARY_FUNCTIONS = {"-": "negative", "~": "bitnot", "+": "positive"}
+
+
+@EXPRESSIONS.handles(ast.Unary)
+def unary(analyzer: ExpressionAnalyzer, node: ast.Unary) -> Expr:
+    """``-x``, ``+x`` and ``~x``."""
+    operand = analyzer.expr(node.operand)
+    name = _UNARY_FUNCTIONS[node.op]
+    if name == "negative" and isinstance(operand, Literal) and operand.dtype == t.NULL:
+        return Literal(None, t.DOUBLE)
+    return analyzer.call(name, operand)
+
+
+@EXPRESSIONS.handles(ast.Binary)
+def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
+    """``x op y``: arithmetic with dates and intervals first, then the operator's function."""
+    if node.op in ("+", "-"):
+        temporal = temporal_arithmetic(analyzer, node)
+        if temporal is not None:
+            return temporal
+    name = _BINARY_FUNCTIONS.get(node.op)
+    if name is None:
+        raise Unsupported(f"The operator {node.op} is not supported.")
+    left, right = analyzer.expr(node.left), analyzer.expr(node.right)
+    if name == "concat":
+        return analyzer.call("concat", *_concat_operands(left), *_concat_operands(right))
+    try:
+        return analyzer.call(name, left, right)
+    except Unsupported:
+        raise
+    except PlanError as error:
+        if str(error).startswith("["):
+            raise
+        kind = "DIFF_TYPES" if left.dtype != right.dtype else "WRONG_TYPE"
+        analyzer.fail(f"[DATATYPE_MISMATCH.BINARY_OP_{kind}] {error}", node)
+
+
+def _concat_operands(operand: Expr) -> tuple[Expr, ...]:
+    """The operands of ``a || b || c`` as one flat call."""
+    is_concat = isinstance(operand, Call) and operand.function == "concat"
+    return tuple(operand.children) if is_concat else (operand,)
+
+
+@EXPRESSIONS.handles(ast.And, ast.Or)
+def logical_chain(analyzer: ExpressionAnalyzer, node: ast.And | ast.Or) -> Expr:
+    """``a AND b AND c``."""
+    word = "and" if isinstance(node, ast.And) else "or"
+    return chain(word, [analyzer.condition(term, word.upper()) for term in node.terms])
+
+
+@EXPRESSIONS.handles(ast.Not)
+def not_(analyzer: ExpressionAnalyzer, node: ast.Not) -> Expr:
+    """``NOT x``."""
+    return analyzer.call("not", analyzer.condition(node.operand, "NOT"))

@@ -1,0 +1,51 @@
+"""What Spark's automatic column names need of the analyzer: resolved names, types, windows, captured columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.names import unqualified_text
+from kquery_spark.frontends.sql.analyzer.expressions.subqueries import captured_names
+from kquery_spark.frontends.sql.analyzer.expressions.temporal import months_of
+from kquery_spark.frontends.sql.analyzer.naming.column_names import column_name
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast.queries import Query
+
+
+def output_name(node: ast.Expression, analyzer: ExpressionAnalyzer) -> str:
+    """The name of the column that holds an expression's value."""
+    return column_name(node, AnalyzerNamingContext(analyzer))
+
+
+@dataclass(frozen=True)
+class AnalyzerNamingContext:
+    """A naming.Context that answers from an analyzer's scope."""
+
+    analyzer: ExpressionAnalyzer
+
+    def name_text(self, node: ast.Name) -> str:
+        """See NamingContext."""
+        return unqualified_text(self.analyzer, node)
+
+    def star_text(self) -> str:
+        """See NamingContext."""
+        return ", ".join(c.name for c in self.analyzer.scope.visible)
+
+    def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
+        """See NamingContext."""
+        if isinstance(node, ast.IntervalLiteral) or months_of(self.analyzer, node) is not None:
+            return None
+        return self.analyzer.expr(node).dtype
+
+    def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
+        """See NamingContext."""
+        if isinstance(window, ast.WindowSpec):
+            return window
+        return self.analyzer.named_windows.get(window.name)
+
+    def captured_names(self, query: Query) -> list[str]:
+        """See NamingContext."""
+        return captured_names(self.analyzer, query)

@@ -1,0 +1,27 @@
+"""Functions whose value is fixed when the query begins: the current time and the session's time zone."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from kquery_spark.expr import Expr, Literal
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.types import names as t
+
+#: May be written without parentheses.
+SESSION_VALUES = frozenset({"current_date", "current_timestamp", "localtimestamp", "current_timezone"})
+
+
+def session_value(analyzer: ExpressionAnalyzer, name: str) -> Expr:
+    """The value of a function of SESSION_VALUES."""
+    facts = analyzer.facts
+    if name == "current_timezone":
+        return Literal(facts.time_zone, t.STRING)
+    micros = facts.now_micros
+    if micros is None:
+        micros = int(dt.datetime.now(dt.UTC).timestamp() * 1_000_000)
+    now = Literal(micros, t.timestamp(facts.time_zone))
+    if name == "current_timestamp":
+        return now
+    target = t.DATE if name == "current_date" else t.TIMESTAMP_NTZ
+    return analyzer.convert.cast(now, target, implicit=False)

@@ -1,0 +1,138 @@
+"""``+`` and ``-`` with dates, timestamps and intervals, which Spark resolves to functions of their own."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Expr, Literal
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.types import names as t
+
+_DAY_MICROS = 86_400_000_000
+
+
+def temporal_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
+    """The function a sum or difference stands for; None for ordinary arithmetic."""
+    months = months_of(analyzer, node.right)
+    if months is not None:
+        if node.op == "-":
+            months = analyzer.call("negative", months)
+        return _add_months(analyzer, analyzer.expr(node.left), months)
+    months = months_of(analyzer, node.left)
+    if months is not None:
+        return _months_first(analyzer, node, months)
+    if isinstance(node.right, ast.IntervalLiteral):
+        if isinstance(node.left, ast.IntervalLiteral):
+            return None
+        sign = -1 if node.op == "-" else 1
+        return _add_interval(analyzer, analyzer.expr(node.left), node.right, sign)
+    if isinstance(node.left, ast.IntervalLiteral):
+        if node.op == "-":
+            return None
+        return _add_interval(analyzer, analyzer.expr(node.right), node.left, 1)
+    return _typed_arithmetic(analyzer, node.op, analyzer.expr(node.left), analyzer.expr(node.right))
+
+
+def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) -> Expr | None:
+    """``INTERVAL 1 MONTH + date``."""
+    value = analyzer.expr(node.right)
+    if node.op == "+":
+        return _add_months(analyzer, value, months)
+    if value.dtype == t.DATE:
+        analyzer.fail("[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] a date is not taken from an interval", node)
+    return None
+
+
+def _typed_arithmetic(analyzer: ExpressionAnalyzer, op: str, left: Expr, right: Expr) -> Expr | None:
+    """Arithmetic of dates and timestamps, as the types of the operands decide."""
+    if op == "+" and right.dtype == t.DATE and t.is_integral(left.dtype):
+        left, right = right, left
+    if left.dtype == t.DATE and t.is_integral(right.dtype):
+        return analyzer.call("date_add" if op == "+" else "date_sub", left, right)
+    if op == "-" and left.dtype == right.dtype == t.DATE:
+        return analyzer.call("subtract_dates", left, right)
+    if op == "-":
+        timestamp = _common_timestamp(left.dtype, right.dtype)
+        if timestamp is not None:
+            sides = [analyzer.convert.cast(side, timestamp) for side in (left, right)]
+            return analyzer.call("subtract_timestamps", *sides)
+    if pa.types.is_timestamp(left.dtype) and right.dtype == t.DAY_TIME:
+        amount = right if op == "+" else analyzer.call("negative", right)
+        return analyzer.call("timestamp_add_interval", left, amount)
+    return None
+
+
+def _common_timestamp(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The timestamp that both are subtracted as; None unless one is a timestamp and the other that or a date."""
+    for dtype, other in ((left, right), (right, left)):
+        if pa.types.is_timestamp(dtype):
+            return dtype if pa.types.is_timestamp(other) or other == t.DATE else None
+    return None
+
+
+def months_of(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr | None:
+    """The months of a year-month interval, as an int; None for anything else.
+
+    There is no type for such intervals, so they exist only where a date or timestamp is next to them.
+    """
+    match node:
+        case ast.IntervalLiteral(is_year_month=True):
+            return Literal(node.amount, t.INT)
+        case ast.Unary(op="-" | "+"):
+            operand = months_of(analyzer, node.operand)
+            return analyzer.call("negative", operand) if operand is not None and node.op == "-" else operand
+        case ast.Binary(op="+" | "-"):
+            left, right = months_of(analyzer, node.left), months_of(analyzer, node.right)
+            if left is None or right is None:
+                return None
+            return analyzer.call("add" if node.op == "+" else "subtract", left, right)
+        case ast.Binary(op="*"):
+            return _multiplied_months(analyzer, node)
+        case ast.Call(name=(name,)) if name.lower() == "make_ym_interval":
+            return _make_year_month_interval(analyzer, node)
+    return None
+
+
+def _multiplied_months(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
+    for interval, other in ((node.left, node.right), (node.right, node.left)):
+        months = months_of(analyzer, interval)
+        if months is None:
+            continue
+        factor = analyzer.expr(other)
+        if factor.dtype not in (t.BYTE, t.SHORT, t.INT):
+            raise Unsupported("A year-month interval is multiplied only by an int here.")
+        return analyzer.call("multiply", months, factor)
+    return None
+
+
+def _make_year_month_interval(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    if len(node.arguments) > 2 or node.over is not None:
+        raise PlanError("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] make_ym_interval takes up to 2 arguments")
+    parts: list[Expr] = [Literal(0, t.INT), Literal(0, t.INT)]
+    for index, argument in enumerate(node.arguments):
+        parts[index] = analyzer.convert.cast(analyzer.expr(argument), t.INT)
+    return analyzer.call("add", analyzer.call("multiply", parts[0], Literal(12, t.INT)), parts[1])
+
+
+def _add_months(analyzer: ExpressionAnalyzer, value: Expr, months: Expr) -> Expr | None:
+    if value.dtype == t.DATE:
+        return analyzer.call("add_months", value, months)
+    if pa.types.is_timestamp(value.dtype):
+        return analyzer.call("timestamp_add_months", value, months)
+    return None
+
+
+def _add_interval(
+    analyzer: ExpressionAnalyzer, value: Expr, interval: ast.IntervalLiteral, sign: int
+) -> Expr | None:
+    amount = sign * interval.amount
+    is_date = value.dtype == t.DATE
+    if value.dtype == t.STRING or (not is_date and not pa.types.is_timestamp(value.dtype)):
+        return None
+    if is_date and interval.start == interval.end == "DAY":
+        return analyzer.call("date_add", value, Literal(amount // _DAY_MICROS, t.INT))
+    if is_date:
+        value = analyzer.convert.cast(value, t.timestamp(analyzer.facts.time_zone))
+    return analyzer.call("timestamp_add_interval", value, Literal(amount, t.DAY_TIME))

@@ -1,0 +1,121 @@
+"""Function calls, TRIM, EXTRACT and windows in column names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kquery_spark.frontends.sql.analyzer.naming.function_text import (
+    AGGREGATES_OF_WINDOW_FUNCTIONS,
+    default_arguments,
+    function_name_text,
+    special_call_text,
+)
+from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.types import names as t
+
+_HIDE_IGNORE_NULLS_FLAG = frozenset({"first", "last", "any_value", *AGGREGATES_OF_WINDOW_FUNCTIONS})
+_TRIM_FUNCTIONS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+_FROM_START_TO_ROW = ("UNBOUNDED PRECEDING", "CURRENT ROW")
+
+
+@PRINTERS.handles(ast.Call)
+def call(writer: NameWriter, node: ast.Call) -> str:
+    """A function call with DISTINCT, FILTER and OVER."""
+    name = node.name[-1].lower()
+    if name in _HIDE_IGNORE_NULLS_FLAG and len(node.arguments) == 2:
+        node = replace(node, arguments=node.arguments[:1])
+    texts = [writer.text(a) for a in node.arguments]
+    special = special_call_text(name, texts)
+    if special is not None:
+        return special
+    arguments = ", ".join(texts)
+    if node.distinct and isinstance(node.arguments[0], ast.Star):
+        arguments = writer.context.star_text()
+    arguments += default_arguments(name, len(node.arguments))
+    function = function_name_text(name, ignores_nulls=node.nulls == "IGNORE")
+    text = f"{function}({'DISTINCT ' if node.distinct else ''}{arguments})"
+    if node.filter is not None:
+        text += f" FILTER (WHERE {writer.text(node.filter)})"
+    spec = None if node.over is None else writer.context.window_spec(node.over)
+    if spec is not None:
+        text += f" OVER ({_window(writer, spec, name, node)})"
+    return text
+
+
+@PRINTERS.handles(ast.Extract)
+def extract(writer: NameWriter, node: ast.Extract) -> str:
+    """``extract(field FROM x)``."""
+    return f"extract({node.field} FROM {writer.text(node.source)})"
+
+
+@PRINTERS.handles(ast.Trim)
+def trim(writer: NameWriter, node: ast.Trim) -> str:
+    """TRIM, which is an ordinary call where it has no characters."""
+    side = node.side.upper() or "BOTH"
+    source = writer.text(node.source)
+    if node.characters is not None:
+        return f"TRIM({side} {writer.text(node.characters)} FROM {source})"
+    return f"{_TRIM_FUNCTIONS.get(side, 'trim')}({source})"
+
+
+def _window(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call) -> str:
+    parts = []
+    if spec.partition_by:
+        parts.append(f"PARTITION BY {writer.comma_separated(spec.partition_by)}")
+    if spec.order_by:
+        keys = ", ".join(
+            f"{writer.text(s.expression)} {'ASC' if s.ascending else 'DESC'} "
+            f"NULLS {'FIRST' if s.nulls_first else 'LAST'}"
+            for s in spec.order_by
+        )
+        parts.append(f"ORDER BY {keys}")
+    unit, low, high = (
+        _default_frame(writer, spec, name, node) if spec.frame is None else _frame(writer, spec, spec.frame)
+    )
+    parts.append(f"{unit} BETWEEN {low} AND {high}")
+    return " ".join(parts)
+
+
+def _frame(writer: NameWriter, spec: ast.WindowSpec, frame: ast.WindowFrame) -> tuple[str, str, str]:
+    """Unit, lower and upper bound as written."""
+    is_range = frame.unit.upper() == "RANGE"
+    key = spec.order_by[0].expression if spec.order_by and is_range else None
+    return frame.unit, _bound(writer, frame.start, key), _bound(writer, frame.end, key)
+
+
+def _default_frame(
+    writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call
+) -> tuple[str, str, str]:
+    """Unit, lower and upper bound that Spark gives a call without a frame."""
+    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
+        return "ROWS", *_FROM_START_TO_ROW
+    if name in ("lag", "lead"):
+        rows = writer.text(node.arguments[1]) if len(node.arguments) > 1 else "1"
+        bound = f"{'-' if name == 'lag' else ''}{rows} FOLLOWING"
+        return "ROWS", bound, bound
+    if name == "cume_dist" or spec.order_by:
+        return "RANGE", *_FROM_START_TO_ROW
+    return "ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING"
+
+
+def _bound(writer: NameWriter, bound: ast.FrameBound, key: ast.Expression | None) -> str:
+    """A frame's bound; ``key`` is what a RANGE frame is sorted by."""
+    if bound.offset is None:
+        return bound.kind
+    offset = writer.text(bound.offset)
+    if bound.kind == "PRECEDING":
+        # Spark negates the offset, and shows that when it casts it to the key's type
+        is_cast = key is not None and _needs_cast(writer, bound.offset, key)
+        return f"(- {offset}) FOLLOWING" if is_cast else f"{offset} PRECEDING"
+    return f"{offset} FOLLOWING"
+
+
+def _needs_cast(writer: NameWriter, offset: ast.Expression, key: ast.Expression) -> bool:
+    offset_type, key_type = writer.context.dtype_of(offset), writer.context.dtype_of(key)
+    return (
+        offset_type is not None
+        and t.is_numeric(offset_type)
+        and t.is_numeric(key_type)
+        and offset_type != key_type
+    )

@@ -1,0 +1,65 @@
+"""What an automatic column name depends on besides the text of the expression."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from kquery_spark.errors import KQueryError
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast.queries import Query
+
+LAMBDA_VARIABLE = "namedlambdavariable()"
+
+
+class NamingContext(Protocol):
+    """Resolves what is inside an expression that is printed."""
+
+    def name_text(self, node: ast.Name) -> str:
+        """How a resolved name prints: without its qualifier."""
+
+    def star_text(self) -> str:
+        """How ``*`` prints as the argument of ``count(DISTINCT *)``: as all columns."""
+
+    def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
+        """The type of an operand; None for one that has no type by itself."""
+
+    def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
+        """The window that a call's OVER names or spells out."""
+
+    def captured_names(self, query: Query) -> list[str]:
+        """The columns of the outer row that a subquery reads, as often as it names them."""
+
+
+class LambdaContext:
+    """A NamingContext inside a lambda's body: its parameters come first."""
+
+    def __init__(self, enclosing: NamingContext, parameters: tuple[str, ...]) -> None:
+        self._enclosing = enclosing
+        self._parameters = {parameter.lower() for parameter in parameters}
+
+    def name_text(self, node: ast.Name) -> str:
+        """See NamingContext; a parameter prints without its name."""
+        if node.parts[0].lower() in self._parameters:
+            return ".".join((LAMBDA_VARIABLE, *node.parts[1:]))
+        return self._enclosing.name_text(node)
+
+    def star_text(self) -> str:
+        """See NamingContext."""
+        return self._enclosing.star_text()
+
+    def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
+        """See NamingContext; None for an operand that reads a parameter."""
+        try:
+            return self._enclosing.dtype_of(node)
+        except KQueryError:
+            return None
+
+    def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
+        """See NamingContext."""
+        return self._enclosing.window_spec(window)
+
+    def captured_names(self, query: Query) -> list[str]:
+        """See NamingContext."""
+        return self._enclosing.captured_names(query)

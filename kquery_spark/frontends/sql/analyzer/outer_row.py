@@ -1,0 +1,43 @@
+"""The outer row of a subquery: how the subquery resolves names in it, and which of its values the subquery reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kquery_spark.expr import Expr, Named
+from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, ResolvedName
+from kquery_spark.frontends.sql.ast.queries import Query
+from kquery_spark.logical.subqueries import OuterColumn
+
+Lookup = Callable[[tuple[str, ...], int | None], ResolvedName | None]
+
+
+@dataclass
+class OuterRow:
+    """Resolves names by ``lookup`` in the outer query; records each value that is read as an OuterColumn."""
+
+    lookup: Lookup
+    names: Names
+    captured: dict[Expr, OuterColumn] = field(default_factory=dict)
+    column_names: dict[str, str] = field(default_factory=dict)
+
+    def find(self, parts: tuple[str, ...], position: int | None) -> ResolvedName | None:
+        """A name as the subquery sees it; None if the outer query has no such name."""
+        resolved = self.lookup(parts, position)
+        if resolved is None:
+            return None
+        value = resolved.value
+        if value not in self.captured:
+            name = self.names.fresh(f"outer_{resolved.column}")
+            self.captured[value] = OuterColumn(name, value.dtype, value.nullable)
+            self.column_names[name] = resolved.column
+        return ResolvedName(self.captured[value], resolved.column, resolved.fields)
+
+    @property
+    def captured_columns(self) -> tuple[Named, ...]:
+        """The values that the subquery reads, as a Subquery node holds them."""
+        return tuple(Named(value, column.name) for value, column in self.captured.items())
+
+
+SubqueryAnalyzer = Callable[[Query, OuterRow], Relation]
