@@ -1,8 +1,9 @@
-"""Implicit casts: the types a function's arguments are brought to before it is applied."""
+"""Implicit casts of the arguments of functions and operators, as Spark's type coercion inserts them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -10,7 +11,8 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
-from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, function
+from kquery_spark.functions.aggregate_registry import AggregateFunction
+from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 
@@ -35,6 +37,14 @@ _NOT_BOOLEAN = {
 }
 
 
+def check_arity(entry: Function | AggregateFunction, count: int) -> None:
+    """Raise PlanError, with Spark's class of error, unless a function takes ``count`` arguments."""
+    try:
+        entry.check_arity(count)
+    except PlanError as error:
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
+
+
 class Conversions:
     """Casts under a session's rules."""
 
@@ -49,23 +59,24 @@ class Conversions:
             return self.cast(expr, t.timestamp(self.facts.time_zone), implicit)
         if expr.dtype == t.NULL or (isinstance(expr, Literal) and expr.value is None):
             return Literal(None, target)
-        if implicit and expr.dtype == t.STRING and not self.facts.ansi:
-            raise Unsupported("Implicit casts of strings outside ANSI mode are not supported.")
-        if implicit and not _is_implicit(expr.dtype, target):
-            raise PlanError(
-                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(expr.dtype)} cannot stand where "
-                f"{t.spark_name(target)} is needed"
-            )
+        if implicit:
+            self._check_implicit(expr.dtype, target)
         casts.check_cast(expr.dtype, target)
         return Cast(expr, target, self.facts.mode, self.facts.time_zone)
+
+    def _check_implicit(self, source: pa.DataType, target: pa.DataType) -> None:
+        if source == t.STRING and not self.facts.ansi:
+            raise Unsupported("Implicit casts of strings outside ANSI mode are not supported.")
+        if not _is_implicit(source, target):
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(source)} cannot stand where "
+                f"{t.spark_name(target)} is needed"
+            )
 
     def call(self, name: str, *args: Expr, mode: EvalMode | None = None) -> Expr:
         """A function applied with Spark's implicit casts; PlanError for arguments it does not take."""
         entry = function(name)
-        try:
-            entry.check_arity(len(args))
-        except PlanError as error:
-            raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
+        check_arity(entry, len(args))
         if entry.name in _COMPARISONS and all(a.dtype == t.NULL for a in args):
             return Literal(True if entry.name == "eq_null_safe" else None, t.BOOL)
         if entry.name in _ARITHMETIC and all(a.dtype == t.STRING for a in args):
@@ -73,20 +84,26 @@ class Conversions:
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
             )
         cast_args = self.arguments(entry.coerce, args, entry.name in _DECIMAL_OPERATORS)
-        zone = self.facts.time_zone
+        build = partial(Call.of, name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
         try:
-            made = Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone)
+            call = build()
         except ArgumentTypeError as error:
             raise PlanError(f"{name}: {error}") from None
-        if made.function in _MADE_OF and args:
-            return Call.of(name, *cast_args, mode=made.mode, tz=zone, dtype=_MADE_OF[made.function](made))
-        if t.is_timestamp(made.dtype) and made.dtype.tz != zone:
-            # entries that make timestamps do not know the session's zone
-            return Call.of(name, *cast_args, mode=mode or self.facts.mode, tz=zone, dtype=t.timestamp(zone))
-        return made
+        dtype = self._session_type(call)
+        return call if dtype is None else build(dtype=dtype)
+
+    def _session_type(self, call: Call) -> pa.DataType | None:
+        """The type of a call where the registry's rule does not know it: from NULLs inside or the session's zone."""
+        nested_type = _NESTED_TYPES.get(call.function)
+        if nested_type is not None and call.args:
+            return nested_type(call)
+        zone = self.facts.time_zone
+        if t.is_timestamp(call.dtype) and call.dtype.tz != zone:
+            return t.timestamp(zone)
+        return None
 
     def arguments(self, coerce: Coercion | None, args: Sequence[Expr], operator: bool = False) -> list[Expr]:
-        """The arguments cast to the types a rule asks for."""
+        """The arguments cast to the types that the rule gives; ``operator``: literals have just their own digits."""
         if operator and len(args) == 2:
             args = _literal_digits(args)
         if coerce is None:
@@ -95,57 +112,56 @@ class Conversions:
         return [self.cast(a, target) for a, target in zip(args, targets, strict=True)]
 
     def common(self, exprs: Sequence[Expr], what: str) -> list[Expr]:
-        """Expressions brought to one type; PlanError when there is none."""
-        wanted = exprs[0].dtype
+        """Expressions cast to their common type; PlanError if there is none, calling the construct ``what``."""
+        dtype = exprs[0].dtype
         for expr in exprs[1:]:
-            meet = common_type(wanted, expr.dtype)
-            if meet is None:
+            wider = common_type(dtype, expr.dtype)
+            if wider is None:
                 raise PlanError(
-                    f"[DATATYPE_MISMATCH.DATA_DIFF_TYPES] {what} mixes {t.spark_name(wanted)} and "
+                    f"[DATATYPE_MISMATCH.DATA_DIFF_TYPES] {what} mixes {t.spark_name(dtype)} and "
                     f"{t.spark_name(expr.dtype)}"
                 )
-            wanted = meet
-        return [self.cast(e, wanted) for e in exprs]
+            dtype = wider
+        return [self.cast(e, dtype) for e in exprs]
 
-    def boolean(self, expr: Expr, what: str) -> Expr:
+    def boolean(self, expr: Expr, clause: str) -> Expr:
         """An expression that must be a condition."""
         if expr.dtype == t.BOOL:
             return expr
-        if expr.dtype == t.NULL and what not in _NEVER_NULL:
+        if expr.dtype == t.NULL and clause not in _NEVER_NULL:
             return Literal(None, t.BOOL)
-        if expr.dtype == t.STRING and what in ("NOT", "AND", "OR"):
-            raise Unsupported(f"Strings as operands of {what} are not supported.")
-        error = _NOT_BOOLEAN.get(what, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
-        raise PlanError(f"[{error}] {what} must be boolean, not {t.spark_name(expr.dtype)}")
+        if expr.dtype == t.STRING and clause in ("NOT", "AND", "OR"):
+            raise Unsupported(f"Strings as operands of {clause} are not supported.")
+        error = _NOT_BOOLEAN.get(clause, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
+        raise PlanError(f"[{error}] {clause} must be boolean, not {t.spark_name(expr.dtype)}")
 
 
-def _array_of(made: Call) -> pa.DataType:
-    return pa.list_(pa.field("element", made.dtype.value_type, any(a.nullable for a in made.args)))
+def _array_type(call: Call) -> pa.DataType:
+    return pa.list_(pa.field("element", call.dtype.value_type, any(a.nullable for a in call.args)))
 
 
-def _struct_of(made: Call) -> pa.DataType:
-    values = made.args[1::2]
-    return pa.struct([f.with_nullable(v.nullable) for f, v in zip(made.dtype, values, strict=True)])
+def _struct_type(call: Call) -> pa.DataType:
+    values = call.args[1::2]
+    return pa.struct([f.with_nullable(v.nullable) for f, v in zip(call.dtype, values, strict=True)])
 
 
-# What can be NULL inside of the values these functions make.
-_MADE_OF = {"array": _array_of, "named_struct": _struct_of}
+# Nested types whose parts are nullable as the arguments are.
+_NESTED_TYPES = {"array": _array_type, "named_struct": _struct_type}
 
 
 def _literal_digits(args: Sequence[Expr]) -> list[Expr]:
     left, right = args
-    return [_digits(left, right), _digits(right, left)]
+    return [_as_decimal_beside(left, right), _as_decimal_beside(right, left)]
 
 
-def _digits(expr: Expr, other: Expr) -> Expr:
+def _as_decimal_beside(expr: Expr, other: Expr) -> Expr:
     if (
         isinstance(expr, Literal)
         and expr.value is not None
         and t.is_integral(expr.dtype)
         and t.is_decimal(other.dtype)
     ):
-        from_value = t.decimal(max(1, len(str(abs(expr.value)))), 0)
-        return Cast(expr, from_value)
+        return Cast(expr, t.decimal(len(str(abs(expr.value))), 0))
     return expr
 
 
@@ -155,8 +171,10 @@ def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if t.is_nested(source) or t.is_nested(target):
         return any(kind(source) and kind(target) for kind in (pa.types.is_list, pa.types.is_struct))
-    if source == t.STRING:
-        return True
-    if target == t.STRING:
+    if t.STRING in (source, target):
         return bool(source != t.BINARY)
-    return all(x == t.DATE or pa.types.is_timestamp(x) for x in (source, target))
+    return _is_date_or_timestamp(source) and _is_date_or_timestamp(target)
+
+
+def _is_date_or_timestamp(dtype: pa.DataType) -> bool:
+    return bool(dtype == t.DATE or pa.types.is_timestamp(dtype))

@@ -1,4 +1,4 @@
-"""explode and its like: in the select list and in LATERAL VIEW."""
+"""Generators (explode, posexplode, inline): in the select list and in LATERAL VIEW."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Generated:
 
 
 def generator_of(node: ast.Expression) -> Generated | None:
-    """The generator that a select item is; None when it is none."""
+    """The generator that a select item calls; None if it calls none."""
     aliases: tuple[str, ...] = ()
     call = node
     if isinstance(node, ast.MultiAliased):
@@ -61,8 +61,8 @@ class GeneratorAnalyzer:
     ) -> tuple[Relation, list[ScopeColumn]]:
         """The relation with the generated columns below it, and those columns; the scope stays what it was."""
         call = generated.call
-        kind, keeps = _GENERATORS[call.name[0].lower()]
-        plan, columns = self._plan(relation, kind, keeps, call.arguments, generated.aliases, outer, call)
+        kind, keeps_row = _GENERATORS[call.name[0].lower()]
+        plan, columns = self._plan(relation, kind, keeps_row, call.arguments, generated.aliases, outer, call)
         return Relation(plan, relation.scope), columns
 
     def lateral_view(self, relation: Relation, view: r.LateralView, outer: OuterRow | None) -> Relation:
@@ -70,9 +70,9 @@ class GeneratorAnalyzer:
         name = view.function[-1].lower()
         if name not in _GENERATORS:
             self._queries.fail(f"[UNRESOLVED_ROUTINE] there is no generator {name}", view)
-        kind, keeps = _GENERATORS[name]
+        kind, keeps_row = _GENERATORS[name]
         plan, columns = self._plan(
-            relation, kind, keeps or view.outer, view.arguments, view.columns, outer, view
+            relation, kind, keeps_row or view.outer, view.arguments, view.columns, outer, view
         )
         qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
         return Relation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
@@ -81,7 +81,7 @@ class GeneratorAnalyzer:
         self,
         relation: Relation,
         kind: str,
-        keeps: bool,
+        keeps_row: bool,
         arguments: tuple[ast.Expression, ...],
         aliases: tuple[str, ...],
         outer: OuterRow | None,
@@ -93,24 +93,25 @@ class GeneratorAnalyzer:
                 f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {kind} takes 1 argument, not {len(arguments)}", node
             )
         argument = analyzer.expr(arguments[0])
-        shown = _column_names(kind, argument.dtype)
-        if shown is None:
+        default_names = _column_names(kind, argument.dtype)
+        if default_names is None:
             analyzer.fail(
                 f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {kind} cannot take {t.spark_name(argument.dtype)}",
                 node,
             )
-        if aliases and len(aliases) != len(shown):
+        if aliases and len(aliases) != len(default_names):
             analyzer.fail(
-                f"[UDTF_ALIAS_NUMBER_MISMATCH] {kind} gives {len(shown)} column(s), not {len(aliases)}", node
+                f"[UDTF_ALIAS_NUMBER_MISMATCH] {kind} gives {len(default_names)} column(s), not {len(aliases)}",
+                node,
             )
-        named = list(aliases) or shown
-        inner = tuple(self._queries.names.fresh(n) for n in named)
-        plan = Generate(relation.plan, Generator(kind), (argument,), inner, keeps)
-        return plan, [ScopeColumn(n, plan.column(i)) for n, i in zip(named, inner, strict=True)]
+        names = list(aliases) or default_names
+        inner = tuple(self._queries.names.fresh(n) for n in names)
+        plan = Generate(relation.plan, Generator(kind), (argument,), inner, keeps_row)
+        return plan, [ScopeColumn(n, plan.column(i)) for n, i in zip(names, inner, strict=True)]
 
 
 def _column_names(kind: str, dtype: pa.DataType) -> list[str] | None:
-    """What Spark calls the columns of a generator without aliases; None for a type it does not take."""
+    """Spark's names for the columns of a generator without aliases; None for a type that it does not take."""
     is_map = pa.types.is_map(dtype)
     if not is_map and not pa.types.is_list(dtype):
         return None

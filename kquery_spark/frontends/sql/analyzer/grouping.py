@@ -1,4 +1,4 @@
-"""GROUP BY: what is a key, what is an aggregate, and what may stand above them."""
+"""The keys and aggregates of a SELECT, and expressions above its Aggregate node."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class Grouping:
 
     def rewrite(self, expr: Expr) -> Expr:
         """The expression over the aggregate's output; PlanError for a column that is neither grouped nor aggregated."""
-        found = self._columns.get(expr)
-        if found is not None:
-            return found
+        column = self._columns.get(expr)
+        if column is not None:
+            return column
         if isinstance(expr, AggregateCall):
             return self._aggregate(expr)
         if isinstance(expr, GroupingMark):
@@ -87,25 +87,24 @@ class Grouping:
         children = expr.children
         if not children:
             return expr
-        changed = [self.rewrite(c) for c in children]
-        return expr.with_children(changed)
+        return expr.with_children([self.rewrite(c) for c in children])
 
     def _grouping(self, mark: GroupingMark) -> Expr:
         if self._sets is None:
             raise PlanError(
                 "[UNSUPPORTED_GROUPING_EXPRESSION] grouping and grouping_id go with ROLLUP, CUBE and GROUPING SETS"
             )
-        keys, number = self._sets
+        keys, grouping_id = self._sets
         if mark.whole:
             if mark.keys and list(mark.keys) != keys:
                 raise PlanError(
                     "[GROUPING_ID_COLUMN_MISMATCH] grouping_id takes all the grouping keys, in order"
                 )
-            return number
+            return grouping_id
         if mark.keys[0] not in keys:
             raise PlanError("[GROUPING_COLUMN_MISMATCH] grouping takes one of the grouping keys")
-        place = Literal(len(keys) - 1 - keys.index(mark.keys[0]), t.INT)
-        bit = Call.of("bitand", Call.of("shiftright", number, place), Literal(1, t.LONG))
+        shift = Literal(len(keys) - 1 - keys.index(mark.keys[0]), t.INT)
+        bit = Call.of("bitand", Call.of("shiftright", grouping_id, shift), Literal(1, t.LONG))
         return Cast(bit, t.BYTE)
 
     def _aggregate(self, call: AggregateCall) -> Expr:

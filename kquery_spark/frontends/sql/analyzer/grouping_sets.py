@@ -24,7 +24,7 @@ def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> Sets | None:
         for element in group_by.elements:
             assert isinstance(element, ast.Expression)
             resolve(element)
-        return [[resolve(e) for e in s.expressions] for s in group_by.sets_of]
+        return [_resolved(group.expressions, resolve) for group in group_by.sets_of]
     if all(isinstance(e, ast.Expression) for e in group_by.elements):
         return None
     sets: Sets = [[]]
@@ -33,21 +33,32 @@ def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> Sets | None:
     return sets
 
 
+def _resolved(nodes: Sequence[ast.Expression], resolve: Resolve) -> list[Expr]:
+    return [resolve(node) for node in nodes]
+
+
 def _sets(element: q.GroupingElement | q.GroupingSet, resolve: Resolve) -> Sets:
     match element:
         case q.Rollup():
-            groups = [[resolve(e) for e in s] for s in element.sets]
-            return [_flat(groups[:n]) for n in range(len(groups), -1, -1)]
+            return _rollup([_resolved(keys, resolve) for keys in element.sets])
         case q.Cube():
-            groups = [[resolve(e) for e in s] for s in element.sets]
-            chosen = [c for n in range(len(groups), -1, -1) for c in combinations(range(len(groups)), n)]
-            return [_flat([groups[i] for i in c]) for c in chosen]
+            return _cube([_resolved(keys, resolve) for keys in element.sets])
         case q.GroupingSets():
-            return [s for inner in element.elements for s in _sets(inner, resolve)]
+            return [keys for inner in element.elements for keys in _sets(inner, resolve)]
         case q.GroupingSet():
-            return [[resolve(e) for e in element.expressions]]
+            return [_resolved(element.expressions, resolve)]
     assert isinstance(element, ast.Expression)
     return [[resolve(element)]]
+
+
+def _rollup(groups: Sequence[list[Expr]]) -> Sets:
+    """All the groups of keys, all but the last, and so on to none."""
+    return [_flat(groups[:length]) for length in range(len(groups), -1, -1)]
+
+
+def _cube(groups: Sequence[list[Expr]]) -> Sets:
+    """Every choice of the groups of keys, larger ones first."""
+    return [_flat(chosen) for size in range(len(groups), -1, -1) for chosen in combinations(groups, size)]
 
 
 def _flat(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
@@ -59,37 +70,46 @@ def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: Names) ->
 
     The grouping id has a bit for each key, first key highest, set where the key is left out.
     """
-    every = list(dict.fromkeys(e for s in sets for e in s))
-    if len(every) > 64:
-        raise PlanError("[GROUPING_SIZE_LIMIT_EXCEEDED] grouping sets of more than 64 keys")
-    for expr in every:
-        if isinstance(expr, Literal):
-            raise Unsupported("A constant in ROLLUP, CUBE or GROUPING SETS is not supported.")
-    inputs = [plan.column(n) for n in plan.schema.names]
-    ids = [_grouping_id(every, s) for s in sets]
-    repeated = len(set(ids)) < len(ids)
-    key_names = [names.fresh(e.name if isinstance(e, Column) else "key") for e in every]
+    keys = list(dict.fromkeys(key for keys_of_set in sets for key in keys_of_set))
+    _check_keys(keys)
+    ids = [_grouping_id(keys, chosen) for chosen in sets]
+    key_names = [names.fresh(key.name if isinstance(key, Column) else "key") for key in keys]
     id_name = names.fresh("grouping_id")
     added = [*key_names, id_name]
-    if repeated:
+    has_equal_sets = len(set(ids)) < len(ids)
+    if has_equal_sets:
         added.append(names.fresh("grouping_position"))
-    projections: list[tuple[Expr, ...]] = []
-    for place, (chosen, number) in enumerate(zip(sets, ids, strict=True)):
-        keys = [e if e in chosen else Literal(None, e.dtype) for e in every]
-        extra = [Literal(number, t.LONG), *([Literal(place, t.LONG)] if repeated else [])]
-        projections.append((*inputs, *keys, *extra))
-    plan = Expand(plan, tuple(projections), (*plan.schema.names, *added))
+    plan = Expand(plan, _projections(plan, sets, keys, ids, has_equal_sets), (*plan.schema.names, *added))
     for name in added:
         grouping.add_key(plan.column(name))
-    id_column = plan.column(id_name)
-    for expr, name in zip(every, key_names, strict=True):
-        grouping.stand_in(expr, plan.column(name))
-    grouping.set_ids(every, id_column)
+    for key, name in zip(keys, key_names, strict=True):
+        grouping.stand_in(key, plan.column(name))
+    grouping.set_ids(keys, plan.column(id_name))
     return plan
 
 
-def _grouping_id(every: Sequence[Expr], chosen: Sequence[Expr]) -> int:
+def _projections(
+    plan: LogicalPlan, sets: Sets, keys: Sequence[Expr], ids: Sequence[int], has_equal_sets: bool
+) -> tuple[tuple[Expr, ...], ...]:
+    """For each set: the input, its keys, its grouping id, and its position where sets are equal."""
+    inputs = [plan.column(n) for n in plan.schema.names]
+    projections = []
+    for position, (chosen, grouping_id) in enumerate(zip(sets, ids, strict=True)):
+        key_values = [key if key in chosen else Literal(None, key.dtype) for key in keys]
+        tags = [grouping_id, position] if has_equal_sets else [grouping_id]
+        projections.append((*inputs, *key_values, *(Literal(tag, t.LONG) for tag in tags)))
+    return tuple(projections)
+
+
+def _check_keys(keys: Sequence[Expr]) -> None:
+    if len(keys) > 64:
+        raise PlanError("[GROUPING_SIZE_LIMIT_EXCEEDED] grouping sets of more than 64 keys")
+    if any(isinstance(key, Literal) for key in keys):
+        raise Unsupported("A constant in ROLLUP, CUBE or GROUPING SETS is not supported.")
+
+
+def _grouping_id(keys: Sequence[Expr], chosen: Sequence[Expr]) -> int:
     number = 0
-    for expr in every:
-        number = number * 2 + (expr not in chosen)
+    for key in keys:
+        number = number * 2 + (key not in chosen)
     return number

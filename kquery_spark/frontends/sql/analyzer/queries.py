@@ -12,12 +12,14 @@ from kquery_spark.expr import Cast, Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, Scope, ScopeColumn
-from kquery_spark.frontends.sql.analyzer.select import SelectAnalyzer
+from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
+from kquery_spark.frontends.sql.analyzer.select_block.output import distinct_rows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
@@ -27,11 +29,12 @@ from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.logical.subqueries import ScalarSubquery
 from kquery_spark.types import names as t
 
-_Env = Mapping[str, tuple[q.CommonTable, "_Env"]]
+# Tables of WITH by folded name, each with the tables that its own query sees.
+_CommonTables = Mapping[str, tuple[q.CommonTable, "_CommonTables"]]
 
 
 class QueryAnalyzer:
-    """Everything that one query's analysis shares."""
+    """Analyzes one query; holds what its parts share: the catalog, unique names, the tables of WITH."""
 
     def __init__(self, sql: str, catalog: Catalog, facts: SessionFacts) -> None:
         self.sql = sql
@@ -40,7 +43,7 @@ class QueryAnalyzer:
         self.names = Names()
         self.relations = RelationAnalyzer(self)
         self.generators = GeneratorAnalyzer(self)
-        self._ctes: _Env = {}
+        self._ctes: _CommonTables = {}
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
         """Raise at a node."""
@@ -56,11 +59,11 @@ class QueryAnalyzer:
 
     def common_table(self, name: str) -> Relation | None:
         """A table of WITH; resolved anew at each use, so that its columns get names of their own."""
-        found = self._ctes.get(self.facts.fold(name))
-        if found is None:
+        entry = self._ctes.get(self.facts.fold(name))
+        if entry is None:
             return None
-        table, env = found
-        saved, self._ctes = self._ctes, env
+        table, visible_ctes = entry
+        saved, self._ctes = self._ctes, visible_ctes
         try:
             relation = self.query(table.query, None)
         finally:
@@ -115,38 +118,44 @@ class QueryAnalyzer:
                 f"the first has {len(a)}, the second {len(b)}",
                 node,
             )
-        convert = self.expressions(left.scope, None, op).convert
-        pairs = []
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            try:
-                pairs.append(convert.common([x.value, y.value], op))
-            except PlanError:
-                self.fail(
-                    f"[INCOMPATIBLE_COLUMN_TYPE] column {i + 1} of {op} is {t.spark_name(x.value.dtype)} on one side "
-                    f"and {t.spark_name(y.value.dtype)} on the other",
-                    node,
-                )
-        first = self._reshaped(left, [p[0] for p in pairs])
-        second = self._reshaped(right, [p[1] for p in pairs])
+        pairs = self._common_types(a, b, op, node)
+        first = self._reshaped(left, [pair[0] for pair in pairs])
+        second = self._reshaped(right, [pair[1] for pair in pairs])
         plan: LogicalPlan
         if op == "UNION":
             plan = Union((first, second))
+            if not keep_all:
+                plan = distinct_rows(plan)
         else:
             kind = SetKind.INTERSECT if op == "INTERSECT" else SetKind.EXCEPT
             plan = SetOperation(first, second, kind, keep_all)
-        if op == "UNION" and not keep_all:
-            plan = Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
-        if op != "UNION":
             plan = self._as_nullable_as(plan, [c.value.dtype for c in a])
         columns = tuple(
             ScopeColumn(c.name, plan.column(n)) for c, n in zip(a, plan.schema.names, strict=True)
         )
         return Relation(plan, Scope(columns, self.facts))
 
-    def _as_nullable_as(self, plan: LogicalPlan, wanted: Sequence[pa.DataType]) -> LogicalPlan:
-        """The rows of the left side alone: what holds no NULL inside on it holds none in the result."""
+    def _common_types(
+        self, left: Sequence[ScopeColumn], right: Sequence[ScopeColumn], op: str, node: Node | None
+    ) -> list[list[Expr]]:
+        """The columns of both sides in pairs, each pair at one type."""
+        convert = Conversions(self.facts)
+        pairs = []
+        for position, (a, b) in enumerate(zip(left, right, strict=True), 1):
+            try:
+                pairs.append(convert.common([a.value, b.value], op))
+            except PlanError:
+                self.fail(
+                    f"[INCOMPATIBLE_COLUMN_TYPE] column {position} of {op} is {t.spark_name(a.value.dtype)} on one "
+                    f"side and {t.spark_name(b.value.dtype)} on the other",
+                    node,
+                )
+        return pairs
+
+    def _as_nullable_as(self, plan: LogicalPlan, left_types: Sequence[pa.DataType]) -> LogicalPlan:
+        """The result's rows are rows of the left side: nested values without NULLs there have none in the result."""
         exprs = []
-        for name, dtype in zip(plan.schema.names, wanted, strict=True):
+        for name, dtype in zip(plan.schema.names, left_types, strict=True):
             column = plan.column(name)
             if column.dtype == dtype or column.dtype != t.nullable_within(dtype):
                 exprs.append(Named(column, name))
@@ -156,14 +165,15 @@ class QueryAnalyzer:
         return Projection(plan, tuple(exprs)) if changed else plan
 
     def _reshaped(self, relation: Relation, values: Sequence[Expr]) -> LogicalPlan:
+        """The relation's plan with just these values as its columns."""
         plan = relation.plan
-        if [v.name if isinstance(v, Column) else None for v in values] == plan.schema.names:
+        if _are_columns(values, plan):
             return plan
         taken: set[str] = set()
         exprs = []
         for column, value in zip(relation.scope.visible, values, strict=True):
-            plain = isinstance(value, Column) and value.name not in taken
-            name = value.name if plain and isinstance(value, Column) else self.names.fresh(column.name)
+            keeps_name = isinstance(value, Column) and value.name not in taken
+            name = value.name if keeps_name and isinstance(value, Column) else self.names.fresh(column.name)
             taken.add(name)
             exprs.append(Named(value, name))
         return Projection(plan, tuple(exprs))
@@ -191,24 +201,24 @@ class QueryAnalyzer:
         return Relation(Sort(relation.plan, tuple(keys)), relation.scope)
 
     def sort_key(self, node: ast.Expression, analyzer: ExpressionAnalyzer) -> Expr:
-        """What ORDER BY sorts by; of subqueries Spark takes values that read nothing of the row."""
-        found = {type(n) for n, _ in walk(node)}
-        if found & {ast.Exists, ast.InSubquery}:
+        """What ORDER BY sorts by; Spark takes no subqueries but scalar ones that do not read the outer row."""
+        node_types = {type(n) for n, _ in walk(node)}
+        if node_types & {ast.Exists, ast.InSubquery}:
             self.fail(
                 "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY] IN and EXISTS with a subquery "
                 "cannot be sorted by; select them under a name",
                 node,
             )
-        made = analyzer.expr(node)
-        if ast.ScalarSubquery in found and any(
-            isinstance(e, ScalarSubquery) and e.outer for e in walk_expr(made)
+        key = analyzer.expr(node)
+        if ast.ScalarSubquery in node_types and any(
+            isinstance(e, ScalarSubquery) and e.outer for e in walk_expr(key)
         ):
             self.fail(
                 "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY] a correlated subquery "
                 "cannot be sorted by; select it under a name",
                 node,
             )
-        return made
+        return key
 
     def _limit(self, relation: Relation, node: q.Query) -> Relation:
         count = None if node.limit is None else self._row_count(node.limit, "LIMIT")
@@ -233,38 +243,51 @@ class QueryAnalyzer:
         """The plan of just the visible columns, called as the user sees them where those names are unique."""
         visible = relation.scope.visible
         names = tuple(c.name for c in visible)
-        if len(set(names)) == len(names):
-            wanted = list(names)
-        else:
-            wanted, taken = [], set(names)
-            for i, name in enumerate(names):
-                first = names.index(name) == i
-                count = 2
-                new = name if first else f"{name}_{count}"
-                while not first and new in taken:
-                    count += 1
-                    new = f"{name}_{count}"
-                taken.add(new)
-                wanted.append(new)
-        plan = relation.plan
-        values = [c.value for c in visible]
-        if [v.name if isinstance(v, Column) else None for v in values] == plan.schema.names == wanted:
-            return Analyzed(plan, names)
-        if isinstance(plan, Aggregate) and values == [plan.column(n) for n in plan.schema.names]:
-            named = [Named(n.expr, w) for n, w in zip((*plan.keys, *plan.aggregates), wanted, strict=True)]
-            count = len(plan.keys)
-            return Analyzed(Aggregate(plan.child, tuple(named[:count]), tuple(named[count:])), names)
-        if isinstance(plan, Projection) and all(isinstance(v, Column) for v in values):
-            by_name = {e.name: e.expr for e in plan.exprs}
-            exprs = tuple(
-                Named(by_name[v.name], w)
-                for v, w in zip(values, wanted, strict=True)
-                if isinstance(v, Column)
-            )
-            return Analyzed(Projection(plan.child, exprs), names)
-        return Analyzed(
-            Projection(plan, tuple(Named(v, w) for v, w in zip(values, wanted, strict=True))), names
-        )
+        return Analyzed(_output_plan(relation.plan, [c.value for c in visible], _unique_names(names)), names)
+
+
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """The names, repeated ones with a number behind: ``a``, ``a_2``, ``a_3``."""
+    unique: list[str] = []
+    taken = set(names)
+    for index, name in enumerate(names):
+        if names.index(name) < index:
+            count = 2
+            while f"{name}_{count}" in taken:
+                count += 1
+            name = f"{name}_{count}"
+            taken.add(name)
+        unique.append(name)
+    return unique
+
+
+def _are_columns(values: Sequence[Expr], plan: LogicalPlan) -> bool:
+    """Whether values are the plan's columns, all of them and in order."""
+    names: list[str] = plan.schema.names
+    return [v.name if isinstance(v, Column) else None for v in values] == names
+
+
+def _output_plan(plan: LogicalPlan, values: Sequence[Expr], names: list[str]) -> LogicalPlan:
+    """The plan of these values under these names, without a Projection where the plan's own node can give them."""
+    if plan.schema.names == names and _are_columns(values, plan):
+        return plan
+    if isinstance(plan, Aggregate) and list(values) == [plan.column(n) for n in plan.schema.names]:
+        return _renamed_aggregate(plan, names)
+    columns = [v for v in values if isinstance(v, Column)]
+    if isinstance(plan, Projection) and len(columns) == len(values):
+        expr_of = {e.name: e.expr for e in plan.exprs}
+        return Projection(plan.child, _named([expr_of[c.name] for c in columns], names))
+    return Projection(plan, _named(values, names))
+
+
+def _renamed_aggregate(plan: Aggregate, names: Sequence[str]) -> Aggregate:
+    outputs = _named([output.expr for output in (*plan.keys, *plan.aggregates)], names)
+    count = len(plan.keys)
+    return Aggregate(plan.child, outputs[:count], outputs[count:])
+
+
+def _named(exprs: Sequence[Expr], names: Sequence[str]) -> tuple[Named, ...]:
+    return tuple(Named(expr, name) for expr, name in zip(exprs, names, strict=True))
 
 
 def analyze(query: q.Query, sql: str, catalog: Catalog, facts: SessionFacts | None = None) -> Analyzed:

@@ -1,26 +1,22 @@
-"""FROM: tables, subqueries, joins, VALUES and table functions."""
+"""FROM: tables, subqueries and joins; VALUES and range are in inline_tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Named, walk
-from kquery_spark.expr.constants import literal_vector
 from kquery_spark.expr.properties import conjunction
-from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.conversions import Conversions
+from kquery_spark.frontends.sql.analyzer.inline_tables import function_table, values_table
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.subqueries import Subquery
-from kquery_spark.sources.memory import MemorySource, one_row_source
-from kquery_spark.types import names as t
+from kquery_spark.sources.memory import one_row_source
 
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
@@ -34,11 +30,10 @@ _KINDS = {
     "LEFT SEMI": JoinKind.SEMI,
     "LEFT ANTI": JoinKind.ANTI,
 }
-_MOST_RANGE_ROWS = 20_000_000
 
 
 class RelationAnalyzer:
-    """Resolves what stands in FROM."""
+    """Resolves the relations of FROM."""
 
     def __init__(self, queries: QueryAnalyzer) -> None:
         self._queries = queries
@@ -46,7 +41,7 @@ class RelationAnalyzer:
         self._facts = queries.facts
 
     def relation(self, node: ast.Relation | None, outer: OuterRow | None) -> Relation:
-        """The rows of a relation; none at all means one row without columns."""
+        """The plan of a relation; a SELECT without FROM reads one row without columns."""
         if node is None:
             return Relation(one_row(), Scope((), self._facts))
         match node:
@@ -55,16 +50,16 @@ class RelationAnalyzer:
             case ast.Derived():
                 return self._aliased(self._queries.query(node.query, outer), node.alias, node)
             case ast.Values():
-                return self._aliased(self.values(node, outer), node.alias, node)
+                return self._aliased(self._inline(values_table(self._queries, node, outer)), node.alias, node)
             case ast.Renamed():
                 return self._aliased(self.relation(node.relation, outer), node.alias, node)
             case ast.TableFunction():
-                return self._aliased(self._function(node), node.alias, node)
+                return self._aliased(self._inline(function_table(self._queries, node)), node.alias, node)
             case ast.Join():
                 return self._join(node, outer)
         self._queries.fail(f"{type(node).__name__} in FROM is not supported", node)
 
-    def fresh(
+    def _fresh(
         self, plan: LogicalPlan, qualifier: tuple[str, ...], names: Sequence[str] | None = None
     ) -> Relation:
         """A plan under names no other part of the query uses."""
@@ -82,9 +77,9 @@ class RelationAnalyzer:
 
     def _table(self, node: ast.Table) -> Relation:
         if len(node.name) == 1:
-            found = self._queries.common_table(node.name[0])
-            if found is not None:
-                return self._aliased(found, node.alias or ast.TableAlias(node.name[0]), node)
+            common_table = self._queries.common_table(node.name[0])
+            if common_table is not None:
+                return self._aliased(common_table, node.alias or ast.TableAlias(node.name[0]), node)
         plan = node.bound or self._queries.catalog.table(node.name)
         if not isinstance(plan, LogicalPlan):
             known = ", ".join(sorted(self._queries.catalog.table_names())) or "(none)"
@@ -92,7 +87,7 @@ class RelationAnalyzer:
                 f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {'.'.join(node.name)}; the tables are {known}",
                 node,
             )
-        return self._aliased(self.fresh(plan, node.name), node.alias, node)
+        return self._aliased(self._fresh(plan, node.name), node.alias, node)
 
     def _aliased(self, relation: Relation, alias: ast.TableAlias | None, node: ast.Relation) -> Relation:
         if alias is None:
@@ -118,180 +113,95 @@ class RelationAnalyzer:
         right = self.relation(node.right, outer)
         kind = _KINDS[node.kind]
         if node.natural or node.using:
-            return self.using(left, right, kind, self._shared(left, right, node), node)
+            return self._using(left, right, kind, node)
         scope = left.scope.joined(right.scope)
         if node.condition is None:
             if kind is not JoinKind.INNER:
-                return self.on(left, right, kind, None)
+                return self._on(left, right, kind, None)
             return Relation(Join(left.plan, right.plan, kind), scope)
         analyzer = self._queries.expressions(scope, outer, "a join condition", left.plan, right.plan)
-        return self.on(left, right, kind, analyzer.condition(node.condition, "ON"))
+        return self._on(left, right, kind, analyzer.condition(node.condition, "ON"))
 
-    def on(self, left: Relation, right: Relation, kind: JoinKind, condition: Expr | None) -> Relation:
+    def _on(self, left: Relation, right: Relation, kind: JoinKind, condition: Expr | None) -> Relation:
         """Join two relations on a condition over both."""
         if condition is not None and any(isinstance(e, Subquery) for e in walk(condition)):
             if kind is not JoinKind.INNER:
                 raise Unsupported("A subquery in the condition of an outer join is not supported.")
             joined = Filter(Join(left.plan, right.plan, kind), condition)
-            return Relation(joined, self._out(joined, left, right, kind))
+            return Relation(joined, self._joined_scope(joined, left, right, kind))
         keys, rest = split_condition(condition, left.plan.schema.names, right.plan.schema.names)
         plan = Join(left.plan, right.plan, kind, tuple(keys), conjunction(rest))
-        return Relation(plan, self._out(plan, left, right, kind))
+        return Relation(plan, self._joined_scope(plan, left, right, kind))
 
-    def _out(self, plan: LogicalPlan, left: Relation, right: Relation, kind: JoinKind) -> Scope:
+    def _joined_scope(self, plan: LogicalPlan, left: Relation, right: Relation, kind: JoinKind) -> Scope:
         scope = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else left.scope.joined(right.scope)
         return refreshed(scope, plan)
 
-    def _shared(self, left: Relation, right: Relation, node: ast.Join) -> list[str]:
+    def _using(self, left: Relation, right: Relation, kind: JoinKind, node: ast.Join) -> Relation:
+        """USING and NATURAL: join on columns of the same names, which come first and once in the output."""
+        convert = Conversions(self._facts)
+        pairs: list[tuple[ScopeColumn, ScopeColumn]] = []
+        terms: list[Expr] = []
+        for name in self._using_names(left, right, node):
+            a = self._using_column(left, "left", name, node)
+            b = self._using_column(right, "right", name, node)
+            pairs.append((a, b))
+            terms.append(convert.call("eq", a.value, b.value))
+        plan = self._on(left, right, kind, conjunction(terms)).plan
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return Relation(plan, refreshed(_keys_first(left.scope, [a for a, _ in pairs]), plan))
+        used = {c for pair in pairs for c in pair}
+        others = tuple(c for c in (*left.scope.columns, *right.scope.columns) if c not in used)
+        columns = (
+            *_hidden_keys(plan, pairs, kind),
+            *(_using_key(plan, convert, a, b, kind) for a, b in pairs),
+            *refreshed(Scope(others, self._facts), plan).columns,
+        )
+        if kind is JoinKind.FULL:
+            return self._materialized(plan, columns)
+        return Relation(plan, Scope(columns, self._facts))
+
+    def _using_names(self, left: Relation, right: Relation, node: ast.Join) -> list[str]:
+        """The names of USING; those that both sides have, for NATURAL."""
         fold = self._facts.fold
         if node.using:
             return list(node.using)
-        have = {fold(c.name) for c in right.scope.visible}
-        return [c.name for c in left.scope.visible if fold(c.name) in have]
+        right_names = {fold(c.name) for c in right.scope.visible}
+        return [c.name for c in left.scope.visible if fold(c.name) in right_names]
 
-    def using(
-        self, left: Relation, right: Relation, kind: JoinKind, names: Sequence[str], node: ast.Join | None
-    ) -> Relation:
-        """Join on columns of the same names, which come first and once in the output."""
+    def _using_column(self, relation: Relation, side: str, name: str, node: ast.Join) -> ScopeColumn:
+        """The one column of a side that a name of USING means."""
         fold = self._facts.fold
-        convert = self._queries.expressions(left.scope, None, "USING").convert
-        terms: list[Expr] = []
-        pairs: list[tuple[ScopeColumn, ScopeColumn]] = []
-        for name in names:
-            sides = []
-            for relation in (left, right):
-                hits = [c for c in relation.scope.visible if fold(c.name) == fold(name)]
-                if len(hits) != 1:
-                    problem = "is ambiguous in" if hits else "is not on"
-                    where = "left" if relation is left else "right"
-                    error = "AMBIGUOUS_REFERENCE" if hits else "UNRESOLVED_USING_COLUMN_FOR_JOIN"
-                    self._queries.fail(
-                        f"[{error}] the USING column {name} {problem} the {where} side, "
-                        f"whose columns are {relation.scope.candidates()}",
-                        node,
-                    )
-                sides.append(hits[0])
-            pairs.append((sides[0], sides[1]))
-            terms.append(convert.call("eq", sides[0].value, sides[1].value))
-        joined = self.on(left, right, kind, conjunction(terms))
-        if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            keys = tuple(a for a, _ in pairs)
-            others = tuple(c for c in left.scope.columns if c not in keys)
-            return Relation(joined.plan, refreshed(Scope((*keys, *others), self._facts), joined.plan))
-        plan = joined.plan
-        first: list[ScopeColumn] = []
-        for a, b in pairs:
-            if kind is JoinKind.FULL:
-                value = convert.call("coalesce", current(plan, a.value), current(plan, b.value))
-                first.append(ScopeColumn(a.name, value))
-            else:
-                keep = b if kind is JoinKind.RIGHT else a
-                first.append(ScopeColumn(keep.name, current(plan, keep.value), keep.qualifier))
-        used = {c for pair in pairs for c in pair}
-        rest = [c for c in (*left.scope.columns, *right.scope.columns) if c not in used]
-        shown = [ScopeColumn(c.name, current(plan, c.value), c.qualifier, c.hidden) for c in rest]
-        aside = {
-            JoinKind.RIGHT: [a for a, _ in pairs],
-            JoinKind.FULL: [c for side in zip(*pairs, strict=True) for c in side],
-        }.get(kind, [b for _, b in pairs])
-        hidden = [
-            ScopeColumn(c.name, current(plan, c.value), c.qualifier, True) for c in aside if c.qualifier
-        ]
-        if kind is not JoinKind.FULL:
-            return Relation(plan, Scope((*hidden, *first, *shown), self._facts))
-        return self._materialized(plan, (*hidden, *first, *shown))
+        matches = [c for c in relation.scope.visible if fold(c.name) == fold(name)]
+        if len(matches) != 1:
+            problem = "is ambiguous in" if matches else "is not on"
+            error = "AMBIGUOUS_REFERENCE" if matches else "UNRESOLVED_USING_COLUMN_FOR_JOIN"
+            self._queries.fail(
+                f"[{error}] the USING column {name} {problem} the {side} side, "
+                f"whose columns are {relation.scope.candidates()}",
+                node,
+            )
+        return matches[0]
 
     def _materialized(self, plan: LogicalPlan, columns: Sequence[ScopeColumn]) -> Relation:
         """Turn computed scope columns into columns of a projection."""
         exprs = [Named(plan.column(n), n) for n in plan.schema.names]
-        made: dict[Expr, str] = {}
+        name_of: dict[Expr, str] = {}
         for column in columns:
             if not isinstance(column.value, Column):
-                made[column.value] = self._names.fresh(column.name)
-                exprs.append(Named(column.value, made[column.value]))
+                name_of[column.value] = self._names.fresh(column.name)
+                exprs.append(Named(column.value, name_of[column.value]))
         projected = Projection(plan, tuple(exprs))
         out = tuple(
-            ScopeColumn(c.name, projected.column(made[c.value]), c.qualifier, c.hidden)
-            if c.value in made
+            ScopeColumn(c.name, projected.column(name_of[c.value]), c.qualifier, c.hidden)
+            if c.value in name_of
             else c
             for c in columns
         )
         return Relation(projected, Scope(out, self._facts))
 
-    # --- rows made here ------------------------------------------------------------------------------
-
-    def values(self, node: ast.Values, outer: OuterRow | None) -> Relation:
-        """VALUES: constants brought to one type a column, named col1, col2 ..."""
-        analyzer = self._queries.expressions(Scope((), self._facts), outer, "VALUES")
-        rows = [[analyzer.expr(v) for v in row] for row in node.rows]
-        width = len(rows[0])
-        for row, written in zip(rows, node.rows, strict=True):
-            if len(row) != width:
-                self._queries.fail(
-                    f"[INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH] this row has {len(row)} value(s), the first has {width}",
-                    written[0],
-                )
-        arrays, fields = [], []
-        for i in range(width):
-            try:
-                typed = analyzer.convert.common([row[i] for row in rows], "VALUES")
-                if len({r[i].dtype == t.STRING for r in rows if r[i].dtype != t.NULL}) > 1:
-                    raise PlanError("strings stay strings in VALUES")
-            except PlanError:
-                self._queries.fail(
-                    f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {i + 1} mixes types",
-                    node,
-                )
-            constants = [constant_of(v) for v in typed]
-            for constant, written in zip(constants, node.rows, strict=True):
-                if constant is None:
-                    self._queries.fail(
-                        "[INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE] VALUES takes constants",
-                        written[i],
-                    )
-            dtype = typed[0].dtype
-            plain = [literal_vector(c).plain() for c in constants if c is not None]
-            arrays.append(
-                pa.concat_arrays([pa.repeat(s, 1) if dtype != t.NULL else pa.nulls(1) for s in plain])
-            )
-            fields.append(
-                pa.field(f"col{i + 1}", dtype, any(c is None or c.value is None for c in constants))
-            )
-        schema = pa.schema(fields)
-        table = pa.Table.from_arrays(arrays, schema=schema)
-        return self.fresh(memory_scan("values", table, repr((schema.to_string(), table.to_pydict()))), ())
-
-    def _function(self, node: ast.TableFunction) -> Relation:
-        name = node.name[-1].lower()
-        if name != "range":
-            self._queries.fail(
-                f"[UNRESOLVABLE_TABLE_VALUED_FUNCTION] there is no table function {name}", node
-            )
-        analyzer = self._queries.expressions(Scope((), self._facts), None, "range")
-        numbers: list[int] = []
-        for argument in node.arguments:
-            with analyzer.at(argument):
-                value = constant_of(analyzer.convert.cast(analyzer.expr(argument), t.LONG))
-                if value is None or value.value is None:
-                    analyzer.fail("range takes constant whole numbers", argument)
-                numbers.append(value.value)
-        if not 1 <= len(numbers) <= 4:
-            self._queries.fail("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] range takes 1 to 4 numbers", node)
-        start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
-        step = numbers[2] if len(numbers) > 2 else 1
-        if step == 0:
-            self._queries.fail("range cannot take steps of 0", node)
-        rows = range(start, end, step)
-        if len(rows) > _MOST_RANGE_ROWS:
-            self._queries.fail(f"range of more than {_MOST_RANGE_ROWS} rows is not supported", node)
-        column = pa.array(np.arange(start, start + len(rows) * step, step, dtype=np.int64)[: len(rows)])
-        table = pa.Table.from_arrays([column], schema=pa.schema([pa.field("id", t.LONG, False)]))
-        return self.fresh(memory_scan("range", table, f"range({start},{end},{step})"), ())
-
-
-def memory_scan(name: str, table: pa.Table, identity: str) -> LogicalPlan:
-    """A scan of rows known when the query is read; ``identity`` makes equal rows equal plans."""
-    return Scan(name, MemorySource(table.schema, identity, table))
+    def _inline(self, scan: LogicalPlan) -> Relation:
+        return self._fresh(scan, ())
 
 
 def one_row() -> LogicalPlan:
@@ -300,13 +210,40 @@ def one_row() -> LogicalPlan:
 
 
 def current(plan: LogicalPlan, value: Expr) -> Expr:
-    """A column as a plan has it now: outer joins make columns nullable."""
+    """A column as it is in this plan: outer joins make columns nullable."""
     return plan.column(value.name) if isinstance(value, Column) else value
 
 
 def refreshed(scope: Scope, plan: LogicalPlan) -> Scope:
-    """A scope whose columns are the plan's now."""
+    """The scope with its columns as they are in this plan."""
     return Scope(
         tuple(ScopeColumn(c.name, current(plan, c.value), c.qualifier, c.hidden) for c in scope.columns),
         scope.facts,
     )
+
+
+def _keys_first(scope: Scope, keys: Sequence[ScopeColumn]) -> Scope:
+    return Scope((*keys, *(c for c in scope.columns if c not in keys)), scope.facts)
+
+
+def _using_key(
+    plan: LogicalPlan, convert: Conversions, left: ScopeColumn, right: ScopeColumn, kind: JoinKind
+) -> ScopeColumn:
+    """The visible column of a USING key: of the side whose rows are all kept, of either side for FULL."""
+    if kind is JoinKind.FULL:
+        value = convert.call("coalesce", current(plan, left.value), current(plan, right.value))
+        return ScopeColumn(left.name, value)
+    kept = right if kind is JoinKind.RIGHT else left
+    return ScopeColumn(kept.name, current(plan, kept.value), kept.qualifier)
+
+
+def _hidden_keys(
+    plan: LogicalPlan, pairs: Sequence[tuple[ScopeColumn, ScopeColumn]], kind: JoinKind
+) -> list[ScopeColumn]:
+    """The keys of USING that ``*`` does not show and that qualified names find."""
+    hidden = []
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        hidden += [left for left, _ in pairs]
+    if kind is not JoinKind.RIGHT:
+        hidden += [right for _, right in pairs]
+    return [ScopeColumn(c.name, current(plan, c.value), c.qualifier, True) for c in hidden if c.qualifier]

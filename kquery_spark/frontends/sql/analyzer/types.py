@@ -31,12 +31,8 @@ def arrow_type(node: ast.TypeNode, time_zone: str) -> pa.DataType | None:
     A cast to ``varchar(n)`` or ``char(n)`` is a cast to string in Spark.
     """
     match node:
-        case ast.NamedType(name="decimal", parameters=(precision, scale)):
-            return t.decimal(precision, scale)
-        case ast.NamedType(name="timestamp"):
-            return t.timestamp(time_zone)
-        case ast.NamedType(name=name):
-            return _PLAIN.get(name)
+        case ast.NamedType():
+            return _plain_type(node, time_zone)
         case ast.ArrayType():
             element = arrow_type(node.element, time_zone)
             return None if element is None else pa.list_(element)
@@ -44,13 +40,23 @@ def arrow_type(node: ast.TypeNode, time_zone: str) -> pa.DataType | None:
             key, value = arrow_type(node.key, time_zone), arrow_type(node.value, time_zone)
             return None if key is None or value is None else pa.map_(key, value)
         case ast.StructType():
-            fields = []
-            for field in node.fields:
-                inner = arrow_type(field.type, time_zone)
-                if inner is None:
-                    return None
-                fields.append(pa.field(field.name, inner, field.nullable))
-            return pa.struct(fields)
+            return _struct_type(node, time_zone)
         case ast.IntervalType(start=start) if start not in ("YEAR", "MONTH"):
             return t.DAY_TIME
     return None
+
+
+def _plain_type(node: ast.NamedType, time_zone: str) -> pa.DataType | None:
+    if node.name == "decimal" and len(node.parameters) == 2:
+        return t.decimal(*node.parameters)
+    return t.timestamp(time_zone) if node.name == "timestamp" else _PLAIN.get(node.name)
+
+
+def _struct_type(node: ast.StructType, time_zone: str) -> pa.DataType | None:
+    fields = []
+    for field in node.fields:
+        dtype = arrow_type(field.type, time_zone)
+        if dtype is None:
+            return None
+        fields.append(pa.field(field.name, dtype, field.nullable))
+    return pa.struct(fields)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Expr, Literal, walk
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
@@ -72,15 +73,11 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         return name, []
     name, args = _without_flags(analyzer, name, node, args)
     entry = aggregate_function(name)
-    try:
-        entry.check_arity(len(args))
-    except PlanError as error:
-        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {error}") from None
+    check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
-    if name == "percentile":
-        args[1] = _percentile_share(analyzer, args[1], node)
-    if name == "approx_count_distinct" and len(args) == 2:
-        args[1] = _relative_error(analyzer, args[1], node)
+    constant = _CONSTANT_ARGUMENTS.get(name)
+    if constant is not None and len(args) == 2:
+        args[1] = constant(analyzer, args[1], node)
     return name, args
 
 
@@ -125,13 +122,17 @@ def _without_flags(
     elif node.nulls is not None and name not in _RESPECTS_NULLS:
         raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
     if name == "mode" and len(args) == 2:
-        # without the flag any of the most frequent values will do, with it the lowest: ours is always the lowest
-        if _flag_value(args[1]) is None:
-            analyzer.fail(
-                "[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] mode's second argument is TRUE or FALSE", node
-            )
-        args = args[:1]
+        args = _without_mode_flag(analyzer, node, args)
     return name, args
+
+
+def _without_mode_flag(analyzer: ExpressionAnalyzer, node: ast.Call, args: list[Expr]) -> list[Expr]:
+    """Without the flag any of the most frequent values will do, with it the lowest: ours is always the lowest."""
+    if _flag_value(args[1]) is None:
+        analyzer.fail(
+            "[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] mode's second argument is TRUE or FALSE", node
+        )
+    return args[:1]
 
 
 def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
@@ -160,6 +161,10 @@ def _percentile_share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) 
             "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the share of a percentile is in [0.0, 1.0]", node
         )
     return share
+
+
+# What the second argument of these functions must be: a constant, in range.
+_CONSTANT_ARGUMENTS = {"percentile": _percentile_share, "approx_count_distinct": _relative_error}
 
 
 def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:

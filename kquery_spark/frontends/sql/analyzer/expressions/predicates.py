@@ -60,14 +60,13 @@ def _contains(analyzer: ExpressionAnalyzer, operand: Expr, items: Sequence[Expr]
 def _literal_items(operand: Expr, values: Sequence[Expr]) -> tuple[Literal, ...] | None:
     """The items of an InList; None if it cannot hold them or would differ from Spark in nullability."""
     constants = [constant_of(v) for v in values]
+    literals = tuple(c for c in constants if c is not None)
     # Spark goes by the casts of the list, of which those of strings may be NULL
     may_be_null = any(
         v.nullable and c is not None and c.value is not None for v, c in zip(values, constants, strict=True)
     )
-    if t.is_nested(operand.dtype) or (may_be_null and not operand.nullable):
-        return None
-    literals = tuple(c for c in constants if c is not None)
-    return literals if len(literals) == len(values) else None
+    is_exact = operand.nullable or not may_be_null
+    return literals if is_exact and not t.is_nested(operand.dtype) and len(literals) == len(values) else None
 
 
 @EXPRESSIONS.handles(ast.Between)

@@ -32,7 +32,8 @@ def temporal_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr 
         if node.op == "-":
             return None
         return _add_interval(analyzer, analyzer.expr(node.right), node.left, 1)
-    return _typed_arithmetic(analyzer, node.op, analyzer.expr(node.left), analyzer.expr(node.right))
+    left, right = analyzer.expr(node.left), analyzer.expr(node.right)
+    return (_sum if node.op == "+" else _difference)(analyzer, left, right)
 
 
 def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) -> Expr | None:
@@ -45,22 +46,29 @@ def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) 
     return None
 
 
-def _typed_arithmetic(analyzer: ExpressionAnalyzer, op: str, left: Expr, right: Expr) -> Expr | None:
-    """Arithmetic of dates and timestamps, as the types of the operands decide."""
-    if op == "+" and right.dtype == t.DATE and t.is_integral(left.dtype):
+def _sum(analyzer: ExpressionAnalyzer, left: Expr, right: Expr) -> Expr | None:
+    """A date plus days, or a timestamp plus an interval."""
+    if right.dtype == t.DATE and t.is_integral(left.dtype):
         left, right = right, left
     if left.dtype == t.DATE and t.is_integral(right.dtype):
-        return analyzer.call("date_add" if op == "+" else "date_sub", left, right)
-    if op == "-" and left.dtype == right.dtype == t.DATE:
-        return analyzer.call("subtract_dates", left, right)
-    if op == "-":
-        timestamp = _common_timestamp(left.dtype, right.dtype)
-        if timestamp is not None:
-            sides = [analyzer.convert.cast(side, timestamp) for side in (left, right)]
-            return analyzer.call("subtract_timestamps", *sides)
+        return analyzer.call("date_add", left, right)
     if pa.types.is_timestamp(left.dtype) and right.dtype == t.DAY_TIME:
-        amount = right if op == "+" else analyzer.call("negative", right)
-        return analyzer.call("timestamp_add_interval", left, amount)
+        return analyzer.call("timestamp_add_interval", left, right)
+    return None
+
+
+def _difference(analyzer: ExpressionAnalyzer, left: Expr, right: Expr) -> Expr | None:
+    """A date minus days or a date, or a timestamp minus an interval, a timestamp or a date."""
+    if left.dtype == t.DATE and t.is_integral(right.dtype):
+        return analyzer.call("date_sub", left, right)
+    if left.dtype == right.dtype == t.DATE:
+        return analyzer.call("subtract_dates", left, right)
+    timestamp = _common_timestamp(left.dtype, right.dtype)
+    if timestamp is not None:
+        sides = [analyzer.convert.cast(side, timestamp) for side in (left, right)]
+        return analyzer.call("subtract_timestamps", *sides)
+    if pa.types.is_timestamp(left.dtype) and right.dtype == t.DAY_TIME:
+        return analyzer.call("timestamp_add_interval", left, analyzer.call("negative", right))
     return None
 
 
@@ -84,15 +92,19 @@ def months_of(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr | None
             operand = months_of(analyzer, node.operand)
             return analyzer.call("negative", operand) if operand is not None and node.op == "-" else operand
         case ast.Binary(op="+" | "-"):
-            left, right = months_of(analyzer, node.left), months_of(analyzer, node.right)
-            if left is None or right is None:
-                return None
-            return analyzer.call("add" if node.op == "+" else "subtract", left, right)
+            return _added_months(analyzer, node)
         case ast.Binary(op="*"):
             return _multiplied_months(analyzer, node)
         case ast.Call(name=(name,)) if name.lower() == "make_ym_interval":
             return _make_year_month_interval(analyzer, node)
     return None
+
+
+def _added_months(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
+    left, right = months_of(analyzer, node.left), months_of(analyzer, node.right)
+    if left is None or right is None:
+        return None
+    return analyzer.call("add" if node.op == "+" else "subtract", left, right)
 
 
 def _multiplied_months(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:

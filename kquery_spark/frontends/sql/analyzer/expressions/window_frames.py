@@ -111,13 +111,8 @@ def _range_offset_type(
             "[DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER] RANGE with an offset needs one ORDER BY key", bound
         )
     key = order[0].expr.dtype
-    if key == t.DATE:
-        dtype = t.DAY_TIME if offset.dtype == t.DAY_TIME else t.INT
-    elif pa.types.is_timestamp(key):
-        dtype = t.DAY_TIME
-    elif t.is_numeric(key) or key == t.DAY_TIME:
-        dtype = key
-    else:
+    dtype = _distance_type(key, offset.dtype)
+    if dtype is None:
         analyzer.fail(
             "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] RANGE with an offset needs an ORDER BY "
             f"key that is a number, a date or a timestamp, not {t.spark_name(key)}",
@@ -129,6 +124,15 @@ def _range_offset_type(
             "[DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE] the frame's bound has a wrong type", bound
         )
     return dtype
+
+
+def _distance_type(key: pa.DataType, offset: pa.DataType) -> pa.DataType | None:
+    """The type of a distance between two values of a sort key; None for a key without distances."""
+    if key == t.DATE:
+        return t.DAY_TIME if offset == t.DAY_TIME else t.INT
+    if pa.types.is_timestamp(key):
+        return t.DAY_TIME
+    return key if t.is_numeric(key) or key == t.DAY_TIME else None
 
 
 def _counts_days_only(offset: ast.Expression) -> bool:

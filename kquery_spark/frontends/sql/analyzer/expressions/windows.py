@@ -103,6 +103,11 @@ def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple
         if not (isinstance(flag, Literal) and isinstance(flag.value, bool)):
             raise Unsupported(f"The second argument of {name} must be TRUE or FALSE.")
         ignores_nulls = flag.value
+    return name, _converted_arguments(analyzer, name, args), ignores_nulls
+
+
+def _converted_arguments(analyzer: ExpressionAnalyzer, name: str, args: list[Expr]) -> list[Expr]:
+    """The arguments with their constants as numbers and the default of lag and lead at the value's type."""
     if name == "nth_value" and len(args) == 3:
         raise Unsupported("nth_value with a third argument is not supported.")
     if name in OFFSET_FUNCTIONS and len(args) > 2:
@@ -110,7 +115,7 @@ def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple
     constant = _CONSTANT_ARGUMENT.get(name)
     if constant is not None and len(args) > constant:
         args[constant] = _constant_number(analyzer, args[constant], name)
-    return name, args, ignores_nulls
+    return args
 
 
 # The argument that must be a constant number.

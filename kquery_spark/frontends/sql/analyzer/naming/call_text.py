@@ -29,18 +29,22 @@ def call(writer: NameWriter, node: ast.Call) -> str:
     special = special_call_text(name, texts)
     if special is not None:
         return special
-    arguments = ", ".join(texts)
-    if node.distinct and isinstance(node.arguments[0], ast.Star):
-        arguments = writer.context.star_text()
-    arguments += default_arguments(name, len(node.arguments))
     function = function_name_text(name, ignores_nulls=node.nulls == "IGNORE")
-    text = f"{function}({'DISTINCT ' if node.distinct else ''}{arguments})"
+    text = f"{function}({_arguments(writer, name, node, texts)})"
     if node.filter is not None:
         text += f" FILTER (WHERE {writer.text(node.filter)})"
     spec = None if node.over is None else writer.context.window_spec(node.over)
     if spec is not None:
         text += f" OVER ({_window(writer, spec, name, node)})"
     return text
+
+
+def _arguments(writer: NameWriter, name: str, node: ast.Call, texts: list[str]) -> str:
+    """DISTINCT and the arguments, with those that Spark adds."""
+    written = ", ".join(texts)
+    if node.distinct and isinstance(node.arguments[0], ast.Star):
+        written = writer.context.star_text()
+    return f"{'DISTINCT ' if node.distinct else ''}{written}{default_arguments(name, len(node.arguments))}"
 
 
 @PRINTERS.handles(ast.Extract)

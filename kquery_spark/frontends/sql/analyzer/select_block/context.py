@@ -1,0 +1,87 @@
+"""What the clauses of one SELECT share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kquery_spark.expr import AggregateCall, Expr
+from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.grouping import GroupingMark
+from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
+from kquery_spark.frontends.sql.analyzer.scope import Scope
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.logical import LogicalPlan
+from kquery_spark.logical.subqueries import ScalarSubquery
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
+
+
+@dataclass(frozen=True)
+class SelectItem:
+    """One column of the select list; ``node`` is None for a column of ``*`` or of a generator."""
+
+    name: str
+    expr: Expr
+    node: ast.Expression | None
+
+
+@dataclass(frozen=True)
+class SelectContext:
+    """One SELECT under analysis: its syntax, the outer row, the plans that its scopes' columns come from, its windows."""
+
+    queries: QueryAnalyzer
+    node: q.Select
+    outer: OuterRow | None
+    plans: tuple[LogicalPlan, ...] = ()
+    named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
+
+    def expressions(
+        self,
+        scope: Scope,
+        clause: str,
+        *,
+        allows_aggregates: bool = False,
+        allows_windows: bool = False,
+        aliases: Mapping[str, Expr | None] | None = None,
+        preferred: Scope | None = None,
+    ) -> ExpressionAnalyzer:
+        """An analyzer of expressions in a clause of this SELECT."""
+        return replace(
+            self.queries.expressions(scope, self.outer, clause, *self.plans),
+            named_windows=self.named_windows,
+            allows_aggregates=allows_aggregates,
+            allows_windows=allows_windows,
+            aliases=aliases or {},
+            preferred=preferred,
+        )
+
+    def ordinal(self, node: ast.Expression, count: int, clause: str) -> int | None:
+        """The index of the column that an integer in ORDER BY or GROUP BY means; None for other expressions."""
+        if not isinstance(node, ast.IntegerLiteral):
+            return None
+        if not 1 <= node.value <= count:
+            word = clause.replace(" ", "_")
+            self.queries.fail(
+                f"[{word}_POS_OUT_OF_RANGE] {clause} {node.value} is not in the select list of {count} column(s)",
+                node,
+            )
+        return node.value - 1
+
+
+def is_aggregate(expr: Expr) -> bool:
+    """Whether this node itself is computed per group."""
+    return isinstance(expr, AggregateCall | GroupingMark)
+
+
+def is_correlated(expr: Expr) -> bool:
+    """Whether this node itself is a scalar subquery that reads the outer row."""
+    return isinstance(expr, ScalarSubquery) and bool(expr.outer)
+
+
+def is_all(node: object) -> bool:
+    """Whether a node is the ALL of GROUP BY ALL and ORDER BY ALL."""
+    return isinstance(node, ast.Name) and len(node.parts) == 1 and node.parts[0].upper() == "ALL"
