@@ -79,8 +79,7 @@ class Builder:
 
     def offset(self, count: int) -> Self:
         """Without the first ``count`` rows."""
-        fresh = self.query.limit is None and self.query.offset is None
-        return self._with(replace(self.query if fresh else self._nested(), offset=lit(count).node))
+        return self._with(replace(self._unlimited(), offset=lit(count).node))
 
     def sort(self, *keys: Column | SortOrder | str, ascending: bool | Sequence[bool] = True) -> Self:
         """Rows in order; NULLs first ascending, last descending, unless a key says otherwise."""
@@ -94,12 +93,8 @@ class Builder:
             raise PlanError(
                 "a sort key with an order of its own, such as desc(), goes with ascending=True only"
             )
-        items = tuple(
-            i if up else replace(i, ascending=False, nulls_first=False)
-            for i, up in zip(items, flags, strict=True)
-        )
-        plain = self.query.limit is None and self.query.offset is None
-        return self._with(replace(self.query if plain else self._nested(), order_by=items))
+        items = tuple(i if up else _descending(i) for i, up in zip(items, flags, strict=True))
+        return self._with(replace(self._unlimited(), order_by=items))
 
     orderBy = sort
 
@@ -187,16 +182,7 @@ class Builder:
         kind = _HOW.get((how or "inner").lower().replace("_", ""))
         if kind is None:
             raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
-        condition: ast.Expression | None = None
-        using: tuple[str, ...] = ()
-        given = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
-        conditions = [c.node for c in given if isinstance(c, Column)]
-        if conditions and len(conditions) < len(given):
-            raise PlanError("a join takes conditions or names of columns, not both")
-        if conditions:
-            condition = conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions))
-        else:
-            using = tuple(given)
+        condition, using = _join_condition(on)
         joined = rel.Join(self._relation(), other._relation(), kind, condition, using)
         return self._with(_select((ast.Star(),), joined))
 
@@ -251,6 +237,11 @@ class Builder:
 
     def _body(self) -> q.QueryBody:
         return self.query.body if self.query == q.Query(self.query.body) else self.query
+
+    def _unlimited(self) -> q.Query:
+        """The query to hang ORDER BY or OFFSET on: its own while it has no LIMIT and OFFSET, which come later."""
+        has_limit = self.query.limit is not None or self.query.offset is not None
+        return self._nested() if has_limit else self.query
 
     def _nested(self) -> q.Query:
         return _select((ast.Star(),), rel.Derived(self.query))
@@ -307,17 +298,36 @@ class GroupedData(Generic[F]):
         return self.agg(*(call(function, to_column(n)) for n in names))
 
 
+def _join_condition(
+    on: Column | str | Sequence[Any] | None,
+) -> tuple[ast.Expression | None, tuple[str, ...]]:
+    """The condition of a join, or the names of its USING."""
+    given = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
+    conditions = [c.node for c in given if isinstance(c, Column)]
+    if not conditions:
+        return None, tuple(given)
+    if len(conditions) < len(given):
+        raise PlanError("a join takes conditions or names of columns, not both")
+    return conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions)), ()
+
+
 def aggregate_columns(given: Sequence[Column | Mapping[str, str]]) -> list[Column]:
     """Aggregates given as columns, or as one dict of a column's name and a function's."""
-    found = []
-    for one in given:
-        if isinstance(one, Column):
-            found.append(one)
-        elif isinstance(one, Mapping):
-            found += [call(f, Column(ast.Star()) if n == "*" else to_column(n)) for n, f in one.items()]
+    aggregates = []
+    for item in given:
+        if isinstance(item, Column):
+            aggregates.append(item)
+        elif isinstance(item, Mapping):
+            aggregates += [call(f, Column(ast.Star()) if n == "*" else to_column(n)) for n, f in item.items()]
         else:
-            raise PlanError(f"agg() takes columns or a dict of names and functions, not {type(one).__name__}")
-    return found
+            raise PlanError(
+                f"agg() takes columns or a dict of names and functions, not {type(item).__name__}"
+            )
+    return aggregates
+
+
+def _descending(item: ast.SortItem) -> ast.SortItem:
+    return replace(item, ascending=False, nulls_first=False)
 
 
 def path_of(column: Column) -> tuple[str, ...]:

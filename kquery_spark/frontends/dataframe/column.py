@@ -367,10 +367,9 @@ def _literal(value: Any) -> ast.Expression:
             return ast.NullLiteral()
         case bool():
             return ast.BooleanLiteral(value)
-        case int() if -_INT_RANGE <= value < _INT_RANGE:
-            return ast.IntegerLiteral(value, "int")
         case int() if -_LONG_RANGE <= value < _LONG_RANGE:
-            return ast.IntegerLiteral(value, "bigint")
+            is_int = -_INT_RANGE <= value < _INT_RANGE
+            return ast.IntegerLiteral(value, "int" if is_int else "bigint")
         case float():
             return ast.FloatingLiteral(value, "double")
         case str():
@@ -378,14 +377,9 @@ def _literal(value: Any) -> ast.Expression:
         case bytes():
             return ast.BinaryLiteral(value)
         case Decimal():
-            sign, digits, exponent = value.as_tuple()
-            if not isinstance(exponent, int):
-                raise PlanError(f"{value} is no decimal number")
-            unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
-            return _signed(ast.DecimalLiteral(unscaled, max(-exponent, 0)), bool(sign))
+            return _decimal_literal(value)
         case dt.datetime():
-            kind = "timestamp"
-            return ast.TypedLiteral(kind, value.isoformat(" "))
+            return ast.TypedLiteral("timestamp", value.isoformat(" "))
         case dt.date():
             return ast.TypedLiteral("date", value.isoformat())
         case dt.timedelta():
@@ -403,8 +397,13 @@ def _type_text(dtype: Any) -> str:
     return text
 
 
-def _signed(node: ast.Expression, negative: bool) -> ast.Expression:
-    return ast.Unary("-", node) if negative else node
+def _decimal_literal(value: Decimal) -> ast.Expression:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise PlanError(f"{value} is no decimal number")
+    unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+    literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
+    return ast.Unary("-", literal) if sign else literal
 
 
 def when(condition: Column, value: object) -> Column:

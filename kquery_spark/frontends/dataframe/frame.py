@@ -72,8 +72,8 @@ class DataFrame(Builder):
     @property
     def analyzed(self) -> Analyzed:
         """The resolved query."""
-        found: Analyzed = self.__dict__["_analyzed"]
-        return found
+        analyzed: Analyzed = self.__dict__["_analyzed"]
+        return analyzed
 
     @property
     def plan(self) -> LogicalPlan:
@@ -110,7 +110,7 @@ class DataFrame(Builder):
             item = self.columns[item]
         if not isinstance(item, str):
             raise PlanError(f"a DataFrame has no item {item!r}; the columns are {', '.join(self.columns)}")
-        if not self._places(item):
+        if not self._indices(item):
             raise PlanError(f"no column {item}; the columns are {', '.join(self.columns)}")
         return Column(ast.Name((item,), self._origin(item)))
 
@@ -119,14 +119,14 @@ class DataFrame(Builder):
             raise AttributeError(f"a DataFrame has no attribute and this one no column {name!r}")
         return Column(ast.Name((name,), self._origin(name)))
 
-    def _places(self, name: str) -> list[int]:
+    def _indices(self, name: str) -> list[int]:
         same = self.executor.fold
         return [i for i, n in enumerate(self.columns) if same(n) == same(name)]
 
     def _origin(self, name: str) -> str:
         """The lineage of the one column of that name."""
-        places = self._places(name)
-        return lineage(self.plan, self.plan.schema.names[places[0]]) if len(places) == 1 else ""
+        indices = self._indices(name)
+        return lineage(self.plan, self.plan.schema.names[indices[0]]) if len(indices) == 1 else ""
 
     def withColumn(self, name: str, column: Column) -> Self:
         """With a column added, or replaced in its place."""
@@ -168,7 +168,7 @@ class DataFrame(Builder):
 
     def drop(self, *columns: Column | str) -> Self:
         """Without some columns; unknown names change nothing, as in PySpark."""
-        if any(isinstance(c, Column) and isinstance(c.node, ast.Name) and c.node.origin for c in columns):
+        if any(_lineage_of(c) for c in columns):
             return self._without_origins(columns)
         same = self.executor.fold
         known = {same(n) for n in self.columns}
@@ -181,17 +181,15 @@ class DataFrame(Builder):
 
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:
         """Without the very columns that were given: others of their names stay."""
-        places: set[int] = set()
+        dropped: set[int] = set()
         own = lineages(self.plan)
         for column in columns:
-            node = column.node if isinstance(column, Column) else None
-            if isinstance(node, ast.Name) and node.origin:
-                places |= {i for i in self._places(node.parts[0]) if own[i] == node.origin}
-            else:
-                places |= set(self._places(column if isinstance(column, str) else path_of(column)[-1]))
-        if not places:
+            lineage = _lineage_of(column)
+            indices = self._indices(column if isinstance(column, str) else path_of(column)[-1])
+            dropped |= {i for i in indices if not lineage or own[i] == lineage}
+        if not dropped:
             return self
-        kept = [i for i in range(len(own)) if i not in places]
+        kept = [i for i in range(len(own)) if i not in dropped]
         return self.select(*(Column(ast.Name((self.columns[i],), own[i])) for i in kept))
 
     def dropDuplicates(self, subset: Sequence[str] | None = None) -> Self:
@@ -345,8 +343,8 @@ class DataFrame(Builder):
 
     def first(self) -> dict[str, Any] | None:
         """The first row, or None."""
-        found: dict[str, Any] | None = self.head()
-        return found
+        row: dict[str, Any] | None = self.head()
+        return row
 
     def tail(self, num: int) -> list[dict[str, Any]]:
         """The last rows."""
@@ -402,6 +400,12 @@ class NullFunctions:
     ) -> DataFrame:
         """See DataFrame.replace."""
         return self.frame.replace(to_replace, value, subset)
+
+
+def _lineage_of(column: Column | str) -> str:
+    """The lineage of a column that a DataFrame gave; empty for others."""
+    node = column.node if isinstance(column, Column) else None
+    return node.origin if isinstance(node, ast.Name) else ""
 
 
 def _names(subset: str | Sequence[str] | None) -> list[str] | None:

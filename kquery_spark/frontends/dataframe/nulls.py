@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -59,15 +61,16 @@ def complete_rows(
     if needed <= 0 or not names:
         return None
     present = [_present(schema.field(n)) for n in names]
-    if needed == len(names):
-        condition = present[0]
-        for one in present[1:]:
-            condition = condition & one
-        return condition
-    total = lit(0)
-    for one in present:
-        total = total + when(one, 1).otherwise(0)
-    return total >= needed
+    return _all_of(present) if needed == len(names) else _count_of(present) >= needed
+
+
+def _all_of(conditions: Sequence[Column]) -> Column:
+    return reduce(operator.and_, conditions)
+
+
+def _count_of(conditions: Sequence[Column]) -> Column:
+    """How many of the conditions are true."""
+    return reduce(operator.add, (when(condition, 1).otherwise(0) for condition in conditions), lit(0))
 
 
 def _present(field: pa.Field) -> Column:
@@ -76,27 +79,30 @@ def _present(field: pa.Field) -> Column:
 
 
 def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str] | None) -> list[Column]:
-    """Every column, values that are a key of ``changes`` and of the column's kind replaced."""
+    """Every column; in those of the kind of ``changes``, values that are one of its keys replaced."""
     names = schema.names if subset is None else list(subset)
     _check(schema, names)
-    kinds = {_kind(k) for k in changes if k is not None}
-    kinds |= {_kind(v) for v in changes.values() if v is not None}
+    kinds = {_kind(v) for v in (*changes, *changes.values()) if v is not None}
     if len(kinds) > 1:
         raise PlanError("replace() takes values of one kind: numbers, strings or booleans")
     kind = next(iter(kinds), "")
-    columns = []
-    for field in schema:
-        column = to_quoted(field.name)
-        if field.name in names and _takes(field.type, kind):
-            # Spark compares numbers as doubles and gives the column's type back
-            case = None
-            for old, new in changes.items():
-                same = column.cast("double") == lit(float(old)) if kind == "number" else column == old
-                then = lit(new).cast(t.spark_name(field.type))
-                case = when(same, then) if case is None else case.when(same, then)
-            column = column if case is None else case.otherwise(column).alias(field.name)
-        columns.append(column)
-    return columns
+    return [
+        _replaced(field, changes, kind)
+        if field.name in names and _takes(field.type, kind)
+        else to_quoted(field.name)
+        for field in schema
+    ]
+
+
+def _replaced(field: pa.Field, changes: Mapping[Any, Any], kind: str) -> Column:
+    """The column with its values replaced; Spark compares numbers as doubles and gives the column's type back."""
+    column = to_quoted(field.name)
+    case = None
+    for old, new in changes.items():
+        is_old = column.cast("double") == lit(float(old)) if kind == "number" else column == old
+        value = lit(new).cast(t.spark_name(field.type))
+        case = when(is_old, value) if case is None else case.when(is_old, value)
+    return column if case is None else case.otherwise(column).alias(field.name)
 
 
 def _kind(value: object) -> str:

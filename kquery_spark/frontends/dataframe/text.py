@@ -84,19 +84,25 @@ def nested_text(value: Any, dtype: pa.DataType) -> str:
         return "[" + ", ".join(nested_text(v, dtype.value_type) for v in value) + "]"
     if pt.is_struct(dtype):
         return "{" + ", ".join(nested_text(value[f.name], f.type) for f in dtype) + "}"
-    if isinstance(value, bool):
-        return str(value).lower()
+    return _plain_text(value, dtype)
+
+
+def _plain_text(value: Any, dtype: pa.DataType) -> str:
+    """A value that is not nested."""
     if pt.is_decimal(dtype):
         return f"{value:f}"
     if pt.is_floating(dtype):
         return java_float(value) if pt.is_float32(dtype) else java_double(value)
-    if isinstance(value, bytes):
-        return "[" + " ".join(f"{byte:02X}" for byte in value) + "]"
-    if isinstance(value, dt.timedelta):
-        return interval_text(IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND"))
-    if isinstance(value, dt.datetime):
-        text = str(value.replace(tzinfo=None))
-        return text.rstrip("0") if value.microsecond else text
+    match value:
+        case bool():
+            return str(value).lower()
+        case bytes():
+            return "[" + " ".join(f"{byte:02X}" for byte in value) + "]"
+        case dt.timedelta():
+            return interval_text(IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND"))
+        case dt.datetime():
+            text = str(value.replace(tzinfo=None))
+            return text.rstrip("0") if value.microsecond else text
     return str(value)
 
 

@@ -41,7 +41,7 @@ class AliasParser(TypeParser):
         return TableAlias(name, columns, pos=pos)
 
     def _is_free_word(self) -> bool:
-        """Whether a word stands here that does not go on with the query."""
+        """Whether a word stands here that cannot continue the query."""
         token, after = self.token, self.peek()
         if token.kind is not Kind.WORD or token.upper in OPERATOR_WORDS:
             return False
@@ -54,12 +54,14 @@ class AliasParser(TypeParser):
 
     def _is_table_clause(self) -> bool:
         """Whether a clause that can follow a table starts here: sampling, pivoting, time travel."""
-        return (
-            (self.at_any(("TABLESAMPLE", "PIVOT")) and self.at_op("(", ahead=1))
-            or (
-                self.at_word("UNPIVOT")
-                and (self.at_op("(", ahead=1) or self.peek().upper in ("INCLUDE", "EXCLUDE"))
-            )
-            or (self.at_word("FOR") and self.at_any(_VERSIONS, ahead=1) and self.peek(2).upper == "AS")
-            or (self.at_any(_VERSIONS) and self.peek().upper == "AS" and self.peek(2).upper == "OF")
+        if self.at_any(("TABLESAMPLE", "PIVOT", "UNPIVOT")) and self.at_op("(", ahead=1):
+            return True
+        return self._is_time_travel() or (
+            self.at_word("UNPIVOT") and self.at_any(("INCLUDE", "EXCLUDE"), ahead=1)
         )
+
+    def _is_time_travel(self) -> bool:
+        """Whether ``FOR VERSION AS`` or ``VERSION AS OF`` starts here."""
+        if self.at_word("FOR"):
+            return self.at_any(_VERSIONS, ahead=1) and self.peek(2).upper == "AS"
+        return self.at_any(_VERSIONS) and self.peek().upper == "AS" and self.peek(2).upper == "OF"

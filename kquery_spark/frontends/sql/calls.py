@@ -29,25 +29,25 @@ class CallParser(AliasParser, ABC):
 
     def named_expression(self) -> e.Expression:
         """Read an expression with an optional alias or list of aliases."""
-        made = self.expression()
+        expression = self.expression()
         pos = self.token.pos
         if self.at_op("(") or (self.at_word("AS") and self.at_op("(", ahead=1)):
             self.take_word("AS")
-            return e.MultiAliased(made, self.names_in_parentheses("an alias"), pos=pos)
+            return e.MultiAliased(expression, self.names_in_parentheses("an alias"), pos=pos)
         alias = self.column_alias()
-        return made if alias is None else e.Aliased(made, alias, pos=pos)
+        return expression if alias is None else e.Aliased(expression, alias, pos=pos)
 
     def sort_item(self) -> e.SortItem:
         """Read one item of ORDER BY."""
         pos = self.token.pos
-        made = self.expression()
+        expression = self.expression()
         ascending = self.take_word("ASC") or not self.take_word("DESC")
         nulls_first = ascending
         if self.take_word("NULLS"):
             nulls_first = self.take_word("FIRST")
             if not nulls_first:
                 self.expect_word("LAST", " or FIRST after NULLS")
-        return e.SortItem(made, ascending, nulls_first, pos=pos)
+        return e.SortItem(expression, ascending, nulls_first, pos=pos)
 
     def star_except(self, star: e.Star) -> e.Star:
         """Read ``EXCEPT (names)`` after a star, unless it is the set operation."""
@@ -86,10 +86,7 @@ class CallParser(AliasParser, ABC):
         arguments: tuple[e.Expression, ...] = ()
         nulls = None
         if not self.at_op(")"):
-            if self.at_any(("DISTINCT", "ALL")) and not self.at_op(")", ",", ".", "(", ahead=1):
-                distinct = self.advance().upper == "DISTINCT"
-            elif self.at_word("DISTINCT") and self.at_op("(", ahead=1):
-                distinct = bool(self.advance())
+            distinct = self._set_quantifier() == "DISTINCT"
             argument = self.named_expression if keyword == "STRUCT" else self._argument
             arguments = self.comma_separated(argument)
             if keyword in _NULLS_INSIDE and len(arguments) == 1 and self.take_word("IGNORE", "NULLS"):
@@ -97,11 +94,23 @@ class CallParser(AliasParser, ABC):
         self.expect_op(")", f" to close the arguments of {'.'.join(name)}")
         within = self._within_group()
         condition = self._filter()
-        for option in ("IGNORE", "RESPECT"):
-            if nulls is None and self.take_word(option, "NULLS"):
-                nulls = option
+        nulls = nulls or self._null_treatment()
         over = self.window() if self._at_over() and self.advance() else None
         return e.Call(name, arguments, distinct, within, condition, nulls, over, pos=pos)
+
+    def _set_quantifier(self) -> str:
+        """Read DISTINCT or ALL before arguments; empty where the word is an argument's name or function."""
+        is_quantifier = self.at_any(("DISTINCT", "ALL")) and not self.at_op(")", ",", ".", "(", ahead=1)
+        if is_quantifier or (self.at_word("DISTINCT") and self.at_op("(", ahead=1)):
+            return self.advance().upper
+        return ""
+
+    def _null_treatment(self) -> str | None:
+        """Read ``IGNORE NULLS`` or ``RESPECT NULLS`` or nothing."""
+        for option in ("IGNORE", "RESPECT"):
+            if self.take_word(option, "NULLS"):
+                return option
+        return None
 
     def _argument(self) -> e.Expression:
         token = self.token

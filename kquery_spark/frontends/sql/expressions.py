@@ -33,7 +33,7 @@ class ExpressionParser(FormParser):
         left, ceiling = self._prefix(minimum)
         while True:
             token = self.token
-            power = OPERATORS.get(token.upper or token.value, 0) if token.kind in (Kind.OP, Kind.WORD) else 0
+            power = self._operator_power()
             if minimum <= power <= ceiling and power:
                 self.advance()
                 left = e.Binary(token.upper or token.value, left, self._binary(power + 1), pos=token.pos)
@@ -50,6 +50,11 @@ class ExpressionParser(FormParser):
             else:
                 return left
 
+    def _operator_power(self) -> int:
+        """The binding power of the operator that stands here; 0 if none does."""
+        token = self.token
+        return OPERATORS.get(token.upper or token.value, 0) if token.kind in (Kind.OP, Kind.WORD) else 0
+
     def _terms(self, first: e.Expression, word: str, power: int) -> tuple[e.Expression, ...]:
         terms = [first]
         while self.take_word(word):
@@ -65,19 +70,20 @@ class ExpressionParser(FormParser):
             self.advance()
             with self.nested():
                 return e.Not(self._binary(NOT), pos=token.pos), AND
-        if (
-            token.upper == "EXISTS"
-            and self.at_op("(", ahead=1)
-            and self.at_query(2, through_parentheses=True)
-        ):
+        if self._at_exists():
             if minimum > PREDICATE:
                 self.fail("EXISTS must stand in parentheses here")
             self.advance()
             return e.Exists(self.query_in_parentheses(), pos=token.pos), AND
         if self.at_op("-", "+", "~"):
             return self._signed(), UNARY
-        made = self.primary()
-        return made, 0 if isinstance(made, (e.Star, e.Lambda)) else UNARY
+        operand = self.primary()
+        return operand, 0 if isinstance(operand, (e.Star, e.Lambda)) else UNARY
+
+    def _at_exists(self) -> bool:
+        """Whether EXISTS stands here with a subquery, not as a function's name."""
+        is_call = self.at_word("EXISTS") and self.at_op("(", ahead=1)
+        return is_call and self.at_query(2, through_parentheses=True)
 
     def _signed(self) -> e.Expression:
         token = self.token

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import NoReturn
 
 from kquery_spark.frontends.sql.ast import expressions as e
 from kquery_spark.frontends.sql.ast.queries import Query
@@ -36,6 +37,7 @@ _UNIT_FUNCTIONS = {
     "DATE_DIFF": "timestampdiff",
     "TIMEDIFF": "timestampdiff",
 }
+_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 _HEXADECIMAL = re.compile("[0-9A-Fa-f]*")
 _UNITS = frozenset(
     """YEAR QUARTER MONTH WEEK DAY DAYOFYEAR HOUR MINUTE SECOND MILLISECOND MICROSECOND""".split()  # noqa: SIM905
@@ -102,26 +104,26 @@ class FormParser(CallParser):
 
     def primary(self) -> e.Expression:
         """Read one primary expression."""
-        made = self._atom()
-        if isinstance(made, (e.Lambda, e.Star)):
-            return made
+        operand = self._atom()
+        if isinstance(operand, (e.Lambda, e.Star)):
+            return operand
         while True:
             pos = self.token.pos
             if self.take_op("["):
-                made = e.Subscript(made, self.value_expression(), pos=pos)
+                operand = e.Subscript(operand, self.value_expression(), pos=pos)
                 self.expect_op("]", " after the index")
             elif self.take_op("::"):
-                made = e.Cast(made, self.data_type(), pos=pos)
+                operand = e.Cast(operand, self.data_type(), pos=pos)
             elif self.take_op("."):
                 name = self.name("a name after '.'")
-                if isinstance(made, e.Name):
-                    made = e.Name((*made.parts, name), pos=made.pos)
+                if isinstance(operand, e.Name):
+                    operand = e.Name((*operand.parts, name), pos=operand.pos)
                 else:
-                    made = e.Field(made, name, pos=pos)
+                    operand = e.Field(operand, name, pos=pos)
             elif self.at_word("COLLATE") and self.peek().kind in (Kind.WORD, Kind.QUOTED):
                 self.fail("COLLATE is not supported")
             else:
-                return made
+                return operand
 
     def _atom(self) -> e.Expression:
         token = self.token
@@ -138,6 +140,9 @@ class FormParser(CallParser):
         if self.at_op("*"):
             self.advance()
             return self.star_except(e.Star(pos=token.pos))
+        self._fail_no_expression()
+
+    def _fail_no_expression(self) -> NoReturn:
         if self.at_op("?") or (self.at_op(":") and self.peek().kind is Kind.WORD):
             self.fail("query parameters are not supported")
         if self.at_op("/*+"):
@@ -161,11 +166,10 @@ class FormParser(CallParser):
     def _word(self) -> e.Expression:
         """Read a keyword form if its keyword stands here with what must follow it, else a name or a call."""
         token = self.token
-        if token.upper in ("NULL", "TRUE", "FALSE"):
+        if token.upper in _CONSTANTS:
             self.advance()
-            if token.upper == "NULL":
-                return e.NullLiteral(pos=token.pos)
-            return e.BooleanLiteral(token.upper == "TRUE", pos=token.pos)
+            value = _CONSTANTS[token.upper]
+            return e.NullLiteral(pos=token.pos) if value is None else e.BooleanLiteral(value, pos=token.pos)
         if token.upper == "CASE" and not self.name_only():
             return self._case()
         if token.upper == "INTERVAL" and self._at_interval():
@@ -243,7 +247,8 @@ class FormParser(CallParser):
         return e.Extract(field, source, pos=pos)
 
     def _trim(self) -> e.Expression:
-        if "FROM" not in self._inside()[0]:
+        inner_words, _ = self._inside()
+        if "FROM" not in inner_words:
             return self.name_or_call()
         pos = self.advance().pos
         self.expect_op("(")
@@ -264,17 +269,17 @@ class FormParser(CallParser):
 
     def _position(self) -> e.Expression:
         # IN is a predicate elsewhere, but inside POSITION only values can stand before it.
-        made = self._keyword_call("locate", ("IN",), 2)
-        if isinstance(made, e.Call) and made.name == ("locate",):
+        call = self._keyword_call("locate", ("IN",), 2)
+        if isinstance(call, e.Call) and call.name == ("locate",):
             return e.Call(
-                made.name, (*made.arguments, e.IntegerLiteral(1, "int", pos=made.pos)), pos=made.pos
+                call.name, (*call.arguments, e.IntegerLiteral(1, "int", pos=call.pos)), pos=call.pos
             )
-        return made
+        return call
 
     def _keyword_call(self, function: str, words: tuple[str, ...], at_least: int) -> e.Expression:
         """Read ``f(a WORD b WORD c)`` as a call of ``function``; the comma form is an ordinary call."""
-        found, commas = self._inside()
-        if words[0] not in found or commas:
+        inner_words, commas = self._inside()
+        if words[0] not in inner_words or commas:
             return self.name_or_call()
         token = self.advance()
         self.expect_op("(")
@@ -291,7 +296,8 @@ class FormParser(CallParser):
     def _unit_function(self) -> e.Expression:
         """``timestampadd(DAY, 1, x)``; with two arguments these names are ordinary functions."""
         unit = self.peek(2)
-        if unit.upper not in _UNITS or not self.at_op(",", ahead=3) or self._inside()[1] != 2:
+        _, commas = self._inside()
+        if unit.upper not in _UNITS or not self.at_op(",", ahead=3) or commas != 2:
             return self.name_or_call()
         token = self.advance()
         self.index += 3
@@ -341,27 +347,31 @@ class FormParser(CallParser):
     def _interval(self) -> e.Expression:
         pos = self.advance().pos
         try:
-            items: list[tuple[str, str, bool]] = []
-            while not items or self._at_interval_item():
-                negate = self.at_op("-")
-                if self.at_op("-", "+"):
-                    self.advance()
-                is_text, text = self.token.kind is Kind.STRING, self.advance().value
-                unit = unit_of(self.token.value) if self.token.kind is Kind.WORD else None
-                if unit is None:
-                    if is_text and not items and not negate:
-                        return from_text(text, pos)
-                    self.fail_expected("a unit of the interval")
-                start = self.advance().upper
-                if not items and self.at_word("TO"):
-                    self.advance()
-                    if not is_text:
-                        self.fail("the value of an interval with TO must be a string", pos)
-                    return from_range(text, start, self.name("a unit").upper(), pos, negate=negate)
-                items.append((text, unit, negate))
-            return from_units(items, pos)
+            return self._interval_items(pos)
         except BadInterval as error:
             self.fail(str(error), pos)
+
+    def _interval_items(self, pos: int) -> e.IntervalLiteral:
+        """Read ``2 hours '3' minutes``, ``'1 day 2 hours'`` or ``'1-2' YEAR TO MONTH``."""
+        items: list[tuple[str, str, bool]] = []
+        while not items or self._at_interval_item():
+            negate = self.at_op("-")
+            if self.at_op("-", "+"):
+                self.advance()
+            is_text, text = self.token.kind is Kind.STRING, self.advance().value
+            unit = unit_of(self.token.value) if self.token.kind is Kind.WORD else None
+            if unit is None:
+                if is_text and not items and not negate:
+                    return from_text(text, pos)
+                self.fail_expected("a unit of the interval")
+            start = self.advance().upper
+            if not items and self.at_word("TO"):
+                self.advance()
+                if not is_text:
+                    self.fail("the value of an interval with TO must be a string", pos)
+                return from_range(text, start, self.name("a unit").upper(), pos, negate=negate)
+            items.append((text, unit, negate))
+        return from_units(items, pos)
 
     def _at_interval_item(self) -> bool:
         """Whether one more ``2 hours`` or ``-2 hours`` follows directly."""

@@ -86,28 +86,42 @@ def from_range(text: str, start: str, end: str, pos: int, *, negate: bool = Fals
     """The interval of ``INTERVAL 'text' start TO end``, such as ``'1 02:03' DAY TO MINUTE``."""
     sign = -1 if negate else 1
     if (start, end) == ("YEAR", "MONTH"):
-        match = _YEAR_TO_MONTH.fullmatch(text)
-        if not match or len(match[3]) > 2 or int(match[3]) > 11 or len(match[2]) > 10:
-            raise BadInterval(f"'{text}' is not an interval YEAR TO MONTH: expected 'years-months'")
-        sign *= -1 if match[1] == "-" else 1
-        return _checked(sign * (int(match[2]) * 12 + int(match[3])), start, end, pos)
+        return _checked(sign * _year_to_month(text), start, end, pos)
     if start not in FIELDS or end not in FIELDS or FIELDS.index(start) >= FIELDS.index(end):
         raise BadInterval(f"there is no interval {start} TO {end}")
-    used = FIELDS[FIELDS.index(start) : FIELDS.index(end) + 1]
-    pattern = _FIELD_PATTERN[used[0]]
-    for before, field in pairwise(used):
+    return _checked(sign * _day_to_second(text, start, end), start, end, pos)
+
+
+def _year_to_month(text: str) -> int:
+    """The months of ``'years-months'``."""
+    match = _YEAR_TO_MONTH.fullmatch(text)
+    if not match or len(match[3]) > 2 or int(match[3]) > 11 or len(match[2]) > 10:
+        raise BadInterval(f"'{text}' is not an interval YEAR TO MONTH: expected 'years-months'")
+    months = int(match[2]) * 12 + int(match[3])
+    return -months if match[1] == "-" else months
+
+
+def _day_to_second(text: str, start: str, end: str) -> int:
+    """The microseconds of ``'days hours:minutes:seconds'`` with the fields from ``start`` to ``end``."""
+    fields = FIELDS[FIELDS.index(start) : FIELDS.index(end) + 1]
+    pattern = _FIELD_PATTERN[fields[0]]
+    for before, field in pairwise(fields):
         pattern += (r"\s+" if before == "DAY" else ":") + _FIELD_PATTERN[field]
     match = re.fullmatch(r"\s*(?P<sign>[+-]?)" + pattern + r"\s*", text, re.ASCII)
-    if not match or any(len(match[field]) > 18 for field in used):
+    if not match or any(len(match[field]) > 18 for field in fields):
         raise BadInterval(f"'{text}' is not an interval {start} TO {end}")
-    for field in used[1:]:
+    for field in fields[1:]:
         if int(match[field]) >= _FIELD_LIMIT[field]:
             raise BadInterval(f"{field.lower()} {match[field]} is out of range in '{text}'")
-    amount = sum(int(match[field]) * MICROSECOND_UNITS[field] for field in used)
+    amount = sum(int(match[field]) * MICROSECOND_UNITS[field] for field in fields)
     if end == "SECOND" and match["fraction"]:
-        amount += int(match["fraction"].ljust(6, "0")[:6])
-    sign *= -1 if match["sign"] == "-" else 1
-    return _checked(sign * amount, start, end, pos)
+        amount += _fraction_micros(match["fraction"])
+    return -amount if match["sign"] == "-" else amount
+
+
+def _fraction_micros(digits: str) -> int:
+    """The microseconds of a fraction of a second; what is finer is cut off, as in Spark."""
+    return int(digits.ljust(6, "0")[:6])
 
 
 def _scaled(text: str, unit: str, size: int) -> int:
@@ -118,7 +132,7 @@ def _scaled(text: str, unit: str, size: int) -> int:
         raise BadInterval(f"only seconds can have a fraction, not {unit.lower()}s as in '{text}'")
     value = int(match[2] or "0") * size
     if match[4]:
-        value += int(match[4].ljust(6, "0")[:6])  # what is finer than a microsecond is cut off, as in Spark
+        value += _fraction_micros(match[4])
     return -value if match[1] == "-" else value
 
 
@@ -132,18 +146,19 @@ def _checked(amount: int, start: str, end: str, pos: int) -> IntervalLiteral:
 def interval_to_sql(literal: IntervalLiteral) -> str:
     """The literal as SQL that reads back to the same amount and the same type."""
     sign = "-" if literal.amount < 0 else ""
-    rest = abs(literal.amount)
+    size = abs(literal.amount)
     if literal.is_year_month:
-        years, months = divmod(rest, 12)
-        text = {"YEAR": f"{years}", "MONTH": f"{rest}"}[literal.end] if literal.start == literal.end else None
-        unit = literal.start if text else "YEAR TO MONTH"
-        return f"INTERVAL '{sign}{text or f'{years}-{months}'}' {unit}"
-    used = FIELDS[FIELDS.index(literal.start) : FIELDS.index(literal.end) + 1]
-    text = ""
-    for number, field in enumerate(used):
-        value, rest = divmod(rest, MICROSECOND_UNITS[field])
-        text += ("" if number == 0 else " " if used[number - 1] == "DAY" else ":") + str(value)
+        years, months = divmod(size, 12)
+        if literal.start != literal.end:
+            return f"INTERVAL '{sign}{years}-{months}' YEAR TO MONTH"
+        return f"INTERVAL '{sign}{years if literal.end == 'YEAR' else size}' {literal.start}"
+    fields = FIELDS[FIELDS.index(literal.start) : FIELDS.index(literal.end) + 1]
+    text, separator = "", ""
+    for field in fields:
+        value, size = divmod(size, MICROSECOND_UNITS[field])
+        text += f"{separator}{value}"
+        separator = " " if field == "DAY" else ":"
     if literal.end == "SECOND":
-        text += f".{rest:06d}"
-    unit = literal.start if len(used) == 1 else f"{literal.start} TO {literal.end}"
+        text += f".{size:06d}"
+    unit = literal.start if len(fields) == 1 else f"{literal.start} TO {literal.end}"
     return f"INTERVAL '{sign}{text}' {unit}"

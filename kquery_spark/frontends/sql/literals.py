@@ -18,6 +18,7 @@ _ONE_CHARACTER = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\
 _SUFFIX = re.compile(r"(bd|[dflsy])$", re.IGNORECASE)
 _INTEGER_TYPES = (("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64))
 _INTEGER_SUFFIX = {"Y": "tinyint", "S": "smallint", "L": "bigint"}
+_FLOATING_SUFFIX = {"D": "double", "F": "float"}
 MAX_PRECISION = 38
 
 
@@ -56,13 +57,17 @@ def number_literal(text: str, pos: int, *, negative: bool = False) -> Expression
     digits = ("-" if negative else "") + text[: len(text) - len(suffix)]
     if suffix in _INTEGER_SUFFIX:
         return _typed_integer(digits, _INTEGER_SUFFIX[suffix], pos)
-    has_exponent = "e" in digits.lower()
-    if suffix in ("D", "F") or (has_exponent and suffix != "BD"):
-        return _floating(digits, "float" if suffix == "F" else "double", pos)
-    if suffix == "BD" or "." in digits or has_exponent:
+    if suffix in _FLOATING_SUFFIX:
+        return _floating(digits, _FLOATING_SUFFIX[suffix], pos)
+    if suffix != "BD" and "e" in digits.lower():
+        return _floating(digits, "double", pos)
+    if suffix == "BD" or "." in digits or len(digits) > MAX_PRECISION + 1:
         return _decimal(digits, pos)
-    if len(digits) > MAX_PRECISION + 1:
-        return _decimal(digits, pos)
+    return _integer(digits, pos)
+
+
+def _integer(digits: str, pos: int) -> Expression | str:
+    """An int, bigint or decimal, the first that the number fits."""
     value = int(digits)
     for name, bits in _INTEGER_TYPES[2:]:
         if _fits(value, bits):

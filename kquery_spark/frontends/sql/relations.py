@@ -61,13 +61,13 @@ class RelationParser(ExpressionParser):
 
     def _values_row(self) -> tuple[e.Expression, ...]:
         """A row of several values, written as a tuple or as struct(...), or a single value."""
-        made = self.expression()
-        if isinstance(made, e.Row):
-            parts = made.items
-        elif isinstance(made, e.Call) and made == e.Call(made.name, made.arguments) and _is_struct(made.name):
-            parts = made.arguments
+        row = self.expression()
+        if isinstance(row, e.Row):
+            parts = row.items
+        elif isinstance(row, e.Call) and row == e.Call(row.name, row.arguments) and _is_struct(row.name):
+            parts = row.arguments
         else:
-            return (made,)
+            return (row,)
         return tuple(part.expression if isinstance(part, e.Aliased) else part for part in parts)
 
     # --- joins -------------------------------------------------------------------------------------
@@ -125,19 +125,24 @@ class RelationParser(ExpressionParser):
                     # VALUES a is a table with an alias to Spark, VALUES (a) are rows.
                     self.fail("after FROM the rows of VALUES need parentheses", self.peek().pos)
                 return self.values()
-            if self.token.kind not in (Kind.WORD, Kind.QUOTED):
-                self.fail_expected("a table")
-            if self.at_word("IDENTIFIER") and self.at_op("(", ahead=1):
-                self.fail("the IDENTIFIER clause is not supported")
-            if self.token.kind is Kind.WORD and not self._is_free_word() and not self.at_op(".", ahead=1):
-                # Spark would rather take the word before it for an alias and this one for its clause.
-                self.fail(f"expected a table, found {self.token.value}: a table of this name needs backticks")
-            name = self.dotted_name("a table")
-            if self.at_op("("):
-                return r.TableFunction(name, self._arguments(), self._alias(), pos=pos)
-            if self.at_op("-"):
-                self.fail("a name with a minus sign needs backticks")
-            return r.Table(name, self._alias(), pos=pos)
+            return self._named_relation()
+
+    def _named_relation(self) -> r.Relation:
+        """Read a table or a table function."""
+        token = self.token
+        if token.kind not in (Kind.WORD, Kind.QUOTED):
+            self.fail_expected("a table")
+        if self.at_word("IDENTIFIER") and self.at_op("(", ahead=1):
+            self.fail("the IDENTIFIER clause is not supported")
+        if token.kind is Kind.WORD and not self._is_free_word() and not self.at_op(".", ahead=1):
+            # Spark would rather take the word before it for an alias and this one for its clause.
+            self.fail(f"expected a table, found {token.value}: a table of this name needs backticks")
+        name = self.dotted_name("a table")
+        if self.at_op("("):
+            return r.TableFunction(name, self._arguments(), self._alias(), pos=token.pos)
+        if self.at_op("-"):
+            self.fail("a name with a minus sign needs backticks")
+        return r.Table(name, self._alias(), pos=token.pos)
 
     def _parenthesised(self, pos: int) -> r.Relation:
         if self.at_query(1):

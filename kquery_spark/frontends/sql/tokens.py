@@ -88,16 +88,8 @@ def _one_token(sql: str, pos: int) -> tuple[Token, int]:
     """The token that starts at ``pos`` and the offset after it."""
     if match := _RAW_STRING.match(sql, pos):
         return Token(Kind.STRING, match[1] if match[1] is not None else match[2], pos), match.end()
-    character = sql[pos]
-    if character in "'\"":
-        if not (match := _STRING.match(sql, pos)):
-            raise SqlError("this string is not closed", sql, pos)
-        body = match[1] if match[1] is not None else match[2]
-        return Token(Kind.STRING, unescape(body.replace(character * 2, character)), pos), match.end()
-    if character == "`":
-        if not (match := _QUOTED_NAME.match(sql, pos)):
-            raise SqlError("this quoted name is not closed", sql, pos)
-        return Token(Kind.QUOTED, match[1].replace("``", "`"), pos), match.end()
+    if sql[pos] in "'\"`":
+        return _quoted_token(sql, pos)
     if match := _NUMBER.match(sql, pos):
         return Token(Kind.NUMBER, match[0], pos), match.end()
     if match := _WORD.match(sql, pos):
@@ -106,7 +98,20 @@ def _one_token(sql: str, pos: int) -> tuple[Token, int]:
         return Token(Kind.WORD, match[0], pos, match[0].upper()), match.end()
     if match := _OPERATOR.match(sql, pos):
         return Token(Kind.OP, _SAME_OPERATOR.get(match[0], match[0]), pos), match.end()
-    raise SqlError(f"unexpected character {character!r}", sql, pos)
+    raise SqlError(f"unexpected character {sql[pos]!r}", sql, pos)
+
+
+def _quoted_token(sql: str, pos: int) -> tuple[Token, int]:
+    """The string or the name in backticks that starts at ``pos``."""
+    quote = sql[pos]
+    if quote == "`":
+        if not (match := _QUOTED_NAME.match(sql, pos)):
+            raise SqlError("this quoted name is not closed", sql, pos)
+        return Token(Kind.QUOTED, match[1].replace("``", "`"), pos), match.end()
+    if not (match := _STRING.match(sql, pos)):
+        raise SqlError("this string is not closed", sql, pos)
+    body = match[1] if match[1] is not None else match[2]
+    return Token(Kind.STRING, unescape(body.replace(quote * 2, quote)), pos), match.end()
 
 
 def _skip_comment(sql: str, start: int) -> int:

@@ -71,25 +71,29 @@ class TypeParser(Cursor):
 
     def _with_parameters(self, name: str, pos: int) -> NamedType:
         parameters: tuple[int, ...] = ()
-        at = self.token.pos
+        parameters_pos = self.token.pos
         if self.take_op("("):
             parameters = self.comma_separated(lambda: self.integer("a number"))
             self.expect_op(")")
         if name == "decimal":
-            if len(parameters) > 2:
-                self.fail("decimal takes a precision and a scale", at)
-            precision, scale = (*parameters, *(10, 0)[len(parameters) :])
-            if not (1 <= precision <= 38 and scale <= precision):
-                self.fail("a decimal's precision is 1 to 38 and its scale not larger than that", at)
-            return NamedType(name, (precision, scale), pos=pos)
+            return NamedType(name, self._decimal_parameters(parameters, parameters_pos), pos=pos)
         if name in ("char", "varchar"):
             if len(parameters) != 1 or parameters[0] < 1:
                 self.fail(f"{name} needs a length, as in {name}(10)", pos)
         elif parameters:
-            self.fail(f"{name} takes no length", at)
+            self.fail(f"{name} takes no length", parameters_pos)
         if name == "string" and self.at_word("COLLATE"):
             self.fail("collations are not supported")
         return NamedType(name, parameters, pos=pos)
+
+    def _decimal_parameters(self, written: tuple[int, ...], pos: int) -> tuple[int, int]:
+        """Precision and scale, 10 and 0 where they are not written."""
+        if len(written) > 2:
+            self.fail("decimal takes a precision and a scale", pos)
+        precision, scale = (*written, *(10, 0)[len(written) :])
+        if not (1 <= precision <= 38 and scale <= precision):
+            self.fail("a decimal's precision is 1 to 38 and its scale not larger than that", pos)
+        return precision, scale
 
     def _nested_type(self) -> TypeNode:
         token = self.advance()
@@ -98,18 +102,18 @@ class TypeParser(Cursor):
         if not self.at_op("<"):
             self.fail(f"{token.upper} needs its element types, as in {token.upper}<...>", token.pos)
         self.advance()
-        made: TypeNode
+        nested: TypeNode
         if token.upper == "ARRAY":
-            made = ArrayType(self.data_type(), pos=token.pos)
+            nested = ArrayType(self.data_type(), pos=token.pos)
         elif token.upper == "MAP":
             key = self.data_type()
             self.expect_op(",")
-            made = MapType(key, self.data_type(), pos=token.pos)
+            nested = MapType(key, self.data_type(), pos=token.pos)
         else:
             no_fields = self.at_op(">")
-            made = StructType(() if no_fields else self.comma_separated(self._struct_field), pos=token.pos)
+            nested = StructType(() if no_fields else self.comma_separated(self._struct_field), pos=token.pos)
         self._close_angle()
-        return made
+        return nested
 
     def _struct_field(self) -> StructField:
         pos = self.token.pos

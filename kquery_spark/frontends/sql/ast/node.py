@@ -37,14 +37,18 @@ def rewrite(root: T, rule: Callable[[Node], Node]) -> T:
 
 def _rewritten(value: Any, rule: Callable[[Node], Node]) -> Any:
     if isinstance(value, tuple):
-        items = tuple(_rewritten(item, rule) for item in value)
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+        return _rewritten_tuple(value, rule)
     if not isinstance(value, Node):
         return value
     before = {item.name: getattr(value, item.name) for item in fields(value)}
     after = {name: _rewritten(part, rule) for name, part in before.items()}
     changed = {name: part for name, part in after.items() if part is not before[name]}
     return rule(replace(value, **changed) if changed else value)
+
+
+def _rewritten_tuple(items: tuple[Any, ...], rule: Callable[[Node], Node]) -> tuple[Any, ...]:
+    new = tuple(_rewritten(item, rule) for item in items)
+    return items if all(a is b for a, b in zip(new, items, strict=True)) else new
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:
