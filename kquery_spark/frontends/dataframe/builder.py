@@ -52,7 +52,7 @@ F = TypeVar("F", bound="Builder")
 
 @dataclass(frozen=True)
 class Builder:
-    """The transformations, over a syntax tree; subclasses say what becomes of the new tree."""
+    """The transformations, over a syntax tree; ``_with`` of a subclass wraps the new tree."""
 
     query: q.Query
 
@@ -213,7 +213,7 @@ class Builder:
         return self._set("EXCEPT", other, True)
 
     def _set(self, op: str, other: Self, keep_all: bool) -> Self:
-        return self._with(q.Query(q.SetOperation(op, self._body(), other._body(), keep_all)))
+        return self._with(q.Query(q.SetQuery(op, self._body(), other._body(), keep_all)))
 
     def _numeric_columns(self) -> list[str]:
         raise PlanError("name the columns: those of an open input are not known yet")
@@ -229,7 +229,7 @@ class Builder:
         return q.Select((ast.Star(),), rel.Derived(self.query))
 
     def _relation(self) -> rel.Relation:
-        """The query as it stands in FROM; ``SELECT * FROM x`` is just x, which keeps x's qualifiers."""
+        """The query as a relation of FROM; ``SELECT * FROM x`` is just x, which keeps x's qualifiers."""
         core = self._core()
         if core.where is None and core.relation is not None:
             return core.relation
@@ -261,7 +261,7 @@ _BARE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class GroupedData(Generic[F]):
-    """What ``groupBy``, ``rollup`` and ``cube`` give."""
+    """Rows grouped by ``groupBy``, ``rollup`` or ``cube``, to be aggregated."""
 
     frame: F
     keys: tuple[Column | str, ...]
@@ -302,11 +302,11 @@ def _join_condition(
     on: Column | str | Sequence[Any] | None,
 ) -> tuple[ast.Expression | None, tuple[str, ...]]:
     """The condition of a join, or the names of its USING."""
-    given = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
-    conditions = [c.node for c in given if isinstance(c, Column)]
+    terms = () if on is None else (on,) if isinstance(on, Column | str) else tuple(on)
+    conditions = [c.node for c in terms if isinstance(c, Column)]
     if not conditions:
-        return None, tuple(given)
-    if len(conditions) < len(given):
+        return None, tuple(terms)
+    if len(conditions) < len(terms):
         raise PlanError("a join takes conditions or names of columns, not both")
     return conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions)), ()
 

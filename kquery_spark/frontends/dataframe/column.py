@@ -122,7 +122,7 @@ class Column:
     # --- methods, with PySpark's names ------------------------------------------------------------------
 
     def alias(self, *names: str) -> Column:
-        """The same value under another name; several names for what gives several columns (``posexplode``)."""
+        """The same value under another name; several names for a generator of several columns (``posexplode``)."""
         if len(names) == 1:
             return Column(ast.Aliased(self.node, names[0]))
         if not names:
@@ -235,7 +235,7 @@ class Column:
 
     def when(self, condition: Column, value: object) -> Column:
         """A further branch after ``when(...)``."""
-        if not isinstance(self.node, ast.Case):
+        if not isinstance(self.node, ast.CaseExpression):
             raise PlanError("when() goes on from when(condition, value)")
         if self.node.otherwise is not None:
             raise PlanError("when() cannot be applied once otherwise() is applied")
@@ -243,7 +243,7 @@ class Column:
 
     def otherwise(self, value: object) -> Column:
         """The value when no condition of ``when(...)`` is true."""
-        if not isinstance(self.node, ast.Case):
+        if not isinstance(self.node, ast.CaseExpression):
             raise PlanError("otherwise() goes on from when(condition, value)")
         if self.node.otherwise is not None:
             raise PlanError("otherwise() can only be applied once on a Column made by when()")
@@ -274,7 +274,7 @@ class SortOrder:
 
 @dataclass(frozen=True)
 class WindowBuilder:
-    """A window being described; each method gives a new one."""
+    """The description of a window; each method returns a new one."""
 
     spec: ast.WindowSpec = field(default_factory=ast.WindowSpec)
 
@@ -318,7 +318,7 @@ class Window:
 
 
 def _terms(node: ast.Expression, kind: type[ast.And] | type[ast.Or]) -> tuple[ast.Expression, ...]:
-    """The terms of a chain that goes on: a & b & c is one AND, however long."""
+    """The terms of a chain: a & b & c is one AND, however long."""
     return node.terms if isinstance(node, kind) else (node,)
 
 
@@ -408,7 +408,7 @@ def _decimal_literal(value: Decimal) -> ast.Expression:
 
 def when(condition: Column, value: object) -> Column:
     """CASE WHEN; go on with ``.when(...)`` and ``.otherwise(...)``."""
-    return Column(ast.Case(None, (_branch(condition, value),)))
+    return Column(ast.CaseExpression(None, (_branch(condition, value),)))
 
 
 def _branch(condition: Column, value: object) -> ast.When:

@@ -23,10 +23,10 @@ from kquery_spark.types.names import is_numeric, spark_name
 
 
 class Executor(Protocol):
-    """Who resolves and runs a DataFrame's query; the session provides it."""
+    """Resolves and runs the query of a DataFrame; the context provides it."""
 
     def bind(self, query: q.Query) -> q.Query:
-        """The query with its tables as they are now."""
+        """The query with each table bound to its current plan."""
 
     def analyze(self, query: q.Query) -> Analyzed:
         """Resolve names and types."""
@@ -47,10 +47,10 @@ class Executor(Protocol):
         """The first rows, every value as Spark shows it."""
 
     def fold(self, name: str) -> str:
-        """A column's name in the form in which names are compared."""
+        """The form of a column's name in which names are compared."""
 
     def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """Hold rows in memory, of columns of this lineage; gives the name of the table they are."""
+        """Hold rows in memory as a table, its columns of this lineage; returns the table's name."""
 
     def register(self, name: str, analyzed: Analyzed) -> None:
         """Make a query a table."""
@@ -141,9 +141,9 @@ class DataFrame(Builder):
                     f"withColumn() takes a Column for {name}, as col() and lit() make them, "
                     f"not {type(column).__name__}"
                 )
-        given = {same(n): c.alias(n) for n, c in columns.items()}
-        kept = [given.pop(same(n), to_quoted(n)) for n in self.columns]
-        return self.select(*kept, *given.values())
+        added = {same(n): c.alias(n) for n, c in columns.items()}
+        own = [added.pop(same(n), to_quoted(n)) for n in self.columns]
+        return self.select(*own, *added.values())
 
     def withColumnRenamed(self, old: str, new: str) -> Self:
         """With a column under another name; unknown names change nothing, as in PySpark."""
@@ -180,7 +180,7 @@ class DataFrame(Builder):
         return self._without(paths) if paths else self
 
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:
-        """Without the very columns that were given: others of their names stay."""
+        """Without exactly these columns: others of the same names stay."""
         dropped: set[int] = set()
         own = lineages(self.plan)
         for column in columns:
@@ -220,8 +220,8 @@ class DataFrame(Builder):
         self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
     ) -> Self:
         """NULL and NaN replaced in the columns of the value's kind; a dict has a value for each column."""
-        given = self._spelled(value) if isinstance(value, Mapping) else value
-        return self.select(*nulls.filled(self.schema, given, self._spelled(_names(subset))))
+        values = self._spelled(value) if isinstance(value, Mapping) else value
+        return self.select(*nulls.filled(self.schema, values, self._spelled(_names(subset))))
 
     def dropna(
         self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
@@ -246,22 +246,22 @@ class DataFrame(Builder):
             changes = dict(zip(old, new, strict=True))
         return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
 
-    def _spelled(self, given: Any) -> Any:
-        """Columns' names, in a list or as keys, as this frame writes them."""
+    def _spelled(self, names: Any) -> Any:
+        """Names of columns, in a list or as keys, in the spelling of this frame."""
         own = {self.executor.fold(n): n for n in self.columns}
-        if isinstance(given, Mapping):
-            return {own.get(self.executor.fold(n), n): v for n, v in given.items()}
-        return [own.get(self.executor.fold(n), n) for n in given] if isinstance(given, list) else given
+        if isinstance(names, Mapping):
+            return {own.get(self.executor.fold(n), n): v for n, v in names.items()}
+        return [own.get(self.executor.fold(n), n) for n in names] if isinstance(names, list) else names
 
     def _numeric_columns(self) -> list[str]:
         return [f.name for f in self.schema if is_numeric(f.type)]
 
     def cache(self) -> Self:
-        """Run now and keep the rows in memory; what is made of the result reads them instead of running again."""
+        """Run now and hold the rows in memory; queries over the result read them instead of running again."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
         name = self.executor.keep(self.executor.to_arrow(table), lineages(self.plan))
-        kept = self._with(table_query(name))
-        return kept if kept.columns == self.columns else kept.toDF(*self.columns)
+        cached = self._with(table_query(name))
+        return cached if cached.columns == self.columns else cached.toDF(*self.columns)
 
     persist = cache
 
@@ -327,7 +327,7 @@ class DataFrame(Builder):
         return int(self.count_rows().to_arrow().column(0)[0].as_py())
 
     def isEmpty(self) -> bool:
-        """Whether there is no row."""
+        """Whether the result has no rows."""
         return not self.take(1)
 
     def take(self, num: int) -> list[dict[str, Any]]:
@@ -357,7 +357,7 @@ class DataFrame(Builder):
         print(self.show_text(n, truncate, vertical))
 
     def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """What ``show`` prints."""
+        """The text that ``show`` prints."""
         width = 20 * truncate if isinstance(truncate, bool) else truncate
         rows = self.executor.to_text(self.analyzed, n + 1)
         text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)
@@ -366,7 +366,7 @@ class DataFrame(Builder):
         return text
 
     def explain(self, trace: bool = False) -> str:
-        """Logical plan, optimized plan and stages; ``trace`` adds what each rule did."""
+        """Logical plan, optimized plan and stages; ``trace`` adds the plan after each rule."""
         return self.executor.explain(self.analyzed, trace)
 
     def to_spark(self) -> Any:
@@ -379,7 +379,7 @@ class DataFrame(Builder):
 
 @dataclass(frozen=True)
 class NullFunctions:
-    """What ``na`` gives: the same methods under PySpark's other names."""
+    """The value of ``na``: fillna, dropna and replace under PySpark's other names."""
 
     frame: DataFrame
 

@@ -1,4 +1,4 @@
-"""Functions for columns, by their SQL names, made from the registries: ``max(col("x"))``, ``upper("name")``."""
+"""Functions of columns by their SQL names, from the registries: ``max(col("x"))``, ``upper("name")``."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ _ORDERS = {
 
 
 def is_function(name: str) -> bool:
-    """Whether SQL has a function of that name, which is in lower case."""
+    """Whether SQL has a function called ``name``, in lower case."""
     known = has_function(name) or has_aggregate(name) or window_function(name) is not None
     return known or name in special_forms()
 
 
 def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
-    """A Python function that builds calls of the SQL function ``name``; None when there is no such function.
+    """A Python function that builds calls of the SQL function ``name``; None if SQL has no such function.
 
     As in PySpark, some arguments may be columns' names (the first, and all of ``coalesce``, ``concat`` and their
     like); other strings and values are constants.
@@ -89,7 +89,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     def build(*arguments: object, distinct: bool = False, ignorenulls: bool = False) -> Column:
         if spelled in _ALL:
             arguments = (*arguments[: _ALL[spelled]], *flat(arguments[_ALL[spelled] :]))
-        nodes = [_node(spelled, place, argument) for place, argument in enumerate(arguments)]
+        nodes = [_node(spelled, index, argument) for index, argument in enumerate(arguments)]
         if spelled == "count" and not nodes:
             nodes = [ast.Star()]
         if function in _TRIMS and len(nodes) == 2:
@@ -104,12 +104,12 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     return build
 
 
-def _node(function: str, place: int, argument: object) -> ast.Expression:
+def _node(function: str, index: int, argument: object) -> ast.Expression:
     if isinstance(argument, SortOrder):
         raise PlanError(f"{function}() takes no sort order")
     if callable(argument) and not isinstance(argument, Column):
         return _lambda(function, argument)
-    by_name = place >= _ALL[function] if function in _ALL else place in _PLACES.get(function, (0,))
+    by_name = index >= _ALL[function] if function in _ALL else index in _PLACES.get(function, (0,))
     if isinstance(argument, str) and by_name:
         return to_column(argument).node
     return lit(argument).node
@@ -119,14 +119,14 @@ def _lambda(function: str, body: Callable[..., object]) -> ast.Lambda:
     """A Python function of columns as SQL's lambda; its parameters have names that no column has by chance."""
     if function not in HIGHER_ORDER:
         raise PlanError(f"{function}() takes columns and constants, not a Python function")
-    given = inspect.signature(body).parameters.values()
-    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in given):
+    parameters = inspect.signature(body).parameters.values()
+    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
         raise PlanError(f"the function that {function}() is given must have positional parameters only")
-    names = tuple(f"{p.name} of lambda {next(_lambdas)}" for p in given)
-    found = body(*(Column(ast.Name((name,))) for name in names))
-    if not isinstance(found, Column):
-        raise PlanError(f"the function that {function}() is given must return a column, not {found!r}")
-    return ast.Lambda(names, found.node)
+    names = tuple(f"{p.name} of lambda {next(_lambdas)}" for p in parameters)
+    value = body(*(Column(ast.Name((name,))) for name in names))
+    if not isinstance(value, Column):
+        raise PlanError(f"the function that {function}() is given must return a column, not {value!r}")
+    return ast.Lambda(names, value.node)
 
 
 def _order(name: str) -> Callable[..., SortOrder]:
@@ -139,6 +139,6 @@ def _order(name: str) -> Callable[..., SortOrder]:
 
 
 def function_names() -> list[str]:
-    """Every function there is."""
+    """The names of all functions, sorted."""
     windows = {w.name for w in window_functions()}
     return sorted({*functions(), *aggregate_functions(), *windows, *special_forms()})

@@ -16,7 +16,7 @@ from kquery_spark.types import names as t
 
 Value = bool | int | float | str
 
-#: The new value of ``replace`` where none is given; None is one.
+#: Stands for a missing new value of ``replace``; None is a value.
 NO_VALUE: Any = object()
 
 
@@ -25,15 +25,15 @@ def filled(
 ) -> list[Column]:
     """Every column, NULLs (and a fraction's NaN) replaced by the value where it is of the column's kind.
 
-    A value that a dict has for a column is made of the column's type.
+    The value of a dict is cast to the column's type.
     """
     cast = isinstance(value, Mapping)
     if isinstance(value, Mapping):
-        given = dict(value)
+        value_of = dict(value)
     else:
-        given = dict.fromkeys(schema.names if subset is None else subset, value)
-    _check(schema, given)
-    return [_filled(f, given[f.name], cast) if f.name in given else to_quoted(f.name) for f in schema]
+        value_of = dict.fromkeys(schema.names if subset is None else subset, value)
+    _check(schema, value_of)
+    return [_filled(f, value_of[f.name], cast) if f.name in value_of else to_quoted(f.name) for f in schema]
 
 
 def _filled(field: pa.Field, value: Value, cast: bool) -> Column:

@@ -37,14 +37,16 @@ def vertical_text(names: Sequence[str], rows: Sequence[Sequence[str]], truncate:
     """One line a value."""
     if not rows:
         return "(0 rows)\n"
-    shown = [_escaped(n) for n in names]
+    escaped_names = [_escaped(n) for n in names]
     cells = [[_cut(c, truncate) for c in row] for row in rows]
-    left = max(_LEAST_WIDTH, *(_width(n) for n in shown))
+    left = max(_LEAST_WIDTH, *(_width(n) for n in escaped_names))
     right = max(_LEAST_WIDTH, *(_width(c) for row in cells for c in row))
     lines = []
     for i, row in enumerate(cells):
         lines.append(f"-RECORD {i}".ljust(left + right + 5, "-"))
-        lines += [f" {_padded(n, left)} | {_padded(c, right)} " for n, c in zip(shown, row, strict=True)]
+        lines += [
+            f" {_padded(n, left)} | {_padded(c, right)} " for n, c in zip(escaped_names, row, strict=True)
+        ]
     return "\n".join(lines) + "\n"
 
 

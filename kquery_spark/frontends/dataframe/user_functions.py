@@ -40,14 +40,14 @@ def arrow_udf(
 ) -> Any:
     """A function of Arrow arrays as a function of columns: ``@kq.arrow_udf("double")`` above it, or called with it.
 
-    It gets an array for each argument, all of one length (some of the rows at a time, never none), and gives an
+    The function takes an array for each argument, all of one length (a batch of rows, never empty), and returns an
     array of that length, which is cast to ``returns``, a type in SQL. It travels to workers by value.
     ``deterministic=False`` when equal arguments can give other values. Raises PlanError for a type that is none; at
     run time UserFunctionError where the function raises or gives something else.
     """
     if isinstance(function, str):
-        wanted = function
-        return lambda f: arrow_udf(f, wanted, name=name, deterministic=deterministic)
+        return_type = function
+        return lambda f: arrow_udf(f, return_type, name=name, deterministic=deterministic)
     if not isinstance(returns, str) or not returns:
         raise PlanError('say what the function returns, as a type in SQL: arrow_udf(function, "double")')
     parse_type(returns)

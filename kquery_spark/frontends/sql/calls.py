@@ -13,7 +13,7 @@ _NULLS_INSIDE = frozenset({"FIRST", "LAST", "ANY_VALUE"})
 
 
 class CallParser(AliasParser, ABC):
-    """Reads what starts with a name."""
+    """Reads expressions that start with a name."""
 
     @abstractmethod
     def expression(self) -> e.Expression:

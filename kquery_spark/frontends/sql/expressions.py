@@ -62,7 +62,7 @@ class ExpressionParser(FormParser):
         return tuple(terms)
 
     def _prefix(self, minimum: int) -> tuple[e.Expression, int]:
-        """Read what an expression can start with and the strongest binding power of what may follow it."""
+        """Read the start of an expression; the second value limits the binding power of the operator after it."""
         token = self.token
         if (token.upper == "NOT" and not self.name_only()) or self.at_op("!"):
             if minimum > NOT:

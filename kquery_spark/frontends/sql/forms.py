@@ -45,7 +45,7 @@ _UNITS = frozenset(
 
 
 class FormParser(CallParser):
-    """Reads primary expressions and what follows them directly: ``.field``, ``[index]``, ``::type``."""
+    """Reads primary expressions with their suffixes: ``.field``, ``[index]``, ``::type``."""
 
     @abstractmethod
     def query(self) -> Query:
@@ -224,7 +224,7 @@ class FormParser(CallParser):
             self.fail_expected("WHEN")
         otherwise = self.expression() if self.take_word("ELSE") else None
         self.expect_word("END", " to close CASE")
-        return e.Case(operand, tuple(branches), otherwise, pos=pos)
+        return e.CaseExpression(operand, tuple(branches), otherwise, pos=pos)
 
     def _cast(self) -> e.Expression:
         token = self.advance()

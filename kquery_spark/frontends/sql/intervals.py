@@ -68,16 +68,16 @@ def from_units(items: list[tuple[str, str, bool]], pos: int) -> IntervalLiteral:
 
 def from_text(text: str, pos: int) -> IntervalLiteral:
     """The interval of one string: ``INTERVAL '1 day 2 hours'``."""
-    rest = re.sub(r"\A\s*interval\s+", "", text, count=1, flags=re.IGNORECASE)
+    units_text = re.sub(r"\A\s*interval\s+", "", text, count=1, flags=re.IGNORECASE)
     items: list[tuple[str, str, bool]] = []
     at = 0
-    while match := _TEXT_ITEM.match(rest, at):
+    while match := _TEXT_ITEM.match(units_text, at):
         unit = unit_of(match[2])
         if unit is None:
             raise BadInterval(f"'{match[2]}' is not a unit of an interval")
         items.append((match[1], unit, False))
         at = match.end()
-    if rest[at:].strip() or not items:
+    if units_text[at:].strip() or not items:
         raise BadInterval(f"'{text}' is not an interval: expected numbers with units, as in '1 day 2 hours'")
     return from_units(items, pos)
 

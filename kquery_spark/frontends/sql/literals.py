@@ -1,4 +1,4 @@
-"""What the text of a string or number literal means, by Spark's rules."""
+"""The values of string and number literals, by Spark's rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _escaped_character(match: re.Match[str]) -> str:
 
 
 def number_literal(text: str, pos: int, *, negative: bool = False) -> Expression | str:
-    """The literal node for a number's text, or a sentence saying why there is none.
+    """The literal node for a number's text, or the sentence of its error.
 
     Without suffix: int, bigint or decimal by size, decimal with a point, double with an exponent. Suffixes:
     L S Y (integers), D (double), F (float), BD (decimal). The sign belongs to the literal, so that

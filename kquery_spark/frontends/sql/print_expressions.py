@@ -25,7 +25,7 @@ _ATOMS = (
     e.Subscript,
     e.Row,
     e.Call,
-    e.Case,
+    e.CaseExpression,
     e.Cast,
     e.Extract,
     e.Trim,
@@ -245,7 +245,7 @@ def _(node: e.ScalarSubquery) -> str:
 
 
 @render.register
-def _(node: e.Case) -> str:
+def _(node: e.CaseExpression) -> str:
     operand_text = "" if node.operand is None else f" {render(node.operand)}"
     branches = "".join(f" WHEN {render(b.condition)} THEN {render(b.result)}" for b in node.branches)
     otherwise = "" if node.otherwise is None else f" ELSE {render(node.otherwise)}"

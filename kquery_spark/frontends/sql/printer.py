@@ -39,16 +39,16 @@ def _(node: q.CommonTable) -> str:
 
 
 @render.register
-def _(node: q.SetOperation) -> str:
+def _(node: q.SetQuery) -> str:
     left = node.left
     # INTERSECT binds tighter than the others; chains of one rank stay flat.
-    flat = isinstance(left, q.SetOperation) and (left.op == "INTERSECT" or node.op != "INTERSECT")
+    flat = isinstance(left, q.SetQuery) and (left.op == "INTERSECT" or node.op != "INTERSECT")
     left_text = render(left) if flat else _set_operand(left)
     return f"{left_text} {node.op}{' ALL' if node.all else ''} {_set_operand(node.right)}"
 
 
 def _set_operand(node: q.QueryBody) -> str:
-    return f"({render(node)})" if isinstance(node, q.Query | q.SetOperation) else render(node)
+    return f"({render(node)})" if isinstance(node, q.Query | q.SetQuery) else render(node)
 
 
 @render.register
@@ -90,7 +90,7 @@ def _(node: q.GroupBy) -> str:
 
 
 def _sets(sets: tuple[tuple[Expression, ...], ...]) -> str:
-    return ", ".join(render(one[0]) if len(one) == 1 else f"({commas(one)})" for one in sets)
+    return ", ".join(render(group[0]) if len(group) == 1 else f"({commas(group)})" for group in sets)
 
 
 @render.register

@@ -80,7 +80,7 @@ class QueryParser(RelationParser):
             token = self.advance()
             keep_all = self._quantifier() == "ALL"
             op = "EXCEPT" if token.upper == "MINUS" else token.upper
-            left = q.SetOperation(op, left, self._intersections(), keep_all, pos=token.pos)
+            left = q.SetQuery(op, left, self._intersections(), keep_all, pos=token.pos)
         return left
 
     def _intersections(self) -> q.QueryBody:
@@ -88,7 +88,7 @@ class QueryParser(RelationParser):
         while self.at_word("INTERSECT"):
             pos = self.advance().pos
             keep_all = self._quantifier() == "ALL"
-            left = q.SetOperation("INTERSECT", left, self._primary_query(), keep_all, pos=pos)
+            left = q.SetQuery("INTERSECT", left, self._primary_query(), keep_all, pos=pos)
         return left
 
     def _quantifier(self) -> str | None:
@@ -179,7 +179,7 @@ class QueryParser(RelationParser):
                 if len(plain) != len(elements):
                     self.fail(f"WITH {word} takes plain expressions only")
                 self.index += 2
-                return q.GroupBy((node(tuple((one,) for one in plain), pos=pos),), pos=pos)
+                return q.GroupBy((node(tuple((expression,) for expression in plain), pos=pos),), pos=pos)
         if self.at_word("GROUPING", "SETS"):
             if len(plain) != len(elements):
                 self.fail("GROUPING SETS after GROUP BY takes plain expressions only")
@@ -198,7 +198,7 @@ class QueryParser(RelationParser):
         if self.at_any(("ROLLUP", "CUBE")) and self.at_op("(", ahead=1):
             node = q.Rollup if self.advance().upper == "ROLLUP" else q.Cube
             self.advance()
-            sets = tuple(one.expressions for one in self.comma_separated(self._grouping_set))
+            sets = tuple(group.expressions for group in self.comma_separated(self._grouping_set))
             self.expect_op(")")
             return node(sets, pos=pos)
         if self.at_word("GROUPING", "SETS") and self.at_op("(", ahead=2):
@@ -215,8 +215,8 @@ class QueryParser(RelationParser):
         if self.at_op("(") and self.at_op(")", ahead=1):
             self.index += 2
             return q.GroupingSet((), pos=pos)
-        made = self.expression()
-        parts = made.items if isinstance(made, e.Row) else (made,)
+        expression = self.expression()
+        parts = expression.items if isinstance(expression, e.Row) else (expression,)
         for part in parts:
             if isinstance(part, (e.Aliased, e.MultiAliased)):
                 self.fail("an alias cannot stand in GROUP BY", part.pos)

@@ -154,7 +154,7 @@ class RelationParser(ExpressionParser):
         return relation if alias is None else r.Renamed(relation, alias, pos=pos)
 
     def _alias(self) -> r.TableAlias | None:
-        """Read an alias; what else can follow a table is not supported and says so."""
+        """Read an alias; fail at clauses after a table that are not supported."""
         self._no_table_clause()
         alias = self.table_alias()
         self._no_table_clause()

@@ -1,4 +1,4 @@
-"""The tokenizer: SQL text to tokens that know where they stand."""
+"""The tokenizer: SQL text to tokens with their positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kquery_spark.frontends.sql.literals import unescape
 
 
 class Kind(Enum):
-    """What sort of token it is; keywords are plain words until the parser asks for one."""
+    """The kind of a token; keywords are plain words to the tokenizer."""
 
     WORD = "word"
     QUOTED = "quoted name"
@@ -31,7 +31,7 @@ class Token:
     upper: str = ""  # the word in upper case, empty for everything that cannot be a keyword
 
     def describe(self) -> str:
-        """What an error message calls this token."""
+        """The token in an error message."""
         if self.kind is Kind.END:
             return "the end of the text"
         if self.kind is Kind.STRING:

@@ -131,8 +131,7 @@ class TypeParser(Cursor):
         """Read one ``>``, also when the tokenizer has glued it to the next ones."""
         token = self.token
         if token.kind is Kind.OP and token.value in (">>", ">>>", ">="):
-            rest = token.value[1:]
-            self.tokens[self.index] = replace(token, value=rest, pos=token.pos + 1)
+            self.tokens[self.index] = replace(token, value=token.value[1:], pos=token.pos + 1)
             return
         self.expect_op(">")
 

@@ -84,21 +84,21 @@ def test_a_lateral_subquery_stands_to_the_right() -> None:
 
 def test_intersect_binds_tighter_than_union_and_the_rest_goes_left_to_right() -> None:
     one, two, three = (q.Select((n,)) for n in (ONE, TWO, THREE))
-    assert parse_query("select 1 union select 2 intersect select 3").body == q.SetOperation(
-        "UNION", one, q.SetOperation("INTERSECT", two, three)
+    assert parse_query("select 1 union select 2 intersect select 3").body == q.SetQuery(
+        "UNION", one, q.SetQuery("INTERSECT", two, three)
     )
-    assert parse_query("select 1 union all select 2 minus select 3").body == q.SetOperation(
-        "EXCEPT", q.SetOperation("UNION", one, two, True), three
+    assert parse_query("select 1 union all select 2 minus select 3").body == q.SetQuery(
+        "EXCEPT", q.SetQuery("UNION", one, two, True), three
     )
-    assert parse_query("select 1 union (select 2 except all select 3)").body == q.SetOperation(
-        "UNION", one, q.SetOperation("EXCEPT", two, three, True)
+    assert parse_query("select 1 union (select 2 except all select 3)").body == q.SetQuery(
+        "UNION", one, q.SetQuery("EXCEPT", two, three, True)
     )
 
 
 def test_order_and_limit_belong_to_the_whole_set_operation_or_to_a_parenthesised_part() -> None:
     query = parse_query("select 1 union (select 2 limit 1) order by a")
     assert query == q.Query(
-        q.SetOperation("UNION", q.Select((ONE,)), q.Query(q.Select((TWO,)), limit=ONE)),
+        q.SetQuery("UNION", q.Select((ONE,)), q.Query(q.Select((TWO,)), limit=ONE)),
         order_by=(e.SortItem(A),),
     )
 
@@ -152,14 +152,14 @@ def test_subqueries_stand_in_expressions() -> None:
     assert select("select (select 1), exists (select 1)").items == (e.ScalarSubquery(one), e.Exists(one))
     assert select("select a where (a, b) not in (select 1)").where == e.InSubquery(e.Row((A, B)), one, True)
     assert select("select a where a in ((select 1))").where == e.InList(A, (e.ScalarSubquery(one),))
-    union = q.Query(q.SetOperation("UNION", q.Select((ONE,)), q.Select((TWO,))))
+    union = q.Query(q.SetQuery("UNION", q.Select((ONE,)), q.Select((TWO,))))
     assert select("select ((select 1) union (select 2))").items == (e.ScalarSubquery(union),)
     assert select("select ((select 1) + 2)").items == (e.Binary("+", e.ScalarSubquery(one), TWO),)
 
 
 def test_star_except_is_told_from_the_set_operation() -> None:
     assert select("select * except (a) from b").items == (e.Star((), (("a",),)),)
-    assert isinstance(parse_query("select * from a except (select 1)").body, q.SetOperation)
+    assert isinstance(parse_query("select * from a except (select 1)").body, q.SetQuery)
 
 
 def test_clause_words_are_aliases_only_where_no_clause_can_start() -> None:

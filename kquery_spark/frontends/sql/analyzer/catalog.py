@@ -1,4 +1,4 @@
-"""What the analyzer asks of its surroundings, and what it gives back."""
+"""The analyzer's input and output: the catalog, the session's settings, the resolved query."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from kquery_spark.logical import LogicalPlan
 
 
 class Catalog(Protocol):
-    """Knows tables by name."""
+    """Finds tables by name."""
 
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        """The plan that reads a table, its schema naming the columns, or None when there is none."""
+        """The plan that reads a table, with the table's columns as its schema; None if there is no such table."""
 
     def table_names(self) -> list[str]:
-        """The tables there are, for error messages."""
+        """The names of all tables, for error messages."""
 
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What of a session decides a query's meaning: ``spark.sql.session.timeZone``, ``ansi.enabled``, ``caseSensitive``.
+    """The settings of a session that decide a query's meaning.
 
-    ``now_micros`` is the moment the query began, for ``current_date`` and its like.
+    These are ``spark.sql.session.timeZone``, ``ansi.enabled`` and ``caseSensitive``, and ``now_micros``, the time at which
+    the query began, for ``current_date`` and ``current_timestamp``.
     """
 
     time_zone: str = "UTC"
@@ -33,11 +34,11 @@ class SessionFacts:
 
     @property
     def mode(self) -> EvalMode:
-        """What overflow and bad casts do."""
+        """The evaluation mode of overflow and bad casts."""
         return EvalMode.ANSI if self.ansi else EvalMode.LEGACY
 
     def fold(self, name: str) -> str:
-        """A name in the form in which names are compared."""
+        """The form of a name in which names are compared."""
         return name if self.case_sensitive else name.lower()
 
 

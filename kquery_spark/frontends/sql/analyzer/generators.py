@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node
@@ -57,15 +57,17 @@ class GeneratorAnalyzer:
         self._queries = queries
 
     def generate(
-        self, relation: Relation, generated: Generated, outer: OuterRow | None
-    ) -> tuple[Relation, list[ScopeColumn]]:
+        self, relation: ResolvedRelation, generated: Generated, outer: OuterRow | None
+    ) -> tuple[ResolvedRelation, list[ScopeColumn]]:
         """The relation with the generated columns below it, and those columns; the scope stays what it was."""
         call = generated.call
         kind, keeps_row = _GENERATORS[call.name[0].lower()]
         plan, columns = self._plan(relation, kind, keeps_row, call.arguments, generated.aliases, outer, call)
-        return Relation(plan, relation.scope), columns
+        return ResolvedRelation(plan, relation.scope), columns
 
-    def lateral_view(self, relation: Relation, view: r.LateralView, outer: OuterRow | None) -> Relation:
+    def lateral_view(
+        self, relation: ResolvedRelation, view: r.LateralView, outer: OuterRow | None
+    ) -> ResolvedRelation:
         """FROM with LATERAL VIEW: the generated columns stand beside the others."""
         name = view.function[-1].lower()
         if name not in _GENERATORS:
@@ -75,11 +77,11 @@ class GeneratorAnalyzer:
             relation, kind, keeps_row or view.outer, view.arguments, view.columns, outer, view
         )
         qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
-        return Relation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
+        return ResolvedRelation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
 
     def _plan(
         self,
-        relation: Relation,
+        relation: ResolvedRelation,
         kind: str,
         keeps_row: bool,
         arguments: tuple[ast.Expression, ...],

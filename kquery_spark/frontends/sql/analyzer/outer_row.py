@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kquery_spark.expr import Expr, Named
-from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, ResolvedName
+from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedName, ResolvedRelation
 from kquery_spark.frontends.sql.ast.queries import Query
 from kquery_spark.logical.subqueries import OuterColumn
 
@@ -40,4 +40,4 @@ class OuterRow:
         return tuple(Named(value, column.name) for value, column in self.captured.items())
 
 
-SubqueryAnalyzer = Callable[[Query, OuterRow], Relation]
+SubqueryAnalyzer = Callable[[Query, OuterRow], ResolvedRelation]

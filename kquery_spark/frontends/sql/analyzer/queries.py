@@ -17,7 +17,7 @@ from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
-from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
 from kquery_spark.frontends.sql.analyzer.select_block.output import distinct_rows
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -57,7 +57,7 @@ class QueryAnalyzer:
             self.sql, self.facts, self.names, scope, self.query, outer, clause=clause, plans=plans
         )
 
-    def common_table(self, name: str) -> Relation | None:
+    def common_table(self, name: str) -> ResolvedRelation | None:
         """A table of WITH; resolved anew at each use, so that its columns get names of their own."""
         entry = self._ctes.get(self.facts.fold(name))
         if entry is None:
@@ -74,9 +74,9 @@ class QueryAnalyzer:
                 f"not {len(table.columns)}",
                 table,
             )
-        return Relation(relation.plan, relation.scope.renamed((table.name,), table.columns or None))
+        return ResolvedRelation(relation.plan, relation.scope.renamed((table.name,), table.columns or None))
 
-    def query(self, node: q.Query, outer: OuterRow | None) -> Relation:
+    def query(self, node: q.Query, outer: OuterRow | None) -> ResolvedRelation:
         """A query with everything around its body."""
         saved = self._ctes
         seen: set[str] = set()
@@ -95,7 +95,7 @@ class QueryAnalyzer:
         finally:
             self._ctes = saved
 
-    def _body(self, node: q.QueryBody, outer: OuterRow | None) -> Relation:
+    def _body(self, node: q.QueryBody, outer: OuterRow | None) -> ResolvedRelation:
         match node:
             case q.Select():
                 return SelectAnalyzer(self, node, outer).analyze()
@@ -103,13 +103,13 @@ class QueryAnalyzer:
                 return self.query(node, outer)
             case r.Values():
                 relation = self.relations.relation(node, outer)
-                return Relation(relation.plan, relation.scope.renamed(()))
+                return ResolvedRelation(relation.plan, relation.scope.renamed(()))
         left, right = self._body(node.left, outer), self._body(node.right, outer)
         return self.set_operation(left, right, node.op.upper(), node.all, node)
 
     def set_operation(
-        self, left: Relation, right: Relation, op: str, keep_all: bool, node: Node | None
-    ) -> Relation:
+        self, left: ResolvedRelation, right: ResolvedRelation, op: str, keep_all: bool, node: Node | None
+    ) -> ResolvedRelation:
         """UNION, INTERSECT or EXCEPT of two relations, their columns widened to common types."""
         a, b = left.scope.visible, right.scope.visible
         if len(a) != len(b):
@@ -133,7 +133,7 @@ class QueryAnalyzer:
         columns = tuple(
             ScopeColumn(c.name, plan.column(n)) for c, n in zip(a, plan.schema.names, strict=True)
         )
-        return Relation(plan, Scope(columns, self.facts))
+        return ResolvedRelation(plan, Scope(columns, self.facts))
 
     def _common_types(
         self, left: Sequence[ScopeColumn], right: Sequence[ScopeColumn], op: str, node: Node | None
@@ -164,7 +164,7 @@ class QueryAnalyzer:
         changed = any(isinstance(e.expr, Cast) for e in exprs)
         return Projection(plan, tuple(exprs)) if changed else plan
 
-    def _reshaped(self, relation: Relation, values: Sequence[Expr]) -> LogicalPlan:
+    def _reshaped(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
         """The relation's plan with just these values as its columns."""
         plan = relation.plan
         if _are_columns(values, plan):
@@ -178,7 +178,9 @@ class QueryAnalyzer:
             exprs.append(Named(value, name))
         return Projection(plan, tuple(exprs))
 
-    def sort(self, relation: Relation, order_by: Sequence[ast.SortItem], outer: OuterRow | None) -> Relation:
+    def sort(
+        self, relation: ResolvedRelation, order_by: Sequence[ast.SortItem], outer: OuterRow | None
+    ) -> ResolvedRelation:
         """ORDER BY over a relation's own columns."""
         if not order_by:
             return relation
@@ -198,7 +200,7 @@ class QueryAnalyzer:
             else:
                 expr = self.sort_key(node, analyzer)
             keys.append(SortKey(expr, item.ascending, item.nulls_first))
-        return Relation(Sort(relation.plan, tuple(keys)), relation.scope)
+        return ResolvedRelation(Sort(relation.plan, tuple(keys)), relation.scope)
 
     def sort_key(self, node: ast.Expression, analyzer: ExpressionAnalyzer) -> Expr:
         """What ORDER BY sorts by; Spark takes no subqueries but scalar ones that do not read the outer row."""
@@ -220,12 +222,12 @@ class QueryAnalyzer:
             )
         return key
 
-    def _limit(self, relation: Relation, node: q.Query) -> Relation:
+    def _limit(self, relation: ResolvedRelation, node: q.Query) -> ResolvedRelation:
         count = None if node.limit is None else self._row_count(node.limit, "LIMIT")
         offset = 0 if node.offset is None else self._row_count(node.offset, "OFFSET")
         if count is None and not offset:
             return relation
-        return Relation(Limit(relation.plan, count, offset), relation.scope)
+        return ResolvedRelation(Limit(relation.plan, count, offset), relation.scope)
 
     def _row_count(self, node: ast.Expression, word: str) -> int:
         if any(isinstance(n, ast.Name | ast.Star) for n, _ in walk(node)):
@@ -239,7 +241,7 @@ class QueryAnalyzer:
             self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE] {word} must not be negative", node)
         return int(value.value)
 
-    def analyzed(self, relation: Relation) -> Analyzed:
+    def analyzed(self, relation: ResolvedRelation) -> Analyzed:
         """The plan of just the visible columns, called as the user sees them where those names are unique."""
         visible = relation.scope.visible
         names = tuple(c.name for c in visible)

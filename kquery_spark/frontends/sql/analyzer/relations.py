@@ -11,7 +11,7 @@ from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.inline_tables import function_table, values_table
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition
@@ -40,10 +40,10 @@ class RelationAnalyzer:
         self._names = queries.names
         self._facts = queries.facts
 
-    def relation(self, node: ast.Relation | None, outer: OuterRow | None) -> Relation:
+    def relation(self, node: ast.Relation | None, outer: OuterRow | None) -> ResolvedRelation:
         """The plan of a relation; a SELECT without FROM reads one row without columns."""
         if node is None:
-            return Relation(one_row(), Scope((), self._facts))
+            return ResolvedRelation(one_row(), Scope((), self._facts))
         match node:
             case ast.Table():
                 return self._table(node)
@@ -59,23 +59,18 @@ class RelationAnalyzer:
                 return self._join(node, outer)
         self._queries.fail(f"{type(node).__name__} in FROM is not supported", node)
 
-    def _fresh(
-        self, plan: LogicalPlan, qualifier: tuple[str, ...], names: Sequence[str] | None = None
-    ) -> Relation:
-        """A plan under names no other part of the query uses."""
-        shown = plan.schema.names if names is None else list(names)
-        inner = [self._names.fresh(n) for n in plan.schema.names]
-        if inner != plan.schema.names:
+    def _fresh(self, plan: LogicalPlan, qualifier: tuple[str, ...]) -> ResolvedRelation:
+        """A plan with its columns under names that no other part of the query uses."""
+        names = plan.schema.names
+        unique = [self._names.fresh(n) for n in names]
+        if unique != names:
             plan = Projection(
-                plan,
-                tuple(
-                    Named(plan.column(old), new) for old, new in zip(plan.schema.names, inner, strict=True)
-                ),
+                plan, tuple(Named(plan.column(old), new) for old, new in zip(names, unique, strict=True))
             )
-        columns = tuple(ScopeColumn(s, plan.column(n), qualifier) for s, n in zip(shown, inner, strict=True))
-        return Relation(plan, Scope(columns, self._facts))
+        columns = tuple(ScopeColumn(n, plan.column(u), qualifier) for n, u in zip(names, unique, strict=True))
+        return ResolvedRelation(plan, Scope(columns, self._facts))
 
-    def _table(self, node: ast.Table) -> Relation:
+    def _table(self, node: ast.Table) -> ResolvedRelation:
         if len(node.name) == 1:
             common_table = self._queries.common_table(node.name[0])
             if common_table is not None:
@@ -89,12 +84,14 @@ class RelationAnalyzer:
             )
         return self._aliased(self._fresh(plan, node.name), node.alias, node)
 
-    def _aliased(self, relation: Relation, alias: ast.TableAlias | None, node: ast.Relation) -> Relation:
+    def _aliased(
+        self, relation: ResolvedRelation, alias: ast.TableAlias | None, node: ast.Relation
+    ) -> ResolvedRelation:
         if alias is None:
             return (
                 relation
                 if isinstance(node, ast.Table)
-                else Relation(relation.plan, relation.scope.renamed(()))
+                else ResolvedRelation(relation.plan, relation.scope.renamed(()))
             )
         if alias.columns and len(alias.columns) != len(relation.scope.visible):
             self._queries.fail(
@@ -102,11 +99,11 @@ class RelationAnalyzer:
                 f"not {len(alias.columns)}",
                 alias,
             )
-        return Relation(relation.plan, relation.scope.renamed((alias.name,), alias.columns or None))
+        return ResolvedRelation(relation.plan, relation.scope.renamed((alias.name,), alias.columns or None))
 
     # --- joins ---------------------------------------------------------------------------------------
 
-    def _join(self, node: ast.Join, outer: OuterRow | None) -> Relation:
+    def _join(self, node: ast.Join, outer: OuterRow | None) -> ResolvedRelation:
         left = self.relation(node.left, outer)
         if isinstance(node.right, ast.Lateral):
             self._queries.fail("LATERAL is not supported", node.right)
@@ -118,26 +115,32 @@ class RelationAnalyzer:
         if node.condition is None:
             if kind is not JoinKind.INNER:
                 return self._on(left, right, kind, None)
-            return Relation(Join(left.plan, right.plan, kind), scope)
+            return ResolvedRelation(Join(left.plan, right.plan, kind), scope)
         analyzer = self._queries.expressions(scope, outer, "a join condition", left.plan, right.plan)
         return self._on(left, right, kind, analyzer.condition(node.condition, "ON"))
 
-    def _on(self, left: Relation, right: Relation, kind: JoinKind, condition: Expr | None) -> Relation:
+    def _on(
+        self, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind, condition: Expr | None
+    ) -> ResolvedRelation:
         """Join two relations on a condition over both."""
         if condition is not None and any(isinstance(e, Subquery) for e in walk(condition)):
             if kind is not JoinKind.INNER:
                 raise Unsupported("A subquery in the condition of an outer join is not supported.")
             joined = Filter(Join(left.plan, right.plan, kind), condition)
-            return Relation(joined, self._joined_scope(joined, left, right, kind))
-        keys, rest = split_condition(condition, left.plan.schema.names, right.plan.schema.names)
-        plan = Join(left.plan, right.plan, kind, tuple(keys), conjunction(rest))
-        return Relation(plan, self._joined_scope(plan, left, right, kind))
+            return ResolvedRelation(joined, self._joined_scope(joined, left, right, kind))
+        keys, residual = split_condition(condition, left.plan.schema.names, right.plan.schema.names)
+        plan = Join(left.plan, right.plan, kind, tuple(keys), conjunction(residual))
+        return ResolvedRelation(plan, self._joined_scope(plan, left, right, kind))
 
-    def _joined_scope(self, plan: LogicalPlan, left: Relation, right: Relation, kind: JoinKind) -> Scope:
+    def _joined_scope(
+        self, plan: LogicalPlan, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind
+    ) -> Scope:
         scope = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else left.scope.joined(right.scope)
         return refreshed(scope, plan)
 
-    def _using(self, left: Relation, right: Relation, kind: JoinKind, node: ast.Join) -> Relation:
+    def _using(
+        self, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind, node: ast.Join
+    ) -> ResolvedRelation:
         """USING and NATURAL: join on columns of the same names, which come first and once in the output."""
         convert = Conversions(self._facts)
         pairs: list[tuple[ScopeColumn, ScopeColumn]] = []
@@ -149,7 +152,7 @@ class RelationAnalyzer:
             terms.append(convert.call("eq", a.value, b.value))
         plan = self._on(left, right, kind, conjunction(terms)).plan
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            return Relation(plan, refreshed(_keys_first(left.scope, [a for a, _ in pairs]), plan))
+            return ResolvedRelation(plan, refreshed(_keys_first(left.scope, [a for a, _ in pairs]), plan))
         used = {c for pair in pairs for c in pair}
         others = tuple(c for c in (*left.scope.columns, *right.scope.columns) if c not in used)
         columns = (
@@ -159,9 +162,9 @@ class RelationAnalyzer:
         )
         if kind is JoinKind.FULL:
             return self._materialized(plan, columns)
-        return Relation(plan, Scope(columns, self._facts))
+        return ResolvedRelation(plan, Scope(columns, self._facts))
 
-    def _using_names(self, left: Relation, right: Relation, node: ast.Join) -> list[str]:
+    def _using_names(self, left: ResolvedRelation, right: ResolvedRelation, node: ast.Join) -> list[str]:
         """The names of USING; those that both sides have, for NATURAL."""
         fold = self._facts.fold
         if node.using:
@@ -169,7 +172,7 @@ class RelationAnalyzer:
         right_names = {fold(c.name) for c in right.scope.visible}
         return [c.name for c in left.scope.visible if fold(c.name) in right_names]
 
-    def _using_column(self, relation: Relation, side: str, name: str, node: ast.Join) -> ScopeColumn:
+    def _using_column(self, relation: ResolvedRelation, side: str, name: str, node: ast.Join) -> ScopeColumn:
         """The one column of a side that a name of USING means."""
         fold = self._facts.fold
         matches = [c for c in relation.scope.visible if fold(c.name) == fold(name)]
@@ -183,7 +186,7 @@ class RelationAnalyzer:
             )
         return matches[0]
 
-    def _materialized(self, plan: LogicalPlan, columns: Sequence[ScopeColumn]) -> Relation:
+    def _materialized(self, plan: LogicalPlan, columns: Sequence[ScopeColumn]) -> ResolvedRelation:
         """Turn computed scope columns into columns of a projection."""
         exprs = [Named(plan.column(n), n) for n in plan.schema.names]
         name_of: dict[Expr, str] = {}
@@ -198,9 +201,9 @@ class RelationAnalyzer:
             else c
             for c in columns
         )
-        return Relation(projected, Scope(out, self._facts))
+        return ResolvedRelation(projected, Scope(out, self._facts))
 
-    def _inline(self, scan: LogicalPlan) -> Relation:
+    def _inline(self, scan: LogicalPlan) -> ResolvedRelation:
         return self._fresh(scan, ())
 
 

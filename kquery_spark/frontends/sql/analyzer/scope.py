@@ -29,7 +29,7 @@ class Names:
 
 @dataclass(frozen=True)
 class ScopeColumn:
-    """A column as queries see it: its name, what may qualify it, and the plan's column it is.
+    """A column as queries see it: its name, its qualifier, and its value over the plan.
 
     ``hidden`` columns (the sides of USING that are not shown) are found by qualified name only.
     """
@@ -109,16 +109,16 @@ class Scope:
     def renamed(self, qualifier: tuple[str, ...], names: Iterable[str] | None = None) -> Scope:
         """The visible columns under one new qualifier, perhaps with new names."""
         visible = self.visible
-        shown = [c.name for c in visible] if names is None else list(names)
+        new_names = [c.name for c in visible] if names is None else list(names)
         return Scope(
-            tuple(replace(c, name=n, qualifier=qualifier) for c, n in zip(visible, shown, strict=True)),
+            tuple(replace(c, name=n, qualifier=qualifier) for c, n in zip(visible, new_names, strict=True)),
             self.facts,
         )
 
 
 @dataclass(frozen=True)
-class Relation:
-    """A plan and what its columns are called."""
+class ResolvedRelation:
+    """A plan and the scope of its columns."""
 
     plan: LogicalPlan
     scope: Scope

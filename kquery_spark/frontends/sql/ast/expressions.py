@@ -312,7 +312,7 @@ class When(Node):
 
 
 @dataclass(frozen=True)
-class Case(Expression):
+class CaseExpression(Expression):
     """``CASE [operand] WHEN ... [ELSE otherwise] END``."""
 
     operand: Expression | None

@@ -1,4 +1,4 @@
-"""The base of every AST node: a frozen dataclass that knows where in the text it stands."""
+"""The base of every AST node: a frozen dataclass with its position in the text."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Select(Node):
 
 
 @dataclass(frozen=True)
-class SetOperation(Node):
+class SetQuery(Node):
     """``left UNION | INTERSECT | EXCEPT [ALL] right``; MINUS is EXCEPT."""
 
     op: str
@@ -120,4 +120,4 @@ class Query(Node):
     offset: Expression | None = None
 
 
-QueryBody = Select | SetOperation | Values | Query
+QueryBody = Select | SetQuery | Values | Query

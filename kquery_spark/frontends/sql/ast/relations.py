@@ -1,4 +1,4 @@
-"""What stands in FROM."""
+"""Relations of FROM."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class ExpressionAnalyzer:
     ``clause`` is its name in error messages. ``aliases`` are earlier select items, which later ones may name.
     ``preferred`` names win over those of ``scope`` (the select list's, in ORDER BY and HAVING). Aggregates and window
     functions are refused unless ``allows_aggregates`` and ``allows_windows`` are set. ``plans`` produce the scope's
-    columns, so that a column that a DataFrame gave is found by its lineage.
+    columns, so that a column taken from a DataFrame resolves by its lineage.
     """
 
     sql: str
@@ -85,8 +85,8 @@ class ExpressionAnalyzer:
 
     def case(self, conditions: Sequence[Expr], results: Sequence[Expr], otherwise: Expr | None) -> Expr:
         """CASE with its values at one type."""
-        every = [*results, *([] if otherwise is None else [otherwise])]
-        values = self.convert.common(every, "CASE")
+        values = [*results, *([] if otherwise is None else [otherwise])]
+        values = self.convert.common(values, "CASE")
         branches = tuple(zip(conditions, values[: len(results)], strict=True))
         return Case(branches, None if otherwise is None else values[-1])
 

@@ -11,8 +11,8 @@ from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.functions.registry import EvalMode
 
 
-@EXPRESSIONS.handles(ast.Case)
-def case(analyzer: ExpressionAnalyzer, node: ast.Case) -> Expr:
+@EXPRESSIONS.handles(ast.CaseExpression)
+def case(analyzer: ExpressionAnalyzer, node: ast.CaseExpression) -> Expr:
     """CASE with conditions, or with an operand that is compared with each."""
     operand = None if node.operand is None else analyzer.expr(node.operand)
     conditions = []

@@ -139,8 +139,8 @@ def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     unit = node.arguments[0] if node.arguments else None
     if not isinstance(unit, ast.DateTimeUnit):
         raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes a unit and two arguments")
-    rest = [analyzer.expr(a) for a in node.arguments[1:]]
-    return analyzer.call(node.name[0].lower(), Literal(unit.unit, t.STRING), *rest)
+    operands = [analyzer.expr(a) for a in node.arguments[1:]]
+    return analyzer.call(node.name[0].lower(), Literal(unit.unit, t.STRING), *operands)
 
 
 def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:

@@ -9,7 +9,7 @@ from kquery_spark.expr import Expr, Named, walk
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.names import find_name
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.scope import Relation
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.queries import Query
 from kquery_spark.logical import LogicalPlan, Projection, walk_plan
@@ -74,7 +74,7 @@ def captured_names(analyzer: ExpressionAnalyzer, query: Query) -> list[str]:
     return [names[e.name] for e in exprs if isinstance(e, OuterColumn) and e.name in names]
 
 
-def _analyzed(analyzer: ExpressionAnalyzer, query: Query) -> tuple[Relation, tuple[Named, ...]]:
+def _analyzed(analyzer: ExpressionAnalyzer, query: Query) -> tuple[ResolvedRelation, tuple[Named, ...]]:
     outer = _outer_row(analyzer)
     relation = analyzer.analyze_subquery(query, outer)
     return relation, outer.captured_columns

@@ -181,8 +181,8 @@ def _compared_values(writer: NameWriter, node: ast.Expression) -> str:
 # --- CASE and CAST ---------------------------------------------------------------------------------
 
 
-@PRINTERS.handles(ast.Case)
-def case(writer: NameWriter, node: ast.Case) -> str:
+@PRINTERS.handles(ast.CaseExpression)
+def case(writer: NameWriter, node: ast.CaseExpression) -> str:
     """CASE; the one with an operand shows its comparisons."""
     parts = ["CASE"]
     for when in node.branches:

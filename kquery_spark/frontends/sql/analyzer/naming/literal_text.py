@@ -88,8 +88,8 @@ def interval_text(node: ast.IntervalLiteral) -> str:
     sign, size = ("-" if node.amount < 0 else ""), abs(node.amount)
     if node.is_year_month:
         years, months = divmod(size, 12)
-        shown = {"YEAR": str(years), "MONTH": str(size)}.get(unit, f"{years}-{months}")
-        return f"INTERVAL '{sign}{shown}' {unit}"
+        text = {"YEAR": str(years), "MONTH": str(size)}.get(unit, f"{years}-{months}")
+        return f"INTERVAL '{sign}{text}' {unit}"
     sizes = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
     fields = list(sizes)
     text = ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kquery_spark.expr import Expr
 from kquery_spark.frontends.sql.analyzer.grouping import contains
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext, SelectItem, is_aggregate
 from kquery_spark.frontends.sql.analyzer.select_block.expressions import BlockExpressions
 from kquery_spark.frontends.sql.analyzer.select_block.group_by import aggregate
@@ -35,7 +35,7 @@ class SelectAnalyzer:
 
     def analyze(
         self, order_by: Sequence[ast.SortItem] = (), windows: Sequence[q.NamedWindow] = ()
-    ) -> Relation:
+    ) -> ResolvedRelation:
         """The plan and its columns' names; ``order_by`` is the query's, which may read columns that are not selected."""
         node, outer = self._node, self._context.outer
         relation = self._queries.relations.relation(node.relation, outer)
@@ -48,7 +48,7 @@ class SelectAnalyzer:
             relation = replace(relation, plan=Filter(relation.plan, where))
         return self._project(relation, order_by)
 
-    def _project(self, relation: Relation, order_by: Sequence[ast.SortItem]) -> Relation:
+    def _project(self, relation: ResolvedRelation, order_by: Sequence[ast.SortItem]) -> ResolvedRelation:
         """Everything after WHERE."""
         relation, items = select_items(self._context, relation)
         selected = Scope(tuple(ScopeColumn(i.name, i.expr) for i in items), relation.scope.facts)
@@ -92,7 +92,7 @@ class SelectAnalyzer:
             specs[name] = spec
         return specs
 
-    def _having(self, relation: Relation, selected: Scope) -> Expr | None:
+    def _having(self, relation: ResolvedRelation, selected: Scope) -> Expr | None:
         node = self._node.having
         if node is None:
             return None
@@ -101,7 +101,9 @@ class SelectAnalyzer:
         )
         return analyzer.condition(node, "HAVING")
 
-    def _qualify(self, relation: Relation, items: Sequence[SelectItem], selected: Scope) -> Expr | None:
+    def _qualify(
+        self, relation: ResolvedRelation, items: Sequence[SelectItem], selected: Scope
+    ) -> Expr | None:
         node = self._node.qualify
         if node is None:
             return None

@@ -8,7 +8,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.frontends.sql.analyzer.grouping import Grouping, contains
 from kquery_spark.frontends.sql.analyzer.grouping_sets import expanded, grouping_sets
-from kquery_spark.frontends.sql.analyzer.scope import Relation
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation
 from kquery_spark.frontends.sql.analyzer.select_block.context import (
     SelectContext,
     SelectItem,
@@ -22,7 +22,7 @@ from kquery_spark.logical import LogicalPlan
 
 
 def aggregate(
-    context: SelectContext, relation: Relation, items: Sequence[SelectItem], exprs: BlockExpressions
+    context: SelectContext, relation: ResolvedRelation, items: Sequence[SelectItem], exprs: BlockExpressions
 ) -> tuple[LogicalPlan, BlockExpressions]:
     """The Aggregate node over the relation, and the block's expressions over its output."""
     group_by = context.node.group_by
@@ -39,7 +39,7 @@ def aggregate(
 
 
 def _add_keys(
-    context: SelectContext, relation: Relation, items: Sequence[SelectItem], grouping: Grouping
+    context: SelectContext, relation: ResolvedRelation, items: Sequence[SelectItem], grouping: Grouping
 ) -> LogicalPlan:
     """Adds the keys of GROUP BY; returns the child of the Aggregate, expanded where there are grouping sets."""
     group_by = context.node.group_by
@@ -69,7 +69,7 @@ def _add_all_keys(items: Sequence[SelectItem], grouping: Grouping) -> None:
 
 
 def _key_resolver(
-    context: SelectContext, relation: Relation, items: Sequence[SelectItem]
+    context: SelectContext, relation: ResolvedRelation, items: Sequence[SelectItem]
 ) -> Callable[[ast.Expression], Expr]:
     fold = relation.scope.facts.fold
     aliases: dict[str, Expr | None] = {}
@@ -93,7 +93,7 @@ def _key_resolver(
 
 
 def _over_groups(
-    context: SelectContext, grouping: Grouping, relation: Relation, item: SelectItem, expr: Expr
+    context: SelectContext, grouping: Grouping, relation: ResolvedRelation, item: SelectItem, expr: Expr
 ) -> Expr:
     """A select item over the grouped rows."""
     with context.expressions(relation.scope, "").at(item.node or context.node):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kquery_spark.expr import SortKey
 from kquery_spark.frontends.sql.analyzer.expressions.names import find_name
-from kquery_spark.frontends.sql.analyzer.scope import Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext, SelectItem, is_all
 from kquery_spark.frontends.sql.ast import expressions as ast
 
@@ -15,7 +15,7 @@ def sort_keys(
     context: SelectContext,
     order_by: Sequence[ast.SortItem],
     items: Sequence[SelectItem],
-    relation: Relation,
+    relation: ResolvedRelation,
     selected: Scope,
 ) -> list[SortKey]:
     """The keys; the names of selected columns come first, after DISTINCT there are no others."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey, columns_of
-from kquery_spark.frontends.sql.analyzer.scope import Names, Relation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext, SelectItem
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.logical import Aggregate, LogicalPlan, Projection, Sort
@@ -19,7 +19,7 @@ def output_relation(
     exprs: Sequence[Expr],
     keys: Sequence[SortKey],
     order_by: Sequence[ast.SortItem],
-) -> Relation:
+) -> ResolvedRelation:
     """The selected columns of the plan, sorted; keys that are not selected become columns until they are sorted by."""
     distinct = context.node.distinct
     outputs = _named_outputs(context.queries.names, items, exprs)
@@ -33,7 +33,7 @@ def output_relation(
     if hidden:
         plan = Projection(plan, tuple(Named(plan.column(n.name), n.name) for n in outputs))
     columns = tuple(ScopeColumn(i.name, plan.column(n.name)) for i, n in zip(items, outputs, strict=True))
-    return Relation(plan, Scope(columns, context.queries.facts))
+    return ResolvedRelation(plan, Scope(columns, context.queries.facts))
 
 
 def distinct_rows(plan: LogicalPlan) -> LogicalPlan:

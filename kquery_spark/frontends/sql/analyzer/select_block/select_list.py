@@ -10,12 +10,14 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
 from kquery_spark.frontends.sql.analyzer.expressions.output_names import output_name
 from kquery_spark.frontends.sql.analyzer.generators import generator_of
-from kquery_spark.frontends.sql.analyzer.scope import Relation, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext, SelectItem
 from kquery_spark.frontends.sql.ast import expressions as ast
 
 
-def select_items(context: SelectContext, relation: Relation) -> tuple[Relation, list[SelectItem]]:
+def select_items(
+    context: SelectContext, relation: ResolvedRelation
+) -> tuple[ResolvedRelation, list[SelectItem]]:
     """The columns of the select list, and the relation with the columns of its generators."""
     aliases: dict[str, Expr | None] = {}
     items: list[SelectItem] = []
@@ -40,7 +42,7 @@ def select_items(context: SelectContext, relation: Relation) -> tuple[Relation, 
     return relation, items
 
 
-def _star_items(context: SelectContext, node: ast.Star, relation: Relation) -> list[SelectItem]:
+def _star_items(context: SelectContext, node: ast.Star, relation: ResolvedRelation) -> list[SelectItem]:
     columns = relation.scope.star(node.qualifier)
     if not columns and node.qualifier:
         return _struct_items(context, node, relation)
@@ -78,7 +80,7 @@ def _has_path(context: SelectContext, column: ScopeColumn, parts: tuple[str, ...
     return tuple(map(fold, path)) == tuple(map(fold, parts))
 
 
-def _struct_items(context: SelectContext, node: ast.Star, relation: Relation) -> list[SelectItem]:
+def _struct_items(context: SelectContext, node: ast.Star, relation: ResolvedRelation) -> list[SelectItem]:
     """``s.*`` of a struct: its fields."""
     queries = context.queries
     resolved = relation.scope.find(node.qualifier, queries.sql, node.pos)
