@@ -21,6 +21,8 @@ class AggregateFunction:
     nullable: whether the result can be NULL (count's cannot). ordered: its result depends on the order of rows.
     duplicate_free: DISTINCT changes nothing (min, max). over_windows: whether it can be computed over windows.
     accumulator: its name in ``physical/aggregates``.
+    takes_null_treatment: SQL allows IGNORE NULLS and RESPECT NULLS, also as a flag after the argument.
+    over_window: the window function that SQL means by the name over a window. internal: SQL has no function of its names.
     """
 
     name: str
@@ -34,6 +36,9 @@ class AggregateFunction:
     ordered: bool = False
     duplicate_free: bool = False
     over_windows: bool = True
+    takes_null_treatment: bool = False
+    over_window: str = ""
+    internal: bool = False
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""
@@ -69,6 +74,17 @@ def aggregate_function(name: str) -> AggregateFunction:
 def has_aggregate(name: str) -> bool:
     """Whether an aggregate of that name exists."""
     return name.lower() in _NAMES
+
+
+def takes_null_treatment(name: str) -> bool:
+    """Whether ``name`` is an aggregate that SQL allows IGNORE NULLS and RESPECT NULLS for."""
+    return has_aggregate(name) and aggregate_function(name).takes_null_treatment
+
+
+def window_function_of(name: str) -> str:
+    """The name of the window function that an aggregate is over a window; other names as they are."""
+    over_window = aggregate_function(name).over_window if has_aggregate(name) else ""
+    return over_window or name
 
 
 def aggregate_for_catalyst(cls: str) -> AggregateFunction | None:

@@ -104,6 +104,28 @@ def _statistic(
     return AggregateFunction(name, _double, name, (catalyst,), both, coerce=_DOUBLES, aliases=aliases)
 
 
+def _frame_end(
+    name: str, catalyst: str, over_window: str, aliases: tuple[str, ...] = ()
+) -> AggregateFunction:
+    """The value of the first or last row."""
+    return AggregateFunction(
+        name,
+        same,
+        name,
+        (catalyst,),
+        aliases=aliases,
+        ordered=True,
+        takes_null_treatment=True,
+        over_window=over_window,
+    )
+
+
+def _ignoring_nulls(name: str, aliases: tuple[str, ...] = ()) -> AggregateFunction:
+    """The function that ``name`` with IGNORE NULLS is."""
+    entry = f"{name}_ignore_nulls"
+    return AggregateFunction(entry, same, entry, aliases=aliases, ordered=True, internal=True)
+
+
 register_aggregate(
     AggregateFunction("sum", _sum, "sum", ("Sum",), coerce=_number),
     AggregateFunction("avg", _avg, "avg", ("Average",), coerce=_number, aliases=("mean",)),
@@ -129,12 +151,10 @@ register_aggregate(
     AggregateFunction("bit_or", _integer, "bit_or", ("BitOrAgg",), duplicate_free=True),
     AggregateFunction("bit_xor", _integer, "bit_xor", ("BitXorAgg",)),
     # Catalyst's First and Last carry ignoreNulls in a field; the importer picks the entry by it.
-    AggregateFunction("first", same, "first", ("First",), aliases=("any_value",), ordered=True),
-    AggregateFunction(
-        "first_ignore_nulls", same, "first_ignore_nulls", aliases=("any_value_ignore_nulls",), ordered=True
-    ),
-    AggregateFunction("last", same, "last", ("Last",), ordered=True),
-    AggregateFunction("last_ignore_nulls", same, "last_ignore_nulls", ordered=True),
+    _frame_end("first", "First", "first_value", aliases=("any_value",)),
+    _ignoring_nulls("first", aliases=("any_value_ignore_nulls",)),
+    _frame_end("last", "Last", "last_value"),
+    _ignoring_nulls("last"),
     AggregateFunction("max_by", _by, "max_by", ("MaxBy",), arity=(2, 2), ordered=True),
     AggregateFunction("min_by", _by, "min_by", ("MinBy",), arity=(2, 2), ordered=True),
     AggregateFunction(

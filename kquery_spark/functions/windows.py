@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ class WindowFunction:
 
     ordered: it needs ORDER BY. framed: it reads its frame (the others read the whole partition).
     value: it gives back one of its argument's values. nullable: whether the result can be NULL.
+    aggregate: the aggregate function that SQL means by the name without a window.
+    constant_argument: the index of the argument that must be a constant number.
+    frame_text: the frame that Spark prints where none is written, with ``{offset}`` for the second argument.
     """
 
     name: str
@@ -29,6 +32,14 @@ class WindowFunction:
     value: bool = False
     nullable: bool = False
     aliases: tuple[str, ...] = ()
+    aggregate: str = ""
+    constant_argument: int | None = None
+    frame_text: str = ""
+
+    @property
+    def is_offset(self) -> bool:
+        """Whether it reads a row at a distance: lag and lead."""
+        return self.ordered and self.value
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""
@@ -45,18 +56,55 @@ def _shifted(types: Sequence[pa.DataType]) -> pa.DataType:
     return types[0]
 
 
+_ROWS_TO_CURRENT = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_RANGE_TO_CURRENT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+
+
+def _ranking(
+    name: str, dtype: pa.DataType, catalyst: str, frame_text: str = _ROWS_TO_CURRENT
+) -> WindowFunction:
+    return WindowFunction(name, fixed(dtype), (catalyst,), ordered=True, frame_text=frame_text)
+
+
+def _offset(name: str, catalyst: str, bound: str) -> WindowFunction:
+    return WindowFunction(
+        name,
+        _shifted,
+        (catalyst,),
+        (1, 3),
+        ordered=True,
+        value=True,
+        nullable=True,
+        constant_argument=1,
+        frame_text=f"ROWS BETWEEN {bound} AND {bound}",
+    )
+
+
+def _frame_end(name: str, aggregate: str) -> WindowFunction:
+    return WindowFunction(name, same, (), (1, 1), framed=True, value=True, nullable=True, aggregate=aggregate)
+
+
 _ENTRIES = (
-    WindowFunction("row_number", fixed(t.INT), ("RowNumber",), ordered=True),
-    WindowFunction("rank", fixed(t.INT), ("Rank",), ordered=True),
-    WindowFunction("dense_rank", fixed(t.INT), ("DenseRank",), ordered=True),
-    WindowFunction("percent_rank", fixed(t.DOUBLE), ("PercentRank",), ordered=True),
-    WindowFunction("cume_dist", fixed(t.DOUBLE), ("CumeDist",), ordered=True),
-    WindowFunction("ntile", fixed(t.INT), ("NTile",), (1, 1), ordered=True),
-    WindowFunction("lag", _shifted, ("Lag",), (1, 3), ordered=True, value=True, nullable=True),
-    WindowFunction("lead", _shifted, ("Lead",), (1, 3), ordered=True, value=True, nullable=True),
-    WindowFunction("first_value", same, (), (1, 1), framed=True, value=True, nullable=True),
-    WindowFunction("last_value", same, (), (1, 1), framed=True, value=True, nullable=True),
-    WindowFunction("nth_value", same, ("NthValue",), (2, 2), framed=True, value=True, nullable=True),
+    _ranking("row_number", t.INT, "RowNumber"),
+    _ranking("rank", t.INT, "Rank"),
+    _ranking("dense_rank", t.INT, "DenseRank"),
+    _ranking("percent_rank", t.DOUBLE, "PercentRank"),
+    _ranking("cume_dist", t.DOUBLE, "CumeDist", _RANGE_TO_CURRENT),
+    replace(_ranking("ntile", t.INT, "NTile"), arity=(1, 1), constant_argument=0),
+    _offset("lag", "Lag", "-{offset} FOLLOWING"),
+    _offset("lead", "Lead", "{offset} FOLLOWING"),
+    _frame_end("first_value", "first"),
+    _frame_end("last_value", "last"),
+    WindowFunction(
+        "nth_value",
+        same,
+        ("NthValue",),
+        (2, 2),
+        framed=True,
+        value=True,
+        nullable=True,
+        constant_argument=1,
+    ),
 )
 _BY_NAME = {name: entry for entry in _ENTRIES for name in (entry.name, *entry.aliases)}
 _BY_CATALYST = {cls: entry for entry in _ENTRIES for cls in entry.catalyst}
@@ -65,6 +113,12 @@ _BY_CATALYST = {cls: entry for entry in _ENTRIES for cls in entry.catalyst}
 def window_function(name: str) -> WindowFunction | None:
     """The entry called ``name``; None when it is no window function (an aggregate, perhaps)."""
     return _BY_NAME.get(name.lower())
+
+
+def aggregate_of(name: str) -> str:
+    """The name of the aggregate that a window function is without a window; other names as they are."""
+    entry = window_function(name)
+    return name if entry is None or not entry.aggregate else entry.aggregate
 
 
 def window_for_catalyst(cls: str) -> WindowFunction | None:

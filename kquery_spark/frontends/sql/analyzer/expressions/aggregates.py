@@ -11,7 +11,7 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
+from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate, takes_null_treatment
 from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.types import names as t
 
@@ -23,8 +23,6 @@ _NOT_ALLOWED = {
     "ORDER BY": "UNSUPPORTED_EXPR_FOR_OPERATOR",
     "a join condition": "UNSUPPORTED_EXPR_FOR_OPERATOR",
 }
-_RESPECTS_NULLS = frozenset({"first", "last", "any_value"})
-_TAKES_IGNORE_NULLS_FLAG = _RESPECTS_NULLS | {"first_value", "last_value"}
 
 
 def aggregate_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
@@ -108,7 +106,7 @@ def _without_flags(
 ) -> tuple[str, list[Expr]]:
     """The function and its arguments after IGNORE NULLS and the flags that are no arguments of the aggregate."""
     ignores_nulls = node.nulls == "IGNORE"
-    if name in _TAKES_IGNORE_NULLS_FLAG and len(args) == 2:
+    if len(args) == 2 and takes_null_treatment(name):
         flag = _flag_value(args[1])
         if flag is None:
             raise PlanError(
@@ -119,7 +117,7 @@ def _without_flags(
         if not has_aggregate(f"{name}_ignore_nulls"):
             raise Unsupported(f"{name} with IGNORE NULLS is not supported.")
         name = f"{name}_ignore_nulls"
-    elif node.nulls is not None and name not in _RESPECTS_NULLS:
+    elif node.nulls is not None and not takes_null_treatment(name):
         raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
     if name == "mode" and len(args) == 2:
         args = _without_mode_flag(analyzer, node, args)

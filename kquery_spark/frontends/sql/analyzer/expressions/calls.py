@@ -13,13 +13,12 @@ from kquery_spark.frontends.sql.analyzer.expressions.special_forms import (
     no_such_function,
 )
 from kquery_spark.frontends.sql.analyzer.expressions.windows import window_call
-from kquery_spark.frontends.sql.analyzer.naming.function_text import AGGREGATES_OF_WINDOW_FUNCTIONS
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate_registry import has_aggregate
+from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
 from kquery_spark.functions.registry import has_function
 from kquery_spark.functions.user import UserFunction
-from kquery_spark.functions.windows import window_function
+from kquery_spark.functions.windows import aggregate_of, window_function
 
 # Registry entries that are operators or made by Spark's optimizer: SQL has no function of these names.
 _INTERNAL = frozenset(
@@ -54,9 +53,6 @@ _INTERNAL = frozenset(
         "timestamp_add_interval",
         "timestamp_add_months",
         "subtract_timestamps",
-        "first_ignore_nulls",
-        "any_value_ignore_nulls",
-        "last_ignore_nulls",
         "null_if_negative",
         "parse_timestamp",
         "precise_timestamp",
@@ -79,13 +75,13 @@ def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if node.user is not None:
         return _user_call(analyzer, node, node.user)
     name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
-    if name in _INTERNAL:
+    if name in _INTERNAL or (has_aggregate(name) and aggregate_function(name).internal):
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
     if node.within_group:
         raise Unsupported("WITHIN GROUP is not supported.")
     if node.over is not None:
         return window_call(analyzer, node)
-    aggregate = AGGREGATES_OF_WINDOW_FUNCTIONS.get(name, name)
+    aggregate = aggregate_of(name)
     if has_aggregate(aggregate):
         return aggregate_call(analyzer, aggregate, node)
     return _scalar_call(analyzer, name, node)

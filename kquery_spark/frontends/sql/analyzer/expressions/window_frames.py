@@ -19,10 +19,9 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import walk
+from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 
-RANKING_FUNCTIONS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "ntile", "cume_dist"})
-OFFSET_FUNCTIONS = frozenset({"lag", "lead"})
 _CURRENT_ROW = Literal(0, t.INT)
 
 
@@ -31,9 +30,10 @@ def frame_of(
 ) -> Frame:
     """The frame of a window function; SqlError for a frame that the function or Spark does not take."""
     written = spec.frame
+    entry = window_function(name)
     if written is None:
-        return _default_frame(name, order)
-    if name in RANKING_FUNCTIONS | OFFSET_FUNCTIONS:
+        return _default_frame(entry, order)
+    if entry is not None and not entry.framed:
         analyzer.fail(f"[WINDOW_FUNCTION_AND_FRAME_MISMATCH] {name} takes no frame", written)
     unit = FrameUnit.ROWS if written.unit.upper() == "ROWS" else FrameUnit.RANGE
     _check_bound_kinds(analyzer, written, is_ordered=unit is FrameUnit.ROWS or bool(order))
@@ -47,11 +47,10 @@ def frame_of(
     return Frame(unit, low, high)
 
 
-def _default_frame(name: str, order: tuple[SortKey, ...]) -> Frame:
-    if name in RANKING_FUNCTIONS:
-        return UP_TO_ROW
-    if name in OFFSET_FUNCTIONS:
-        return WHOLE_PARTITION
+def _default_frame(entry: WindowFunction | None, order: tuple[SortKey, ...]) -> Frame:
+    """The frame of a window function, or of an aggregate (None), that is called without one."""
+    if entry is not None and not entry.framed:
+        return WHOLE_PARTITION if entry.is_offset else UP_TO_ROW
     return UP_TO_PEERS if order else WHOLE_PARTITION
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal, SortKey, WindowCall
-from kquery_spark.expr.windows import PICKS
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.aggregates import (
     aggregate_arguments,
@@ -12,19 +11,13 @@ from kquery_spark.frontends.sql.analyzer.expressions.aggregates import (
     percentiles,
 )
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
-from kquery_spark.frontends.sql.analyzer.expressions.window_frames import (
-    OFFSET_FUNCTIONS,
-    RANKING_FUNCTIONS,
-    frame_of,
-)
+from kquery_spark.frontends.sql.analyzer.expressions.window_frames import frame_of
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate_registry import has_aggregate
-from kquery_spark.functions.windows import window_function
+from kquery_spark.functions.aggregate_registry import has_aggregate, window_function_of
+from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 
-# Over a window these are the values at the frame's ends.
-_FRAME_END_FUNCTIONS = {"first": "first_value", "any_value": "first_value", "last": "last_value"}
 # Spark's class of error for a window function in a clause that has none.
 _NOT_ALLOWED = {
     "WHERE": "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
@@ -45,7 +38,7 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if shares is not None:
         return percentiles(analyzer, node, shares, window_call)
     written_name = node.name[0].lower()
-    name = _FRAME_END_FUNCTIONS.get(written_name, written_name)
+    name = window_function_of(written_name)
     _check_call(analyzer, written_name, name, node)
     spec = _window_spec(analyzer, node)
     analyzer.allows_windows, analyzer.in_window = False, True
@@ -64,7 +57,8 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         mode=analyzer.facts.mode,
         condition=condition,
     )
-    if name in RANKING_FUNCTIONS | OFFSET_FUNCTIONS and not order:
+    entry = window_function(name)
+    if entry is not None and entry.ordered and not order:
         analyzer.fail(f"[WINDOW_FUNCTION_FRAME_NOT_ORDERED] {name} needs an ORDER BY in its window", node)
     return WindowMark(call, partition, order)
 
@@ -72,7 +66,8 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 def _check_call(analyzer: ExpressionAnalyzer, written_name: str, name: str, node: ast.Call) -> None:
     if node.distinct:
         analyzer.fail("[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT has no meaning over a window", node)
-    if node.filter is not None and window_function(written_name) is not None and written_name not in PICKS:
+    written = window_function(written_name)
+    if node.filter is not None and written is not None and not written.aggregate:
         analyzer.fail(
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {written_name} does not support FILTER",
             node,
@@ -93,33 +88,30 @@ def _window_spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec
 
 def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr], bool]:
     """The function that the call means, its arguments, and whether it ignores NULLs."""
-    if window_function(name) is None:
+    entry = window_function(name)
+    if entry is None:
         name, args = aggregate_arguments(analyzer, name, node)
         return name, args, False
     args = analyzer.arguments(node)
     ignores_nulls = node.nulls == "IGNORE"
-    if name in PICKS and len(args) == 2:
+    if entry.aggregate and len(args) == 2:
         flag = args.pop()
         if not (isinstance(flag, Literal) and isinstance(flag.value, bool)):
             raise Unsupported(f"The second argument of {name} must be TRUE or FALSE.")
         ignores_nulls = flag.value
-    return name, _converted_arguments(analyzer, name, args), ignores_nulls
+    return name, _converted_arguments(analyzer, entry, args), ignores_nulls
 
 
-def _converted_arguments(analyzer: ExpressionAnalyzer, name: str, args: list[Expr]) -> list[Expr]:
+def _converted_arguments(analyzer: ExpressionAnalyzer, entry: WindowFunction, args: list[Expr]) -> list[Expr]:
     """The arguments with their constants as numbers and the default of lag and lead at the value's type."""
-    if name == "nth_value" and len(args) == 3:
+    if entry.name == "nth_value" and len(args) == 3:
         raise Unsupported("nth_value with a third argument is not supported.")
-    if name in OFFSET_FUNCTIONS and len(args) > 2:
+    if entry.is_offset and len(args) > 2:
         args[2] = analyzer.convert.cast(args[2], args[0].dtype)
-    constant = _CONSTANT_ARGUMENT.get(name)
+    constant = entry.constant_argument
     if constant is not None and len(args) > constant:
-        args[constant] = _constant_number(analyzer, args[constant], name)
+        args[constant] = _constant_number(analyzer, args[constant], entry.name)
     return args
-
-
-# The argument that must be a constant number.
-_CONSTANT_ARGUMENT = {"lag": 1, "lead": 1, "nth_value": 1, "ntile": 0}
 
 
 def _constant_number(analyzer: ExpressionAnalyzer, expr: Expr, name: str) -> Expr:

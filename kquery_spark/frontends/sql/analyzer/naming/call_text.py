@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kquery_spark.frontends.sql.analyzer.naming.function_text import (
-    AGGREGATES_OF_WINDOW_FUNCTIONS,
     default_arguments,
     function_name_text,
     special_call_text,
 )
 from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate_registry import takes_null_treatment
+from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
 
-_HIDE_IGNORE_NULLS_FLAG = frozenset({"first", "last", "any_value", *AGGREGATES_OF_WINDOW_FUNCTIONS})
 _TRIM_FUNCTIONS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-_FROM_START_TO_ROW = ("UNBOUNDED PRECEDING", "CURRENT ROW")
 
 
 @PRINTERS.handles(ast.Call)
 def call(writer: NameWriter, node: ast.Call) -> str:
     """A function call with DISTINCT, FILTER and OVER."""
     name = node.name[-1].lower()
-    if name in _HIDE_IGNORE_NULLS_FLAG and len(node.arguments) == 2:
+    if len(node.arguments) == 2 and takes_null_treatment(aggregate_of(name)):
+        # Spark does not show whether NULLs are ignored
         node = replace(node, arguments=node.arguments[:1])
     texts = [writer.text(a) for a in node.arguments]
     special = special_call_text(name, texts)
@@ -74,33 +74,29 @@ def _window(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call)
             for s in spec.order_by
         )
         parts.append(f"ORDER BY {keys}")
-    unit, low, high = (
-        _default_frame(writer, spec, name, node) if spec.frame is None else _frame(writer, spec, spec.frame)
-    )
-    parts.append(f"{unit} BETWEEN {low} AND {high}")
+    if spec.frame is None:
+        parts.append(_default_frame(writer, spec, name, node))
+    else:
+        parts.append(_frame(writer, spec, spec.frame))
     return " ".join(parts)
 
 
-def _frame(writer: NameWriter, spec: ast.WindowSpec, frame: ast.WindowFrame) -> tuple[str, str, str]:
-    """Unit, lower and upper bound as written."""
+def _frame(writer: NameWriter, spec: ast.WindowSpec, frame: ast.WindowFrame) -> str:
+    """A frame as written."""
     is_range = frame.unit.upper() == "RANGE"
     key = spec.order_by[0].expression if spec.order_by and is_range else None
-    return frame.unit, _bound(writer, frame.start, key), _bound(writer, frame.end, key)
+    return f"{frame.unit} BETWEEN {_bound(writer, frame.start, key)} AND {_bound(writer, frame.end, key)}"
 
 
-def _default_frame(
-    writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call
-) -> tuple[str, str, str]:
-    """Unit, lower and upper bound that Spark gives a call without a frame."""
-    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
-        return "ROWS", *_FROM_START_TO_ROW
-    if name in ("lag", "lead"):
-        rows = writer.text(node.arguments[1]) if len(node.arguments) > 1 else "1"
-        bound = f"{'-' if name == 'lag' else ''}{rows} FOLLOWING"
-        return "ROWS", bound, bound
-    if name == "cume_dist" or spec.order_by:
-        return "RANGE", *_FROM_START_TO_ROW
-    return "ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING"
+def _default_frame(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call) -> str:
+    """The frame that Spark gives a call without one."""
+    entry = window_function(name)
+    if entry is not None and entry.frame_text:
+        offset = writer.text(node.arguments[1]) if len(node.arguments) > 1 else "1"
+        return entry.frame_text.format(offset=offset)
+    if spec.order_by:
+        return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
 def _bound(writer: NameWriter, bound: ast.FrameBound, key: ast.Expression | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kquery_spark.functions.windows import aggregate_of, window_function
+
 # Functions that Spark shows in upper case, whichever way they were written.
 _UPPER = frozenset(
     [
@@ -68,8 +70,6 @@ _DEFAULTS = {
     "bround": (1, ", 0"),
 }
 _RENAMED = {"dateadd": "date_add", "array_agg": "collect_list", "curdate": "current_date"}
-#: Window functions that are aggregates of other names without a window.
-AGGREGATES_OF_WINDOW_FUNCTIONS = {"first_value": "first", "last_value": "last"}
 # Calls that Spark shows as something other than a call.
 _SHAPES = {
     ("approx_count_distinct", 2): "approx_count_distinct({0})",
@@ -107,7 +107,8 @@ def special_call_text(name: str, arguments: Sequence[str]) -> str | None:
 
 def default_arguments(name: str, count: int) -> str:
     """The text of the arguments that Spark adds to ``count`` written ones."""
-    if name in ("lag", "lead"):
+    entry = window_function(name)
+    if entry is not None and entry.is_offset:
         return ", 1, NULL"[3 * (count - 1) :] if count < 3 else ""
     written_count, text = _DEFAULTS.get(name, (-1, ""))
     return text if count == written_count else ""
@@ -115,6 +116,6 @@ def default_arguments(name: str, count: int) -> str:
 
 def function_name_text(name: str, ignores_nulls: bool = False) -> str:
     """The name Spark gives a function."""
-    if ignores_nulls and name in AGGREGATES_OF_WINDOW_FUNCTIONS:
-        return AGGREGATES_OF_WINDOW_FUNCTIONS[name]
+    if ignores_nulls and aggregate_of(name) != name:
+        return aggregate_of(name)
     return name.upper() if name in _UPPER else _RENAMED.get(name, name)
