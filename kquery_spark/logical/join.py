@@ -89,7 +89,7 @@ class Join(LogicalPlan):
     def validate(self) -> None:
         """See LogicalPlan."""
         super().validate()
-        both = set(self.left.schema.names) & set(self.right.schema.names)
+        both = self.left.column_names & self.right.column_names
         if both:
             raise PlanError(f"column {min(both)} is ambiguous: both sides of the join have it")
         for key in self.keys:
@@ -126,16 +126,16 @@ class Join(LogicalPlan):
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
         """See LogicalPlan."""
         read = needed | columns_of(*self.expressions)
-        return read & set(self.left.schema.names), read & set(self.right.schema.names)
+        return read & self.left.column_names, read & self.right.column_names
 
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """See LogicalPlan; only a side whose rows are not padded takes a filter from above, and none that can raise."""
         names = columns_of(predicate)
         if not names or not is_harmless(predicate):
             return None
-        if names <= set(self.left.schema.names) and not self.kind.pads_left:
+        if names <= self.left.column_names and not self.kind.pads_left:
             return predicate, None
-        if names <= set(self.right.schema.names) and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        if names <= self.right.column_names and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
             return None, predicate
         return None
 

@@ -53,7 +53,7 @@ class _Lineage:
                 if call is not None:
                     return self._over_window(plan, call)
         for child in plan.children:
-            if name in child.schema.names:
+            if name in child.column_names:
                 return self.of(child, name)
         return _digest(
             f"{plan.label()} {name} {[self.of(c, n) for c in plan.children for n in c.schema.names]}"

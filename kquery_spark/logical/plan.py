@@ -41,6 +41,11 @@ class LogicalPlan:
         """Output columns: unique names, Spark types, nullability."""
         return self.derive_schema()
 
+    @cached_property
+    def column_names(self) -> frozenset[str]:
+        """The names of the output columns."""
+        return frozenset(self.schema.names)
+
     def derive_schema(self) -> pa.Schema:
         """Compute the output schema; called once."""
         raise NotImplementedError
@@ -71,12 +76,12 @@ class LogicalPlan:
 
     def validate(self) -> None:
         """Raise PlanError where an expression reads a column no child has, or output names repeat."""
-        known = {name for child in self.children for name in child.schema.names}
+        known = frozenset[str]().union(*(child.column_names for child in self.children))
         for name in sorted(columns_of(*self.expressions) - known):
             have = ", ".join(n for child in self.children for n in child.schema.names)
             raise PlanError(f"no column {name}; the columns are {have}")
         names = self.schema.names
-        if len(set(names)) < len(names):
+        if len(self.column_names) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise PlanError(f"column {twice} is ambiguous: the output of {type(self).__name__} has it twice")
 
@@ -86,7 +91,7 @@ class LogicalPlan:
 
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
         """For each input, the columns that the node reads, or passes on because they are ``needed``."""
-        return tuple(frozenset(child.schema.names) for child in self.children)
+        return tuple(child.column_names for child in self.children)
 
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """For each input, the filter that does what one by ``predicate`` over the output would do; None: no filter there.
@@ -101,7 +106,7 @@ class LogicalPlan:
         None if the node computes a column that the expression reads, or mixes inputs.
         """
         names = columns_of(expr)
-        return next(((c, expr) for c in self.children if names <= set(c.schema.names)), None)
+        return next(((c, expr) for c in self.children if names <= c.column_names), None)
 
     def sees_order(self, order_is_seen: bool) -> bool:
         """Whether the order of input rows can change the result; ``order_is_seen`` says so of the order of output rows."""
@@ -185,7 +190,7 @@ def fresh_name(name: str, taken: Container[str]) -> str:
     return fresh
 
 
-def column_names(exprs: Iterable[Expr]) -> set[str]:
+def names_of_columns(exprs: Iterable[Expr]) -> set[str]:
     """The names of those expressions that are columns."""
     return {e.name for e in exprs if isinstance(e, Column)}
 

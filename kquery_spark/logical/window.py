@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, Frame, Named, SortKey, WindowCall, columns_of
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, column_names, is_condition_on
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on, names_of_columns
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Window(UnaryPlan):
 
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """See LogicalPlan; whole partitions go or stay, so nothing that a window computes changes."""
-        return (predicate,) if is_condition_on(predicate, column_names(self.partition)) else None
+        return (predicate,) if is_condition_on(predicate, names_of_columns(self.partition)) else None
 
     def label(self) -> str:
         """See LogicalPlan."""

@@ -21,7 +21,7 @@ def inner_to_semi(plan: LogicalPlan) -> LogicalPlan:
     there; so a join need not repeat the rows of one side for each row of the other when nothing else reads the other.
     Joins that are not expected to make many rows of few stay, as either side of them can be looked up in the other.
     """
-    return _Conversion().rewrite(plan, frozenset(plan.schema.names), repeats_are_ignored=False)
+    return _Conversion().rewrite(plan, plan.column_names, repeats_are_ignored=False)
 
 
 class _Conversion:
@@ -42,9 +42,9 @@ class _Conversion:
             return join
         if not all(map(is_harmless, join.expressions)):
             return join
-        if needed <= set(join.left.schema.names):
+        if needed <= join.left.column_names:
             return replace(join, kind=JoinKind.SEMI)
-        if needed <= set(join.right.schema.names):
+        if needed <= join.right.column_names:
             keys = tuple(JoinKey(k.right, k.left, k.null_safe) for k in join.keys)
             return replace(join, left=join.right, right=join.left, kind=JoinKind.SEMI, keys=keys)
         return join

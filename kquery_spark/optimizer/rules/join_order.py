@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, count
@@ -119,12 +119,12 @@ class _JoinTree:
 def _joined(left: LogicalPlan, right: LogicalPlan, tree: _JoinTree) -> LogicalPlan:
     """The join of two inputs by the keys between them, with the conditions that read both."""
     keys = tuple(_between(left, right, tree.edges))
-    left_names, right_names = set(left.schema.names), set(right.schema.names)
+    left_names, right_names = left.column_names, right.column_names
     terms = [term for term in tree.terms if _reads_both(columns_of(term), left_names, right_names)]
     return Join(left, right, JoinKind.INNER, keys, conjunction(terms))
 
 
-def _reads_both(names: set[str], left_names: set[str], right_names: set[str]) -> bool:
+def _reads_both(names: Set[str], left_names: Set[str], right_names: Set[str]) -> bool:
     """Whether all columns are there, and not all of them on one side."""
     return names <= left_names | right_names and not names <= left_names and not names <= right_names
 
@@ -138,7 +138,7 @@ def _applied(plan: LogicalPlan, term: Expr) -> bool:
 
 def _between(left: LogicalPlan, right: LogicalPlan, edges: list[_Edge]) -> list[JoinKey]:
     """The keys that connect two plans, pointed the right way."""
-    left_names, right_names = set(left.schema.names), set(right.schema.names)
+    left_names, right_names = left.column_names, right.column_names
     keys = []
     for edge in edges:
         a, b = edge.columns

@@ -39,7 +39,7 @@ def _visit(plan: LogicalPlan, present: frozenset[str]) -> LogicalPlan:
 
 
 def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
-    left_names, right_names = set(plan.left.schema.names), set(plan.right.schema.names)
+    left_names, right_names = plan.left.column_names, plan.right.column_names
     kind = _kind_without_padding(plan, bool(present & left_names), bool(present & right_names))
     matched = _matched(plan)
     # rows of a padded side without a match are dropped, so what every match needs is present on it

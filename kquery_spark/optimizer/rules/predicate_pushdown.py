@@ -55,7 +55,7 @@ def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
     """The join without the terms of its condition that can filter one side instead, which are added to that side's."""
     if join.condition is None:
         return join
-    left_names, right_names = set(join.left.schema.names), set(join.right.schema.names)
+    left_names, right_names = join.left.column_names, join.right.column_names
     filters_left = join.kind in _CONDITION_FILTERS_LEFT
     filters_right = join.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not join.null_aware
     condition: list[Expr] = []

@@ -15,7 +15,7 @@ def projection_pushdown(plan: LogicalPlan) -> LogicalPlan:
 
     The root keeps all its columns in their order.
     """
-    return _prune(plan, set(plan.schema.names))
+    return _prune(plan, plan.column_names)
 
 
 def _prune(plan: LogicalPlan, needed: Set[str]) -> LogicalPlan:
