@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register, same
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    CallContext,
+    EvalMode,
+    Function,
+    register,
+    register_internal,
+    same,
+)
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -421,11 +429,13 @@ def _entry(
     )
 
 
-register(
+register_internal(
     _entry("add", "+", "Add", _add, _result("add")),
     _entry("subtract", "-", "Subtract", _subtract, _result("subtract")),
     _entry("multiply", "*", "Multiply", _multiply, _result("multiply")),
     _entry("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
+)
+register(
     _entry("div", "div", "IntegralDivide", _integral_divide, _integral_result, _coerce_integral),
     _entry("mod", "%", "Remainder", _remainder, _result("remainder")),
     _entry("pmod", "", "Pmod", _pmod, _result("pmod")),

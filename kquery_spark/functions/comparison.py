@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, Function, register
+from kquery_spark.functions.registry import CallContext, Function, register, register_internal
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -173,7 +173,7 @@ def _entry(name: str, symbol: str, catalyst: str) -> Function:
     )
 
 
-register(
+register_internal(
     _entry("eq", "=", "EqualTo"),
     Function("neq", _kernel("neq"), _flat, arity=(2, 2), encoded=True, coerce=coerce_comparison, symbol="<>"),
     _entry("lt", "<", "LessThan"),
@@ -192,6 +192,8 @@ register(
         symbol="<=>",
         aliases=("equal_null",),
     ),
+)
+register(
     Function("isnull", _is_null, _any_type, catalyst=("IsNull",), nullable="never", encoded=True),
     Function("isnotnull", _is_not_null, _any_type, catalyst=("IsNotNull",), nullable="never", encoded=True),
     Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable="never"),

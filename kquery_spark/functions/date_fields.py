@@ -134,6 +134,7 @@ register(
             catalyst=(cls,),
             coerce=cast_to(t.DATE),
             aliases=_ALIASES.get(name, ()),
+            internal=name == "yearofweek",  # only EXTRACT
         )
         for name, cls in _FIELD_CLASSES.items()
     ),
@@ -147,5 +148,6 @@ register(
         accept(t.decimal(8, 6), is_stamp),
         catalyst=("SecondWithFraction",),
         coerce=coerce_stamp,
+        internal=True,
     ),
 )

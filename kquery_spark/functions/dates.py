@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     accept,
     cast_to,
     register,
+    register_internal,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
@@ -267,6 +268,8 @@ register(
         coerce=cast_to(t.DATE),
         aliases=("date_diff",),
     ),
+)
+register_internal(
     # date - date in SQL; legacyInterval must be false
     Function(
         "subtract_dates",
@@ -276,6 +279,8 @@ register(
         arity=(2, 2),
         coerce=cast_to(t.DATE),
     ),
+)
+register(
     # DateAddYMInterval(date, year-month literal): the literal's months as an int literal
     Function(
         "add_months",
@@ -412,7 +417,7 @@ def _with_months(types: Sequence[pa.DataType]) -> pa.DataType:
 _TO_STAMP = accept(t.timestamp("UTC"), t.is_integral)
 _SINCE = accept(t.LONG, t.is_timestamp)
 
-register(
+register_internal(
     # TimestampAddInterval(timestamp, day-time interval) in Spark 4.3 (TimeAdd before); tz of the Call is timeZoneId
     Function(
         "timestamp_add_interval",
@@ -437,6 +442,8 @@ register(
         catalyst=("SubtractTimestamps",),
         arity=(2, 2),
     ),
+)
+register(
     # the importer and frontends pass dtype=timestamp(session zone) to these three
     Function(
         "timestamp_seconds",

@@ -9,7 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
-from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, Kernel, accept, register
+from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
+    CallContext,
+    Function,
+    Kernel,
+    accept,
+    register_internal,
+)
 from kquery_spark.functions.strings import joint_mask
 from kquery_spark.kernels import civil
 from kquery_spark.types import names as t
@@ -121,7 +128,7 @@ def _scaling(name: str, run: Kernel, catalyst: str) -> Function:
     return Function(name, run, _scaled, catalyst=(catalyst,), arity=(2, 2), raises=ALWAYS_RAISES)
 
 
-register(
+register_internal(
     _scaling("multiply_interval", _multiply, "MultiplyDTInterval"),
     _scaling("divide_interval", _divide, "DivideDTInterval"),
     _part("interval_days", "ExtractANSIIntervalDays", civil.DAY, 0, t.INT),

@@ -24,6 +24,7 @@ from kquery_spark.functions.registry import (
     accept,
     cast_to,
     register,
+    register_internal,
     same,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
@@ -278,10 +279,14 @@ register(
         nullable="always",
         coerce=cast_to(t.INT),
     ),
+)
+register_internal(
     _bitwise("bitand", pc.bit_wise_and, "BitwiseAnd", "&"),
     _bitwise("bitor", pc.bit_wise_or, "BitwiseOr", "|"),
     _bitwise("bitxor", pc.bit_wise_xor, "BitwiseXor", "^"),
     _bitwise("bitnot", pc.bit_wise_not, "BitwiseNot", "~"),
+)
+register(
     _shifting("shiftleft", "left", "ShiftLeft", "<<"),
     _shifting("shiftright", "right", "ShiftRight", ">>"),
     _shifting("shiftrightunsigned", "unsigned", "ShiftRightUnsigned", ">>>"),
@@ -321,7 +326,7 @@ def _strings_to_doubles(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 _FRACTIONAL = accept(same, t.is_fractional)
 
-register(
+register_internal(
     # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
     # mode TRY where nullOnOverflow. CheckOverflow(child, dataType, nullOnOverflow) is a Cast between decimals instead.
     Function(
@@ -330,6 +335,8 @@ register(
     Function("known_not_null", _identity, same, catalyst=("KnownNotNull",), nullable="never", encoded=True),
     Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
     Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
+)
+register(
     Function(
         "positive", _identity, same, catalyst=("UnaryPositive",), encoded=True, coerce=_strings_to_doubles
     ),

@@ -12,7 +12,14 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.conditional import one_type
-from kquery_spark.functions.registry import ANSI_RAISES, CallContext, EvalMode, Function, register
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    CallContext,
+    EvalMode,
+    Function,
+    register,
+    register_internal,
+)
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, listed
 from kquery_spark.types import names as t
@@ -228,7 +235,7 @@ def _zero_based(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [types[0], t.INT]
 
 
-register(
+register_internal(
     # GetStructField(child, ordinal): the ordinal as an int literal
     Function(
         "get_struct_field",
@@ -248,6 +255,8 @@ register(
         arity=(2, 2),
         result_of=_field_of_each_type,
     ),
+)
+register(
     Function(
         "named_struct",
         _named_struct,
@@ -257,6 +266,8 @@ register(
         nullable="never",
         result_of=_struct_type,
     ),
+)
+register_internal(
     # failOnError true: ANSI mode; false (also GET): TRY mode
     Function(
         "get_array_item",
@@ -271,6 +282,8 @@ register(
     Function(
         "get_map_value", _map_value, _value_type, catalyst=("GetMapValue",), arity=(2, 2), nullable="always"
     ),
+)
+register(
     # failOnError as above; an index of zero raises in every mode
     Function(
         "element_at",

@@ -15,7 +15,15 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, register
+from kquery_spark.functions.registry import (
+    COLUMN,
+    CallContext,
+    EvalMode,
+    Function,
+    accept,
+    register,
+    register_internal,
+)
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -207,7 +215,7 @@ def _coerce_readable(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 _ANSI = frozenset({EvalMode.ANSI})
 
-register(
+register_internal(
     # GetTimestamp(text, format) under to_timestamp, to_date and their try_ forms; failOnError is the mode
     Function(
         "parse_timestamp",
@@ -218,6 +226,8 @@ register(
         raises=_ANSI,
         check_values=_check,
     ),
+)
+register(
     Function(
         "unix_timestamp",
         _unix_timestamp,

@@ -7,7 +7,7 @@ compiler and the documentation, so adding a function is adding one entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -63,6 +63,7 @@ class Function:
     check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
     result_of: the result type where it depends on literal arguments too (the scale of ROUND); it replaces ``result``.
     coerce: the types that frontends cast arguments to (Spark's implicit casts); identity by default.
+    internal: SQL has no function of the name, only operators, syntax or Spark's optimizer give it; aliases are SQL's.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Function:
     deterministic: bool = True
     check_values: Callable[[Sequence[object]], None] | None = None
     result_of: Callable[[Sequence[pa.DataType], Sequence[object]], pa.DataType] | None = None
+    internal: bool = False
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""
@@ -106,6 +108,17 @@ def register(*entries: Function) -> None:
                 raise ValueError(f"Catalyst class {cls} is registered twice")
             _CATALYST[cls] = entry.name
         _FUNCTIONS[entry.name] = entry
+
+
+def register_internal(*entries: Function) -> None:
+    """Add entries that SQL has no function for."""
+    register(*(replace(entry, internal=True) for entry in entries))
+
+
+def is_internal(name: str) -> bool:
+    """Whether ``name`` is the name of an entry that SQL has no function for."""
+    entry = _FUNCTIONS.get(name.lower())
+    return entry is not None and entry.internal
 
 
 def function(name: str) -> Function:

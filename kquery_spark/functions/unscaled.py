@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.functions.registry import CallContext, Function, register
+from kquery_spark.functions.registry import CallContext, Function, register_internal
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -37,7 +37,7 @@ def _instant_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.LONG if pa.types.is_timestamp(types[0]) else t.timestamp("UTC")
 
 
-register(
+register_internal(
     Function("unscaled_value", _digits, _long, catalyst=("UnscaledValue",), encoded=True),
     Function("precise_timestamp", _instant, _instant_type),
 )

@@ -16,54 +16,10 @@ from kquery_spark.frontends.sql.analyzer.expressions.windows import window_call
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
-from kquery_spark.functions.registry import has_function
+from kquery_spark.functions.registry import has_function, is_internal
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.functions.windows import aggregate_of, window_function
 
-# Registry entries that are operators or made by Spark's optimizer: SQL has no function of these names.
-_INTERNAL = frozenset(
-    [
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "eq",
-        "neq",
-        "lt",
-        "lteq",
-        "gt",
-        "gteq",
-        "eq_null_safe",
-        "yearofweek",
-        "second_with_fraction",
-        "subtract_dates",
-        "bitand",
-        "bitor",
-        "bitxor",
-        "bitnot",
-        "known_not_null",
-        "known_normalized",
-        "normalize_nan_and_zero",
-        "get_array_item",
-        "get_array_struct_fields",
-        "get_map_value",
-        "get_struct_field",
-        "make_decimal",
-        "unscaled_value",
-        "timestamp_add_interval",
-        "timestamp_add_months",
-        "subtract_timestamps",
-        "null_if_negative",
-        "parse_timestamp",
-        "precise_timestamp",
-        "multiply_interval",
-        "divide_interval",
-        "interval_days",
-        "interval_hours",
-        "interval_minutes",
-        "interval_seconds",
-    ]
-)
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
 
 
@@ -75,7 +31,7 @@ def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if node.user is not None:
         return _user_call(analyzer, node, node.user)
     name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
-    if name in _INTERNAL or (has_aggregate(name) and aggregate_function(name).internal):
+    if is_internal(name) or (has_aggregate(name) and aggregate_function(name).internal):
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
     if node.within_group:
         raise Unsupported("WITHIN GROUP is not supported.")
