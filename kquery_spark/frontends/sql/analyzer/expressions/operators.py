@@ -6,7 +6,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
-from kquery_spark.frontends.sql.analyzer.expressions.temporal import temporal_arithmetic
+from kquery_spark.frontends.sql.analyzer.expressions.temporal import interval_arithmetic, typed_arithmetic
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.types import names as t
 
@@ -50,14 +50,19 @@ def unary(analyzer: ExpressionAnalyzer, node: ast.Unary) -> Expr:
 @EXPRESSIONS.handles(ast.Binary)
 def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
     """``x op y``: arithmetic with dates and intervals first, then the operator's function."""
-    if node.op in ("+", "-"):
-        temporal = temporal_arithmetic(analyzer, node)
-        if temporal is not None:
-            return temporal
+    is_additive = node.op in ("+", "-")
+    if is_additive:
+        shifted = interval_arithmetic(analyzer, node)
+        if shifted is not None:
+            return shifted
     name = _BINARY_FUNCTIONS.get(node.op)
     if name is None:
         raise Unsupported(f"The operator {node.op} is not supported.")
     left, right = analyzer.expr(node.left), analyzer.expr(node.right)
+    if is_additive:
+        temporal = typed_arithmetic(analyzer, node.op, left, right)
+        if temporal is not None:
+            return temporal
     if name == "concat":
         return analyzer.call("concat", *_concat_operands(left), *_concat_operands(right))
     try:

@@ -13,8 +13,8 @@ from kquery_spark.types import names as t
 _DAY_MICROS = 86_400_000_000
 
 
-def temporal_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
-    """The function a sum or difference stands for; None for ordinary arithmetic."""
+def interval_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
+    """A sum or difference with an interval that is written out; None for other arithmetic."""
     months = months_of(analyzer, node.right)
     if months is not None:
         if node.op == "-":
@@ -32,8 +32,7 @@ def temporal_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr 
         if node.op == "-":
             return None
         return _add_interval(analyzer, analyzer.expr(node.right), node.left, 1)
-    left, right = analyzer.expr(node.left), analyzer.expr(node.right)
-    return (_sum if node.op == "+" else _difference)(analyzer, left, right)
+    return None
 
 
 def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) -> Expr | None:
@@ -44,6 +43,11 @@ def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) 
     if value.dtype == t.DATE:
         analyzer.fail("[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] a date is not taken from an interval", node)
     return None
+
+
+def typed_arithmetic(analyzer: ExpressionAnalyzer, op: str, left: Expr, right: Expr) -> Expr | None:
+    """A sum or difference whose types make it one of dates or timestamps; None for ordinary arithmetic."""
+    return (_sum if op == "+" else _difference)(analyzer, left, right)
 
 
 def _sum(analyzer: ExpressionAnalyzer, left: Expr, right: Expr) -> Expr | None:
