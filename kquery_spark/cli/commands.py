@@ -200,30 +200,48 @@ def bench(arguments: tuple[str, ...]) -> None:
 @click.option(
     "--seconds", type=click.FloatRange(min=0, min_open=True), help="For how long; 60 when nothing is said."
 )
-@click.option("--cases", type=click.IntRange(min=1), help="How many queries at most.")
+@click.option("--cases", type=click.IntRange(min=1), help="How many cases, with those of the record.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
+@click.option("--seeds", help="Several seeds by turns: 1,2,3.")
+@click.option(
+    "--only",
+    type=click.Choice(["both", "queries", "expressions"]),
+    default="both",
+    show_default=True,
+    help="Whole queries over several tables, batches of expressions over one, or both.",
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="JSON file of counts and findings; a run that finds one goes on where it stopped.",
+)
 @click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for a test file each."
 )
 @click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
-def fuzz(seconds: float | None, cases: int | None, seed: int, output: Path | None, log_level: str) -> None:
-    """Run random queries on random tables in both engines; a difference becomes a small test, exit code 7."""
-    from kquery_spark.fuzz.report import Mismatch
-    from kquery_spark.fuzz.run import fuzz as run_cases
-
-    def found(mismatch: Mismatch) -> None:
-        click.echo(str(mismatch))
-        if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            (output / f"test_fuzz_{mismatch.seed}_{mismatch.number}.py").write_text(str(mismatch))
+def fuzz(
+    seconds: float | None,
+    cases: int | None,
+    seed: int,
+    seeds: str | None,
+    only: Literal["both", "queries", "expressions"],
+    record: Path | None,
+    output: Path | None,
+    log_level: str,
+) -> None:
+    """Run random queries and expressions in both engines; a difference becomes a small test, exit code 7."""
+    from kquery_spark.cli.fuzzing import Reporter, seed_list
+    from kquery_spark.fuzz.run import Campaign
+    from kquery_spark.fuzz.run import fuzz as run_campaign
 
     seconds = 60.0 if seconds is None and cases is None else seconds
-    summary = run_cases(own_session("kquery-spark fuzz", log_level), seed, seconds, cases, found)
-    click.echo(str(summary))
-    if summary.mismatches:
-        raise Failure(
-            Exit.DIFFERENT_ANSWERS, f"{len(summary.mismatches)} differences between Spark and the engine"
-        )
+    campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
+    reporter = Reporter(output)
+    spark = own_session("kquery-spark fuzz", log_level)
+    result = run_campaign(spark, campaign, record, reporter.found, reporter.progress)
+    click.echo(str(result))
+    if result.mismatches:
+        raise Failure(Exit.DIFFERENT_ANSWERS, f"{result.mismatches} differences between Spark and the engine")
 
 
 @cli.command()

@@ -6,8 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from kquery_spark.fuzz.grammar import (
+    COMPARED,
+    GENERIC,
+    INEXACT,
+    KINDS,
+    LITERALS,
+    NUMBERS,
+    RAISING,
+    SAFE,
+    Argument,
+    Form,
+)
+
 Columns = Sequence[tuple[str, str]]
 """Names and kinds of the columns an expression may use."""
+ORDERS = ("", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST")
+_GENERIC_SHARE = 0.2
+_RAISING_SHARE = 0.3
+_DEEPER = 3
+_FORMS = tuple(form for table in (SAFE, INEXACT) for forms in table.values() for form in forms)
+_RAISING_FORMS = tuple(form for forms in RAISING.values() for form in forms)
 
 
 @dataclass(frozen=True)
@@ -22,6 +41,12 @@ class Expr:
         """The SQL with the holes filled."""
         return self.text.format(*(arg.sql() for arg in self.args)) if self.args else self.text
 
+    def texts(self) -> Iterator[str]:
+        """The form of every call in the expression, the outermost first."""
+        yield self.text
+        for arg in self.args:
+            yield from arg.texts()
+
     def smaller(self) -> Iterator[Expr]:
         """Expressions of the same kind with less in them: an argument, a literal, one smaller argument."""
         for arg in self.args:
@@ -35,187 +60,112 @@ class Expr:
                 yield replace(self, args=(*self.args[:index], less, *self.args[index + 1 :]))
 
 
-LITERALS: dict[str, tuple[str, ...]] = {
-    "boolean": ("true", "false", "CAST(NULL AS BOOLEAN)"),
-    "tinyint": ("1Y", "-5Y", "CAST(NULL AS TINYINT)"),
-    "smallint": ("1S", "-300S", "CAST(NULL AS SMALLINT)"),
-    "int": ("1", "0", "-7", "2147483647", "CAST(NULL AS INT)"),
-    "bigint": ("1L", "0L", "-9L", "CAST(NULL AS BIGINT)"),
-    "float": ("CAST(1.5 AS FLOAT)", "CAST('NaN' AS FLOAT)", "CAST(NULL AS FLOAT)"),
-    "double": ("1.5D", "0.0D", "-0.25D", "CAST('NaN' AS DOUBLE)", "CAST(NULL AS DOUBLE)"),
-    "decimal": ("1.25", "0.0", "-99.999", "CAST(NULL AS DECIMAL(9,2))"),
-    "string": ("'a'", "''", "'AB'", "'10'", "CAST(NULL AS STRING)"),
-    "date": ("DATE'2000-02-29'", "DATE'1970-01-01'", "CAST(NULL AS DATE)"),
-    "timestamp": ("TIMESTAMP'2024-02-29 12:30:15.25'", "CAST(NULL AS TIMESTAMP)"),
-    "timestamp_ntz": ("TIMESTAMP_NTZ'2024-03-31 02:30:00.5'", "CAST(NULL AS TIMESTAMP_NTZ)"),
-    "binary": ("X'00FF'", "X''", "CAST(NULL AS BINARY)"),
-    "array<int>": ("array(1, NULL)", "CAST(array() AS ARRAY<INT>)", "CAST(NULL AS ARRAY<INT>)"),
-    "struct<x:int,s:string>": ("named_struct('x', 1, 's', 'a')", "CAST(NULL AS STRUCT<x: INT, s: STRING>)"),
-}
-KINDS = tuple(LITERALS)
-ORDERS = ("", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST")
-NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+def random_expr(rng: Random, columns: Columns, kind: str, depth: int, raising: bool = False) -> Expr:
+    """An expression of ``kind`` over ``columns``, at most ``depth`` calls deep; it may be a column or a literal.
 
-# result kind, text, argument kinds; "same" repeats the kind that was drawn for the first "any"
-_FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    *(("boolean", f"({{0}} {op} {{1}})", ("any", "same")) for op in ("=", "<>", "<", "<=", ">", ">=", "<=>")),
-    ("boolean", "({0} AND {1})", ("boolean", "boolean")),
-    ("boolean", "({0} OR {1})", ("boolean", "boolean")),
-    ("boolean", "(NOT {0})", ("boolean",)),
-    ("boolean", "({0} IS NULL)", ("any",)),
-    ("boolean", "({0} IS NOT NULL)", ("any",)),
-    ("boolean", "({0} IN ({1}, {2}))", ("any", "same", "same")),
-    ("boolean", "({0} BETWEEN {1} AND {2})", ("any", "same", "same")),
-    ("boolean", "({0} LIKE 'a%')", ("string",)),
-    ("boolean", "({0} LIKE '_b%')", ("string",)),
-    ("boolean", "startswith({0}, {1})", ("string", "string")),
-    ("boolean", "isnan({0})", ("double",)),
-    ("boolean", "array_contains({0}, {1})", ("array<int>", "int")),
-    ("boolean", "exists({0}, e -> e > {1})", ("array<int>", "int")),
-    ("boolean", "({0} = {1})", ("int", "decimal")),
-    ("boolean", "({0} < {1})", ("bigint", "double")),
-    ("boolean", "({0} > {1})", ("decimal", "decimal")),
-    *(
-        (kind, f"{function}({{0}}, {{1}})", (kind, kind))
-        for kind in ("int", "bigint", "double", "decimal")
-        for function in ("try_add", "try_subtract", "try_multiply")
-    ),
-    *((kind, f"({{0}} {op} {{1}})", (kind, kind)) for kind in ("double", "decimal") for op in "+-*"),
-    ("double", "({0} / ({1} + 0.125D))", ("double", "int")),
-    ("double", "try_divide({0}, {1})", ("double", "double")),
-    ("double", "try_divide({0}, {1})", ("int", "int")),
-    ("decimal", "try_divide({0}, {1})", ("decimal", "decimal")),
-    ("int", "({0} % 7)", ("int",)),
-    ("bigint", "pmod({0}, 5L)", ("bigint",)),
-    ("bigint", "(CAST({0} AS BIGINT) + {1})", ("int", "tinyint")),
-    ("int", "({0} + {1})", ("int", "int")),
-    ("bigint", "({0} * {1})", ("bigint", "int")),
-    ("int", "length({0})", ("string",)),
-    ("int", "length({0})", ("binary",)),
-    ("int", "size({0})", ("array<int>",)),
-    ("int", "hash({0}, {1})", ("array<int>", "struct<x:int,s:string>")),
-    ("bigint", "xxhash64({0}, {1})", ("struct<x:int,s:string>", "array<int>")),
-    ("int", "array_max({0})", ("array<int>",)),
-    ("int", "try_element_at({0}, -1)", ("array<int>",)),
-    ("int", "({0}).x", ("struct<x:int,s:string>",)),
-    ("string", "({0}).s", ("struct<x:int,s:string>",)),
-    ("string", "hex({0})", ("binary",)),
-    ("binary", "CAST({0} AS BINARY)", ("string",)),
-    ("binary", "concat({0}, {1})", ("binary", "binary")),
-    ("array<int>", "array({0}, {1})", ("int", "int")),
-    ("array<int>", "array_distinct({0})", ("array<int>",)),
-    ("array<int>", "sort_array({0})", ("array<int>",)),
-    ("array<int>", "concat({0}, {1})", ("array<int>", "array<int>")),
-    ("struct<x:int,s:string>", "named_struct('x', {0}, 's', {1})", ("int", "string")),
-    ("timestamp_ntz", "CAST({0} AS TIMESTAMP_NTZ)", ("timestamp",)),
-    ("timestamp_ntz", "CAST({0} AS TIMESTAMP_NTZ)", ("date",)),
-    ("timestamp", "CAST({0} AS TIMESTAMP)", ("timestamp_ntz",)),
-    ("date", "CAST({0} AS DATE)", ("timestamp_ntz",)),
-    ("int", "minute({0})", ("timestamp_ntz",)),
-    ("string", "CAST({0} AS STRING)", ("timestamp_ntz",)),
-    ("int", "year({0})", ("date",)),
-    ("int", "month({0})", ("date",)),
-    ("int", "dayofweek({0})", ("date",)),
-    ("int", "hour({0})", ("timestamp",)),
-    ("int", "datediff({0}, {1})", ("date", "date")),
-    ("date", "date_add({0}, 31)", ("date",)),
-    ("date", "add_months({0}, 1)", ("date",)),
-    ("date", "trunc({0}, 'MONTH')", ("date",)),
-    ("date", "CAST({0} AS DATE)", ("timestamp",)),
-    ("timestamp", "CAST({0} AS TIMESTAMP)", ("date",)),
-    ("timestamp", "date_trunc('HOUR', {0})", ("timestamp",)),
-    ("string", "upper({0})", ("string",)),
-    ("string", "lower({0})", ("string",)),
-    ("string", "trim({0})", ("string",)),
-    ("string", "concat({0}, {1})", ("string", "string")),
-    ("string", "substring({0}, 2, 3)", ("string",)),
-    ("string", "substring({0}, -2, 2)", ("string",)),
-    ("string", "replace({0}, 'a', 'bc')", ("string",)),
-    ("string", "CAST({0} AS STRING)", ("int",)),
-    ("string", "CAST({0} AS STRING)", ("bigint",)),
-    ("string", "CAST({0} AS STRING)", ("decimal",)),
-    ("string", "CAST({0} AS STRING)", ("date",)),
-    ("string", "CAST({0} AS STRING)", ("boolean",)),
-    ("string", "CAST({0} AS STRING)", ("double",)),
-    ("string", "CAST({0} AS STRING)", ("timestamp",)),
-    ("int", "try_cast({0} AS INT)", ("string",)),
-    ("int", "try_cast({0} AS INT)", ("double",)),
-    ("int", "try_cast({0} AS INT)", ("bigint",)),
-    ("tinyint", "try_cast({0} AS TINYINT)", ("int",)),
-    ("smallint", "try_cast({0} AS SMALLINT)", ("decimal",)),
-    ("double", "try_cast({0} AS DOUBLE)", ("string",)),
-    ("double", "CAST({0} AS DOUBLE)", ("decimal",)),
-    ("double", "CAST({0} AS DOUBLE)", ("float",)),
-    ("float", "CAST({0} AS FLOAT)", ("double",)),
-    ("date", "try_cast({0} AS DATE)", ("string",)),
-    ("decimal", "try_cast({0} AS DECIMAL(12,3))", ("string",)),
-    ("decimal", "try_cast({0} AS DECIMAL(12,3))", ("double",)),
-    ("decimal", "CAST({0} AS DECIMAL(24,2))", ("bigint",)),
-    ("decimal", "round({0}, 1)", ("decimal",)),
-    ("double", "round({0}, 1)", ("double",)),
-    ("double", "abs({0})", ("double",)),
-    ("decimal", "abs({0})", ("decimal",)),
-    ("bigint", "floor({0})", ("float",)),
-    ("double", "sqrt({0})", ("double",)),
-    ("decimal", "(- {0})", ("decimal",)),
-    ("double", "(- {0})", ("double",)),
-    *((kind, "CASE WHEN {0} THEN {1} ELSE {2} END", ("boolean", kind, kind)) for kind in KINDS),
-    *((kind, "CASE WHEN {0} THEN {1} END", ("boolean", kind)) for kind in KINDS),
-    *((kind, "coalesce({0}, {1})", (kind, kind)) for kind in KINDS),
-    *((kind, "nullif({0}, {1})", (kind, kind)) for kind in KINDS),
-    *((kind, f"{f}({{0}}, {{1}})", (kind, kind)) for kind in KINDS for f in ("least", "greatest")),
-)
-_BY_KIND = {kind: [form for form in _FORMS if form[0] == kind] for kind in KINDS}
+    raising: also of calls that raise errors for some values in ANSI mode. Every call has a column somewhere in it where
+    there is one of a kind that fits: Spark computes constants before it runs the query.
+    """
+    return _expr(rng, columns, kind, depth, raising, False)
 
 
-def random_expr(rng: Random, columns: Columns, kind: str, depth: int) -> Expr:
-    """An expression of ``kind`` over ``columns``, at most ``depth`` calls deep."""
+def random_call(rng: Random, columns: Columns, depth: int, raising: bool = False) -> Expr:
+    """A call of any kind; every function is as likely as any other."""
+    if rng.random() < _GENERIC_SHARE / 2:
+        form = rng.choice(GENERIC[rng.choice(KINDS)])
+    else:
+        form = rng.choice(_RAISING_FORMS if raising and rng.random() < _RAISING_SHARE else _FORMS)
+    return _call(rng, columns, form, depth, raising)
+
+
+def call_of(rng: Random, columns: Columns, kind: str, depth: int, raising: bool = False) -> Expr:
+    """A call of ``kind``."""
+    return _call(rng, columns, _form_of(rng, kind, raising), depth, raising)
+
+
+def _expr(rng: Random, columns: Columns, kind: str, depth: int, raising: bool, varies: bool) -> Expr:
     fitting = [name for name, its in columns if its == kind]
     if depth <= 0 or rng.random() < (0.25 if fitting else 0.08):
-        if fitting and rng.random() < 0.85:
+        if fitting and (varies or rng.random() < 0.85):
             return Expr(rng.choice(fitting), kind)
-        return Expr(rng.choice(LITERALS[kind]), kind)
-    _, text, kinds = rng.choice(_BY_KIND[kind])
-    drawn = rng.choice([its for _, its in columns] or list(KINDS))
-    return Expr(
-        text,
-        kind,
-        tuple(
-            random_expr(
-                rng, columns, drawn if its in ("any", "same") else its, depth - 1 - (rng.random() < 0.3)
-            )
-            for its in kinds
-        ),
+        # a kind that no column has is made of one that a column has, a little deeper than asked for
+        if not (varies and SAFE[kind] and depth > -_DEEPER):
+            return Expr(rng.choice(LITERALS[kind]), kind)
+    return _call(rng, columns, _form_of(rng, kind, raising), depth, raising)
+
+
+def _form_of(rng: Random, kind: str, raising: bool) -> Form:
+    if raising and RAISING[kind] and rng.random() < _RAISING_SHARE:
+        return rng.choice(RAISING[kind])
+    return rng.choice(GENERIC[kind] if not SAFE[kind] or rng.random() < _GENERIC_SHARE else SAFE[kind])
+
+
+def _call(rng: Random, columns: Columns, form: Form, depth: int, raising: bool) -> Expr:
+    drawn = rng.choice([its for _, its in columns if its in COMPARED] or list(COMPARED))
+    kinds = [drawn if arg.kind in ("any", "same") else arg.kind for arg in form.arguments]
+    usable = {its for _, its in columns}
+    anchors = [i for i, its in enumerate(kinds) if its in usable] or list(range(len(kinds)))
+    anchor = rng.choice(anchors) if anchors else -1
+    below = depth - 1 - (rng.random() < 0.3)
+    args = (
+        _argument(rng, columns, arg, its, below, raising, i == anchor)
+        for i, (arg, its) in enumerate(zip(form.arguments, kinds, strict=True))
     )
+    return Expr(form.text, form.kind, tuple(args))
 
 
-def random_aggregate(rng: Random, columns: Columns, depth: int, distinct: bool = True) -> Expr:
+def _argument(
+    rng: Random, columns: Columns, arg: Argument, kind: str, depth: int, raising: bool, varies: bool
+) -> Expr:
+    """What goes into a hole. The body of a lambda sees its variables, three times as often as a column."""
+    visible = (*columns, *(arg.variables * 3))
+    return _expr(rng, visible, kind, max(depth, 1) if arg.variables else depth, raising, varies)
+
+
+_AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
+    "boolean": (("count_if({0})", "bigint"), ("bool_and({0})", "boolean"), ("bool_or({0})", "boolean")),
+    "int": (
+        *((f"bit_{name}({{0}})", "int") for name in ("and", "or", "xor")),
+        ("sort_array(collect_set({0}))", "array<int>"),
+        ("median({0})", "double"),
+        ("percentile({0}, 0.3)", "double"),
+    ),
+    "string": (("sort_array(collect_set({0}))", "array<string>"),),
+}
+"""Aggregates of one kind of argument, with their own kinds."""
+
+
+def random_aggregate(
+    rng: Random, columns: Columns, depth: int, distinct: bool = True, raising: bool = False
+) -> Expr:
     """An aggregate call. Sums of doubles take bare columns, whose values add up exactly in any order."""
-    kind = rng.choice([its for _, its in columns])
-    arg = random_expr(rng, columns, kind, depth)
+    kind = rng.choice([its for _, its in columns if its in COMPARED])
+    arg = random_expr(rng, columns, kind, depth, raising)
     roll = rng.random()
-    if roll < 0.15:
+    if roll < 0.05:
         return Expr("count(*)", "bigint")
-    if roll < 0.3:
+    if roll < 0.25:
         return Expr("count({0})", "bigint", (arg,))
-    if roll < 0.4 and distinct:
+    if roll < 0.35 and distinct:
         return Expr("count(DISTINCT {0})", "bigint", (arg,))
-    if roll < 0.43 and distinct:
-        return Expr(
-            rng.choice(("approx_count_distinct({0})", "approx_count_distinct({0}, 0.3)")), "bigint", (arg,)
-        )
-    if roll < 0.6 and kind in NUMBERS:
-        if kind in ("float", "double"):
-            bare = [Expr(name, its) for name, its in columns if its == kind]
-            return Expr(rng.choice(("sum({0})", "avg({0})")), "double", (rng.choice(bare),))
-        if kind == "decimal":
-            return Expr(rng.choice(("sum({0})", "avg({0})")), "decimal", (arg,))
-        return rng.choice(
-            (Expr("try_sum({0})", "bigint", (arg,)), Expr("avg({0})", "double", (small_int(arg),)))
-        )
-    if roll < 0.65:
-        return Expr("count_if({0})", "bigint", (random_expr(rng, columns, "boolean", depth),))
+    if roll < 0.38 and distinct:
+        text = rng.choice(("approx_count_distinct({0})", "approx_count_distinct({0}, 0.3)"))
+        return Expr(text, "bigint", (arg,))
+    if roll < 0.55 and kind in NUMBERS:
+        return _sum(rng, columns, kind, arg)
+    if roll < 0.7 and distinct and kind in _AGGREGATES:
+        text, its = rng.choice(_AGGREGATES[kind])
+        return Expr(text, its, (arg,))
     return Expr(rng.choice(("min({0})", "max({0})")), kind, (arg,))
+
+
+def _sum(rng: Random, columns: Columns, kind: str, arg: Expr) -> Expr:
+    if kind in ("float", "double"):
+        bare = [Expr(name, its) for name, its in columns if its == kind]
+        return Expr(rng.choice(("sum({0})", "avg({0})")), "double", (rng.choice(bare),))
+    if kind == "decimal":
+        return Expr(rng.choice(("sum({0})", "avg({0})")), "decimal", (arg,))
+    return rng.choice((Expr("try_sum({0})", "bigint", (arg,)), Expr("avg({0})", "double", (small_int(arg),))))
 
 
 _RANKS = ("row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)")
@@ -234,23 +184,30 @@ _BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "
 def random_window(rng: Random, columns: Columns, depth: int) -> Expr:
     """A window function. Its order is by all columns, so that only equal rows can change places."""
     keys = rng.sample([name for name, _ in columns], min(len(columns), rng.choice((0, 1, 1, 2))))
-    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
     directions = [f"{name}{rng.choice(ORDERS)}" for name in rng.sample([n for n, _ in columns], len(columns))]
-    order = f"ORDER BY {', '.join(directions)}"
+    return window_call(rng, columns, depth, keys, ", ".join(directions))
+
+
+def window_call(
+    rng: Random, columns: Columns, depth: int, keys: Sequence[str], order: str, raising: bool = False
+) -> Expr:
+    """A window function over the partitions of ``keys`` in an order of all rows."""
+    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
     roll = rng.random()
     if roll < 0.3:
         function = rng.choice(_RANKS)
         kind = "double" if function in ("percent_rank()", "cume_dist()") else "int"
-        return Expr(f"{function} OVER ({partition}{order})", kind)
+        return Expr(f"{function} OVER ({partition}ORDER BY {order})", kind)
     name, kind = rng.choice(columns)
     if roll < 0.55:
-        return Expr(f"{rng.choice(_SHIFTS)} OVER ({partition}{order})", kind, (Expr(name, kind),))
-    call = random_aggregate(rng, columns, min(depth, 1), distinct=False)
+        arg = random_expr(rng, columns, kind, depth - 1, raising) if depth > 1 else Expr(name, kind)
+        return Expr(f"{rng.choice(_SHIFTS)} OVER ({partition}ORDER BY {order})", kind, (arg,))
+    call = random_aggregate(rng, columns, min(depth, 1), distinct=False, raising=raising)
     if rng.random() < 0.3:
         return replace(call, text=f"{call.text} OVER ({partition.strip()})")
     first, last = sorted(rng.sample(range(len(_BOUNDS)), 2))
     rows = f" ROWS BETWEEN {_BOUNDS[first]} AND {_BOUNDS[last]}"
-    return replace(call, text=f"{call.text} OVER ({partition}{order}{rng.choice(('', rows))})")
+    return replace(call, text=f"{call.text} OVER ({partition}ORDER BY {order}{rng.choice(('', rows))})")
 
 
 def small_int(arg: Expr) -> Expr:

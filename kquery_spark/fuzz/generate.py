@@ -5,18 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from kquery_spark.accelerate.api import When
-from kquery_spark.fuzz.expressions import (
-    KINDS,
-    NUMBERS,
-    ORDERS,
-    Expr,
-    random_aggregate,
-    random_expr,
-    random_window,
-)
+from kquery_spark.fuzz.expressions import ORDERS, Expr, random_aggregate, random_expr, random_window
+from kquery_spark.fuzz.grammar import COMPARED, NUMBERS
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Query, Scan, Select, SetOperation, Source
+from kquery_spark.fuzz.settings import LENIENT
 from kquery_spark.fuzz.tables import FuzzTable, random_table
+from kquery_spark.accelerate.api import When
 
 DEPTH = 3
 _JOINS = ("INNER", "INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "CROSS")
@@ -33,14 +27,14 @@ _SUBQUERIES = (
 )
 _WITH = ("({0} AND {1})", "({0} AND {1})", "({0} OR {1})")
 
+_WORKERS = {"spark.kquery.smallBytes": "0", "spark.kquery.driverBytes": "0"}
 SETTINGS: tuple[dict[str, str], ...] = (
     {},
-    {"spark.kquery.smallBytes": "0"},
-    {"spark.kquery.smallBytes": "0", "spark.kquery.broadcastBytes": "0"},
-    {"spark.kquery.smallBytes": "0", "spark.kquery.broadcastBytes": "0", "spark.kquery.batchRows": "7"},
+    _WORKERS,
+    _WORKERS | {"spark.kquery.broadcastBytes": "0"},
+    _WORKERS | {"spark.kquery.broadcastBytes": "0", "spark.kquery.batchRows": "7"},
 )
-"""One task; several stages; joins by shuffle; tiny batches."""
-LENIENT = {"spark.sql.ansi.enabled": "false"}
+"""As the session has it; several tasks and stages in workers; joins by shuffle; tiny batches."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Case:
 class Generator:
     """Cases of one seed; the same seed gives the same cases."""
 
-    def __init__(self, seed: int, queries_per_tables: int = 12) -> None:
+    def __init__(self, seed: int | str, queries_per_tables: int = 12) -> None:
         self._rng = Random(seed)
         self._left = 0
         self._per = queries_per_tables
@@ -146,7 +140,7 @@ class Generator:
             return Item(random_window(rng, columns, depth), self._fresh("x"))
         if rng.random() < 0.35:
             return Item(Expr(name, kind), self._fresh("x"))
-        kind = rng.choice(KINDS) if rng.random() < 0.4 else kind
+        kind = rng.choice(COMPARED) if rng.random() < 0.4 else kind
         return Item(random_expr(rng, columns, kind, depth), self._fresh("x"))
 
     def _grouped(self, columns: list[tuple[str, str]], depth: int) -> list[Item]:

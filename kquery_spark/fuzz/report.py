@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.fuzz.generate import Case
-from kquery_spark.fuzz.oracle import READER_OPTIONS, Outcome
+from kquery_spark.fuzz.oracle import Outcome
+from kquery_spark.fuzz.settings import TIME_ZONE, is_ansi
+from kquery_spark.fuzz.tables import FuzzTable
 
 
 @dataclass(frozen=True)
@@ -35,67 +37,53 @@ class Mismatch:
 def as_pytest(case: Case, name: str, local: bool = False) -> str:
     """The text of a test module that fails while Spark and the engine differ on ``case``.
 
-    ``local``: the engine without Spark. It asks for the fixtures ``spark`` (a session) and ``tmp_path``.
+    ``local``: the engine without Spark. It asks for the fixture ``spark``, a session.
     """
+    settings = dict(case.settings)
+    ordered = ", ordered=True" if getattr(case.query, "order", ()) else ""
+    kquery = "" if local else "from kquery_spark import kquery_plan\n"
+    if local:
+        zone = f"spark.conf.get({TIME_ZONE!r})"
+        context = f"store.context(TABLES, engine_config(SETTINGS), {is_ansi(settings)}, {zone})"
+        actual = f"{context}.sql(sql).to_arrow()"
+    else:
+        actual = f'spark.sql(sql).transform(kquery_plan, when="{case.when}").toArrow()'
     lines = [
         "import datetime",
         "from decimal import Decimal",
         "",
         "import pyarrow as pa",
-        "import pyarrow.parquet as pq",
         "",
-        "from kquery_spark import ExecutionContext" if local else "from kquery_spark import kquery_plan",
-        *(["from kquery_spark.config.engine import EngineConfig"] if local else []),
+        f"{kquery}from kquery_spark.fuzz.settings import applied{', engine_config' if local else ''}",
+        "from kquery_spark.fuzz.store import TableStore",
+        "from kquery_spark.fuzz.tables import FuzzTable",
         "from kquery_spark.verify import compare_tables",
         "",
+        "TABLES = [",
+        *(f"    {_table(table)}," for table in case.tables),
+        "]",
+        f"SETTINGS = {settings!r}",
         "",
-        f"def test_{re.sub(r'[^a-z0-9_]', '_', name.lower())}(spark, tmp_path):",
+        "",
+        f"def test_{re.sub(r'[^a-z0-9_]', '_', name.lower())}(spark):",
+        f'    sql = """{case.query.sql()}"""',
+        "    with TableStore(spark) as store, applied(spark, SETTINGS):",
+        "        store.register(TABLES)",
+        "        expected = spark.sql(sql).toArrow()",
+        f"        actual = {actual}",
+        f"    assert compare_tables(expected, actual{ordered}) == []",
     ]
-    for table in case.tables:
-        schema = ", ".join(f'("{field.name}", {_type(field.type)})' for field in table.data.schema)
-        lines.append(f"    {table.name} = pa.table(")
-        lines.append("        {")
-        for column in table.data.column_names:
-            values = ", ".join(_literal(value) for value in table.data[column].to_pylist())
-            lines.append(f'            "{column}": [{values}],')
-        lines.append("        },")
-        lines.append(f"        schema=pa.schema([{schema}]),")
-        lines.append("    )")
-        lines.append(f'    folder = tmp_path / "{table.name}"')
-        lines.append("    folder.mkdir()")
-        rows = table.data.num_rows
-        size = max(1, -(-rows // table.pieces))
-        for piece, start in enumerate(range(0, max(rows, 1), size)):
-            cut = table.name if table.pieces == 1 else f"{table.name}.slice({start}, {size})"
-            lines.append(f'    pq.write_table({cut}, folder / "{piece}.parquet")')
-        options = f"options(**{READER_OPTIONS!r})"
-        lines.append(f'    spark.read.{options}.parquet(str(folder)).createOrReplaceTempView("{table.name}")')
-    settings = {} if local else case.settings
-    for key, value in settings.items():
-        lines.append(f'    spark.conf.set("{key}", "{value}")')
-    lines.append(f'    sql = """{case.query.sql()}"""')
-    ordered = ", ordered=True" if getattr(case.query, "order", ()) else ""
-    run = [
-        "expected = spark.sql(sql).toArrow()",
-        f'actual = spark.sql(sql).transform(kquery_plan, when="{case.when}").toArrow()',
-        f"assert compare_tables(expected, actual{ordered}) == []",
-    ]
-    if local:
-        lines.append(f"    config = EngineConfig(parallelism=2).with_settings({case.settings!r})")
-        lines.append("    context = ExecutionContext(config=config)")
-        lines += [
-            f'    context.register_parquet("{table.name}", tmp_path / "{table.name}")'
-            for table in case.tables
-        ]
-        run[1] = "actual = context.sql(sql).to_arrow()"
-    if settings:
-        lines.append("    try:")
-        lines += [f"        {line}" for line in run]
-        lines.append("    finally:")
-        lines += [f'        spark.conf.unset("{key}")' for key in settings]
-    else:
-        lines += [f"    {line}" for line in run]
     return "\n".join(lines) + "\n"
+
+
+def _table(table: FuzzTable) -> str:
+    schema = ", ".join(f'("{field.name}", {_type(field.type)})' for field in table.data.schema)
+    columns = ", ".join(
+        f'"{name}": [{", ".join(_literal(value) for value in table.data[name].to_pylist())}]'
+        for name in table.data.column_names
+    )
+    data = f"pa.table({{{columns}}}, schema=pa.schema([{schema}]))"
+    return f'FuzzTable("{table.name}", {data}, {table.pieces}, "{table.format}")'
 
 
 def _type(kind: pa.DataType) -> str:
@@ -103,6 +91,8 @@ def _type(kind: pa.DataType) -> str:
         return f"pa.decimal128({kind.precision}, {kind.scale})"
     if pa.types.is_timestamp(kind):
         return f'pa.timestamp("us"{f", {kind.tz!r}" if kind.tz else ""})'
+    if pa.types.is_map(kind):
+        return f"pa.map_({_type(kind.key_type)}, {_type(kind.item_type)})"
     if pa.types.is_list(kind):
         return f"pa.list_({_type(kind.value_type)})"
     if pa.types.is_struct(kind):
@@ -112,6 +102,11 @@ def _type(kind: pa.DataType) -> str:
 
 
 def _literal(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        inside = ", ".join(_literal(part) for part in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_literal(part)}' for key, part in value.items())}}}"
     if isinstance(value, float):
         return f'float("{value}")'
     if isinstance(value, Decimal):

@@ -1,75 +1,169 @@
-"""The loop: cases until the time or their number is up, each difference shrunk."""
+"""The campaign: batches of several seeds by turns, until the time or the number of cases is up."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from kquery_spark.fuzz.batch_oracle import BatchOracle
+from kquery_spark.fuzz.batches import Batch, random_batch
+from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.generate import Case, Generator
-from kquery_spark.fuzz.oracle import Oracle
+from kquery_spark.fuzz.oracle import Oracle, Outcome
+from kquery_spark.fuzz.record import Finding, Record
 from kquery_spark.fuzz.report import Mismatch
+from kquery_spark.fuzz.settings import UNCOMPILED, applied, is_ansi
 from kquery_spark.fuzz.shrink import shrink
+from kquery_spark.fuzz.store import TableStore
+
+Cases = Literal["queries", "expressions", "both"]
+_QUERIES = 8
+"""Whole queries of one batch, over the same tables."""
+_TURN = 16
+"""One batch in so many is of whole queries, where a run has both kinds: they take most of its time."""
+_SHRUNK_OF_BATCH = 3
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What to run. ``seconds`` and ``cases``: whichever is reached first, counted over all runs of a record."""
+
+    seeds: Sequence[int]
+    seconds: float | None = None
+    cases: int | None = None
+    only: Cases = "both"
+    shrink_attempts: int = 150
+
+    def __post_init__(self) -> None:
+        if self.seconds is None and self.cases is None:
+            raise ValueError("say for how long (seconds) or how many (cases)")
+
+    def is_over(self, record: Record, seconds: float) -> bool:
+        """Whether enough was done; ``seconds`` of this run."""
+        enough = self.cases is not None and record.cases >= self.cases
+        return enough or (self.seconds is not None and seconds >= self.seconds)
+
+    def is_of_queries(self, number: int) -> bool:
+        """Whether a batch has whole queries."""
+        return self.only == "queries" or (self.only == "both" and number % _TURN == _TURN - 1)
 
 
 @dataclass
-class Summary:
-    """How many cases ended how, and every difference."""
+class Fuzzer:
+    """Runs batches, counts outcomes, and shrinks what differs. ``found`` hears of each new difference."""
 
-    outcomes: Counter[str] = field(default_factory=Counter)
-    mismatches: list[Mismatch] = field(default_factory=list)
+    spark: SparkSession
+    campaign: Campaign
+    record: Record
+    found: Callable[[Mismatch], None] = lambda mismatch: None
+    _known: set[tuple[str, str]] = field(default_factory=set)
 
-    def __str__(self) -> str:
-        counts = ", ".join(f"{kind} {count}" for kind, count in self.outcomes.most_common())
-        return f"{sum(self.outcomes.values())} cases: {counts or 'none'}; {len(self.mismatches)} to look at"
+    def run(self, progress: Callable[[Record], None] = lambda record: None) -> Record:
+        """Run until the campaign is over; ``progress`` hears of the record after each batch."""
+        before, start = self.record.seconds, time.monotonic()
+        with TableStore(self.spark) as store, applied(self.spark, UNCOMPILED):
+            while not self.campaign.is_over(self.record, time.monotonic() - start):
+                seed = min(self.campaign.seeds, key=lambda one: self.record.batches[one])
+                number = self.record.batches[seed]
+                if self.campaign.is_of_queries(number):
+                    self._queries(store, seed, number)
+                else:
+                    self._expressions(store, seed, number)
+                self.record.batches[seed] += 1
+                self.record.seconds = round(before + time.monotonic() - start, 1)
+                progress(self.record)
+        return self.record
+
+    def _queries(self, store: TableStore, seed: int, number: int) -> None:
+        oracle, generator = Oracle(self.spark, store), Generator(f"{seed}/{number}", _QUERIES)
+        for _ in range(_QUERIES):
+            case = generator.next()
+            outcome = oracle.run(case)
+            formats = {table.format for table in case.tables}
+            named = formats.pop() if len(formats) == 1 else "several"
+            self.record.add("query", named, is_ansi(case.settings), outcome)
+            if outcome.mismatch:
+                self._shrink(oracle, seed, number, case, outcome)
+
+    def _expressions(self, store: TableStore, seed: int, number: int) -> None:
+        batch = random_batch(seed, number)
+        shrunk = 0
+        for judged in BatchOracle(self.spark, store).run(batch):
+            outcome = judged.outcome
+            assert outcome is not None
+            self.record.add(batch.shape, batch.table.format, batch.ansi, outcome, judged.in_process)
+            if (
+                outcome.mismatch
+                and not self._is_known(outcome.kind, judged.expr)
+                and shrunk < _SHRUNK_OF_BATCH
+            ):
+                shrunk += 1
+                self._look_into(store, seed, number, batch, judged.expr, outcome)
+
+    def _look_into(
+        self, store: TableStore, seed: int, number: int, batch: Batch, expr: Expr, outcome: Outcome
+    ) -> None:
+        """Shrinks an expression alone, where it differs alone, too; otherwise it is reported as it is."""
+        case = batch.case(expr)
+        oracle = Oracle(self.spark, store)
+        alone = oracle.run(case)
+        if expr.args:
+            self._known.add((outcome.kind, expr.text))
+        if alone.mismatch:
+            self._shrink(oracle, seed, number, case, alone)
+        else:
+            self._report(Mismatch(seed, number, case, case, outcome))
+
+    def _is_known(self, kind: str, expr: Expr) -> bool:
+        """Whether a call in the expression differed before, and was reported."""
+        return any((kind, text) in self._known for text in expr.texts())
+
+    def _shrink(self, oracle: Oracle, seed: int, number: int, case: Case, outcome: Outcome) -> None:
+        failing = outcome
+
+        def still_fails(smaller: Case) -> bool:
+            nonlocal failing
+            now = oracle.run(smaller)
+            same = (now.kind, now.signature, now.local) == (failing.kind, failing.signature, failing.local)
+            failing = now if same else failing
+            return same
+
+        small = shrink(case, still_fails, self.campaign.shrink_attempts)
+        self._report(Mismatch(seed, number, case, small, failing))
+
+    def _report(self, mismatch: Mismatch) -> None:
+        mark = (mismatch.outcome.kind, mismatch.outcome.detail)
+        if mark in self._known:
+            return
+        self._known.add(mark)
+        query, outcome = mismatch.case.query, mismatch.outcome
+        for item in getattr(query, "items", ()):
+            if item.expr.args:
+                self._known.add((outcome.kind, item.expr.text))
+        where = " (without Spark)" if outcome.local else ""
+        detail = f"{outcome.detail}{where}"
+        self.record.findings.append(
+            Finding(mismatch.seed, mismatch.number, outcome.kind, detail, query.sql(), mismatch.case.settings)
+        )
+        self.found(mismatch)
 
 
 def fuzz(
     spark: SparkSession,
-    seed: int,
-    seconds: float | None = None,
-    cases: int | None = None,
+    campaign: Campaign,
+    path: Path | None = None,
     found: Callable[[Mismatch], None] = lambda mismatch: None,
-    shrink_attempts: int = 150,
-) -> Summary:
-    """Run cases of ``seed`` until ``seconds`` have passed or ``cases`` are done.
+    progress: Callable[[Record], None] = lambda record: None,
+) -> Record:
+    """Run a campaign. ``path``: the file of its record, which is read first and written after each batch."""
 
-    ``found`` hears of each difference. Cases that fail alike (same kind, same words) are reported once.
-    """
-    if seconds is None and cases is None:
-        raise ValueError("say for how long (seconds) or how many (cases)")
-    generator, summary = Generator(seed), Summary()
-    known: set[tuple[str, str]] = set()
-    start, number = time.monotonic(), 0
-    with Oracle(spark) as oracle:
-        while (cases is None or number < cases) and (seconds is None or time.monotonic() - start < seconds):
-            number += 1
-            case = generator.next()
-            outcome = oracle.run(case)
-            summary.outcomes[outcome.kind] += 1
-            if not outcome.mismatch:
-                continue
-            failing = outcome
+    def save(record: Record) -> None:
+        record.save(path)
+        progress(record)
 
-            def still_fails(smaller: Case) -> bool:
-                nonlocal failing
-                now = oracle.run(smaller)
-                same = (now.kind, now.signature, now.local) == (
-                    failing.kind,
-                    failing.signature,
-                    failing.local,
-                )
-                failing = now if same else failing
-                return same
-
-            small = shrink(case, still_fails, shrink_attempts)
-            mark = (failing.kind, failing.detail)
-            if mark not in known:
-                known.add(mark)
-                mismatch = Mismatch(seed, number, case, small, failing)
-                summary.mismatches.append(mismatch)
-                found(mismatch)
-    return summary
+    return Fuzzer(spark, campaign, Record.load(path), found).run(save)

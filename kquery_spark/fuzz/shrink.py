@@ -64,6 +64,8 @@ def _less(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
     used = [name for name in data.column_names if name in words] or data.column_names[:1]
     if len(used) < data.num_columns:
         yield replace(table, data=data.select(used))
+    if table.format != "parquet":
+        yield replace(table, format="parquet")
     if table.pieces > 1:
         yield replace(table, pieces=1)
     rows, size = data.num_rows, data.num_rows // 2

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from kquery_spark.types import names as t
+
+Format = Literal["parquet", "orc", "csv", "json"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,15 @@ class FuzzTable:
     name: str
     data: pa.Table
     pieces: int = 1
+    format: Format = "parquet"
 
     def columns(self) -> list[tuple[str, str]]:
         """Name and kind of every column, as expressions know kinds."""
         return [(field.name, kind_of(field.type)) for field in self.data.schema]
 
 
+_PAIR = pa.struct([("x", pa.int32()), ("s", pa.string())])
+_DEEP = pa.struct([("a", pa.list_(pa.int32())), ("d", pa.date32())])
 # Doubles are multiples of 1/4 and not large, so that sums are exact in whatever order they are taken.
 _TEXTS = ("", "a", "A", "ab", "abc", " a ", "zz", "é", "ß", "日本", "10", "-3", "2.5", "%", "a_b", "x" * 40)
 _POOLS: dict[pa.DataType, Sequence[Any]] = {
@@ -60,14 +65,34 @@ _POOLS: dict[pa.DataType, Sequence[Any]] = {
     ),
     pa.binary(): (b"", b"a", b"\x00", b"\xff\xfe", b"ab"),
     pa.list_(pa.int32()): ([], [1], [1, None], [None], [2, 1, 1], [2**31 - 1]),
-    pa.struct([("x", pa.int32()), ("s", pa.string())]): (
+    _PAIR: (
         {"x": 1, "s": "a"},
         {"x": None, "s": "a"},
         {"x": 1, "s": None},
         {"x": -1, "s": ""},
     ),
+    pa.list_(pa.string()): ([], ["a"], ["b", None, "a"], [None], ["10", "é", ""]),
+    pa.list_(pa.float64()): ([], [0.0], [float("nan"), None, -0.0], [1.5, 1.5], [float("-inf"), 2.0]),
+    pa.list_(_PAIR): ([], [{"x": 1, "s": "a"}], [None, {"x": None, "s": "b"}], [{"x": 2, "s": None}] * 2),
+    _DEEP: (
+        {"a": [1, None], "d": date(2000, 2, 29)},
+        {"a": None, "d": date(1970, 1, 1)},
+        {"a": [], "d": None},
+    ),
+    pa.map_(pa.string(), pa.int32()): ([], [("a", 1)], [("a", None), ("b", 2)], [("10", -7), ("a", 3)]),
 }
 TYPES = tuple(_POOLS)
+_FLAT = tuple(kind for kind in TYPES if not pa.types.is_nested(kind))
+TYPES_OF: dict[Format, tuple[pa.DataType, ...]] = {
+    "parquet": TYPES,
+    "orc": tuple(
+        kind for kind in TYPES if kind != _DEEP
+    ),  # the engine leaves dates in nested ORC types to Spark
+    "csv": tuple(kind for kind in _FLAT if kind != pa.binary()),
+    "json": tuple(kind for kind in TYPES if kind != pa.binary() and not pa.types.is_map(kind)),
+}
+"""Which types a table of a format has."""
+FORMATS = tuple(TYPES_OF)
 
 
 def kind_of(arrow: pa.DataType) -> str:
@@ -76,18 +101,46 @@ def kind_of(arrow: pa.DataType) -> str:
 
 
 def random_table(rng: Random, name: str, prefix: str) -> FuzzTable:
-    """A table of 1 to 8 columns named ``<prefix>0 ...``; one in ten has no rows."""
+    """A table of 3 to 9 columns named ``<prefix>0 ...``, which can all be sorted by; one in ten has no rows."""
     rows = 0 if rng.random() < 0.1 else rng.choice((1, 3, 20, 60, 200))
-    types = rng.sample(TYPES, rng.randint(2, 8))
+    form = _random_format(rng)
+    sortable = [kind for kind in TYPES_OF[form] if not pa.types.is_map(kind)]
     # a key column that tables share, so that joins find partners
-    types = [pa.int32(), *types]
-    columns = [_column(rng, kind, rows) for kind in types]
+    types = [pa.int32(), *rng.sample(sortable, rng.randint(2, 8))]
+    columns = [_column(rng, kind, rows, form) for kind in types]
     names = [f"{prefix}{index}" for index in range(len(types))]
-    return FuzzTable(name, pa.table(columns, names=names), rng.choice((1, 1, 3)) if rows else 1)
+    return FuzzTable(name, pa.table(columns, names=names), rng.choice((1, 1, 3)) if rows else 1, form)
 
 
-def _column(rng: Random, kind: pa.DataType, rows: int) -> pa.Array:
+ID, GROUP = "id", "grp"
+"""Columns of ``wide_table``: another number in each row, and one of four."""
+_MORE = (
+    *(pa.bool_(), pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.string(), pa.float64(), pa.date32()),
+    *(pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.decimal128(9, 2), pa.list_(pa.int32())),
+)
+
+
+def wide_table(rng: Random, name: str) -> FuzzTable:
+    """A table with columns of every type its format has, a number for each row and one for its group."""
+    rows = rng.choice((1, 8, 30, 60, 60))
+    form = _random_format(rng)
+    types = [*TYPES_OF[form], *(kind for kind in _MORE if kind in TYPES_OF[form])]
+    columns = {
+        ID: pa.array(range(rows), pa.int32()),
+        GROUP: pa.array((rng.randint(1, 4) for _ in range(rows)), pa.int32()),
+        **{f"c{index}": _column(rng, kind, rows, form) for index, kind in enumerate(types)},
+    }
+    return FuzzTable(name, pa.table(columns), rng.choice((1, 3)) if rows > 1 else 1, form)
+
+
+def _random_format(rng: Random) -> Format:
+    return rng.choice(("parquet", "parquet", *FORMATS))
+
+
+def _column(rng: Random, kind: pa.DataType, rows: int, form: Format) -> pa.Array:
     pool = list(_POOLS[kind])
+    if form == "orc":  # the engine leaves fractions of a second before 1970 in ORC files to Spark
+        pool = [value for value in pool if not isinstance(value, datetime) or value.year >= 1970]
     style = rng.random()
     if style < 0.2:
         pool = [rng.choice(pool)]
@@ -116,7 +169,10 @@ def _random_value(rng: Random, kind: pa.DataType) -> Any:
     if kind == pa.binary():
         return bytes(rng.choice((0, 97, 255)) for _ in range(rng.randint(0, 3)))
     if pa.types.is_list(kind):
-        return [rng.choice((None, 0, 1, rng.randint(-9, 9))) for _ in range(rng.randint(0, 3))]
+        parts = (_random_value(rng, kind.value_type) for _ in range(rng.randint(0, 3)))
+        return [None if rng.random() < 0.2 else part for part in parts]
+    if pa.types.is_map(kind):
+        return [(key, rng.randint(-9, 9)) for key in rng.sample(("a", "b", "10", ""), rng.randint(0, 3))]
     if pa.types.is_struct(kind):
         return {field.name: _random_value(rng, field.type) for field in kind}
     if kind == pa.date32():

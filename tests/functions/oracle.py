@@ -6,22 +6,20 @@ driver's JVM.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import py4j.java_gateway
-import py4j.protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.fuzz.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type
@@ -225,17 +223,6 @@ class Oracle:
 def select(texts: Sequence[str], view: str) -> str:
     """One SELECT of all these calls."""
     return f"select {', '.join(f'{text} as r{i}' for i, text in enumerate(texts))} from {view}"
-
-
-@contextlib.contextmanager
-def unconverted_errors() -> Iterator[None]:
-    """Errors as py4j has them: PySpark asks the JVM some 30 questions of each before it raises its own."""
-    converting = py4j.java_gateway.get_return_value
-    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
-    try:
-        yield
-    finally:
-        py4j.java_gateway.get_return_value = converting
 
 
 def error_class(error: Exception) -> str:

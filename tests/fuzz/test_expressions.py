@@ -1,137 +1,162 @@
-"""Random expressions through our own SQL against Spark: a hundred to a query, errors found by halves."""
+"""Batches of random expressions in Spark, by kquery_plan and without Spark: every form is valid, every answer Spark's."""
 
 from __future__ import annotations
 
-import struct
 from random import Random
 
-import py4j.protocol
 import pyarrow as pa
 import pytest
 
-import kquery_spark as kq
-from kquery_spark.errors import ExecutionError, PlanError, SqlError, Unsupported
-from tests.conftest import uncompiled
-from tests.functions.oracle import error_class, unconverted_errors
-from tests.fuzz.grammar import LEAVES, expression
+from kquery_spark.fuzz import batch_oracle
+from kquery_spark.fuzz.batch_oracle import BatchOracle
+from kquery_spark.fuzz.batches import Batch, _table, random_batch
+from kquery_spark.fuzz.expressions import Expr, random_call
+from kquery_spark.fuzz.grammar import GENERIC, INEXACT, KINDS, LITERALS, NESTED, RAISING, SAFE, parse_form
+from kquery_spark.fuzz.settings import LENIENT, UNCOMPILED, applied
+from kquery_spark.fuzz.store import TableStore
+from kquery_spark.fuzz.tables import FORMATS, FuzzTable, wide_table
+from kquery_spark.verify import compare_tables
 
-ROWS = """SELECT * FROM VALUES
- (true, 1, -7, 5L, 1.5D, 12.34BD, 'abc', 'a,b', DATE'2020-02-29', TIMESTAMP'2021-03-28 01:30:00.123456', array(1, 2, NULL), array('a', 'b'),
-  array(0.0D, 1.5D), named_struct('x', 1, 's', 'p')),
- (false, 2147483647, 0, -9223372036854775808L, double('NaN'), -0.01BD, '', ' 12 ', DATE'1969-12-31', TIMESTAMP'1960-01-01 00:00:00', array(), array(),
-  array(double('NaN'), NULL, -0.0D), named_struct('x', NULL, 's', 'é')),
- (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
- (true, -2147483648, 3, 9223372036854775807L, -0.0D, 9999999.99BD, '日本, x', 'ABC', DATE'1582-10-15', TIMESTAMP'2038-01-19 03:14:08', array(NULL, 3),
-  array(NULL, 'é'), array(), named_struct('x', -5, 's', NULL)),
- (false, 12, 12, 250L, double('-infinity'), 0.00BD, '2020-01-01 10:00', '-3', DATE'9999-12-31', TIMESTAMP'2024-02-29 12:00:00', array(5, 5, -1), array('', 'a'),
-  array(1.5D, 1.5D), NULL)
- AS t(b, i, j, l, f, m, s, u, d, ts, ai, at, af, st)"""
-COUNT = 80
-
-
-def shown(value: object) -> object:
-    """A value that compares exactly: the bits of floats with one NaN, nested ones part by part."""
-    if isinstance(value, float):
-        return "NaN" if value != value else struct.pack(">d", value)
-    if isinstance(value, list | tuple):
-        return [shown(part) for part in value]
-    return {k: shown(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def close(a: object, b: object) -> bool:
-    """Equal, or doubles in the last bits (of logarithms and their like, as Java computes them)."""
-    if isinstance(a, float) and isinstance(b, float):
-        return shown(a) == shown(b) or abs(a - b) <= 1e-12 * max(abs(a), abs(b))
-    return shown(a) == shown(b)
-
-
-def values(column: pa.ChunkedArray) -> list[object]:
-    """Python values; dates and timestamps as numbers, for Python's own end with the year 9999."""
-    dtype = column.type
-    if pa.types.is_date32(dtype):
-        column = column.cast(pa.int32())
-    return column.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(dtype) else column.to_pylist()
-
-
-def by_spark(spark, texts: list[str]) -> list[pa.ChunkedArray | str]:
-    """Each column, or the class of the error that it raises."""
-    try:
-        query = ", ".join(f"{text} AS c{n}" for n, text in enumerate(texts))
-        return list(spark.sql(f"SELECT {query} FROM fuzz_rows").toArrow().columns)
-    except Exception as error:
-        if len(texts) == 1:
-            return [error_class(error)]
-    # one in three raises: found row by row on Spark's bound expressions, which takes no job for each
-    rows = spark.sql("SELECT * FROM fuzz_rows")._jdf.queryExecution().executedPlan().executeCollect()
-    raised = {text: error for text in texts if (error := raises(spark, text, list(rows)))}
-    good = [text for text in texts if text not in raised]
-    half = len(good) // 2 if len(good) == len(texts) else len(good)
-    parts = [part for part in (good[:half], good[half:]) if part]
-    found = dict(zip(good, [c for part in parts for c in by_spark(spark, part)], strict=True))
-    return [raised.get(text) or found[text] for text in texts]
-
-
-def raises(spark, text: str, rows: list) -> str | None:
-    """The class of the error of an expression over any of the rows."""
-    expressions = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.expressions
-    attributes = getattr(getattr(expressions, "package$"), "MODULE$").AttributeSeq
-    with unconverted_errors():
-        try:
-            plan = spark.sql(f"SELECT {text} AS c, * FROM fuzz_rows")._jdf.queryExecution().optimizedPlan()
-            output = attributes(plan.child().output())
-            call = plan.projectList().head().child()
-            bound = expressions.BindReferences.bindReference(call, output, False)
-            for row in rows:
-                bound.eval(row)
-        except py4j.protocol.Py4JJavaError as error:
-            return error_class(error)
-    return None
-
-
-def difference(ours: kq.ExecutionContext, text: str, theirs: pa.ChunkedArray | str) -> str | None:
-    """What is wrong with our answer; "declined" where there is none."""
-    try:
-        mine = ours.sql(f"SELECT {text} AS c FROM fuzz_rows").to_arrow().column(0)
-    except Unsupported:
-        return "declined"
-    except (SqlError, PlanError, ExecutionError) as error:
-        if isinstance(theirs, str):
-            return None
-        if theirs.null_count == len(theirs):  # Spark's optimizer makes NULL of a call with a constant NULL
-            return None
-        return "declined" if isinstance(error, SqlError | PlanError) else f"raises {str(error)[:150]}"
-    except Exception as error:
-        return f"fails with {type(error).__name__}: {str(error)[:150]}"
-    if (
-        theirs == "ArrowInvalid"
-    ):  # PySpark itself cannot hand over a NULL struct of fields that are never NULL
-        return None
-    if isinstance(theirs, str):
-        return f"gives {values(mine)} for {theirs}"
-    a, b = values(mine), values(theirs)
-    wrong = [(x, y) for x, y in zip(a, b, strict=True) if not close(x, y)]
-    return f"gives {wrong[0][0]!r}, not {wrong[0][1]!r}" if wrong else None
+FORMS = [form for table in (SAFE, GENERIC, RAISING, INEXACT) for forms in table.values() for form in forms]
+ROWS = pa.table(
+    {
+        "id": pa.array([0, 1, 2], pa.int32()),
+        "grp": pa.array([1, 1, 2], pa.int32()),
+        "i": pa.array([7, None, 2**31 - 1], pa.int32()),
+        "s": ["a", "", None],
+    }
+)
+T = FuzzTable("t", ROWS, 3)
+NUMBER, TEXT = Expr("i", "int"), Expr("s", "string")
 
 
 @pytest.fixture(scope="module")
-def ours(spark, tmp_path_factory):
-    """The rows in both engines."""
-    path = str(tmp_path_factory.mktemp("fuzz") / "rows")
-    spark.sql(ROWS).coalesce(1).write.parquet(path)
-    spark.read.parquet(path).createOrReplaceTempView("fuzz_rows")
-    context = kq.ExecutionContext()
-    context.register_parquet("fuzz_rows", path)
-    with uncompiled(spark):
-        yield context
-    spark.catalog.dropTempView("fuzz_rows")
+def store(spark):
+    with TableStore(spark) as tables:
+        yield tables
 
 
-@pytest.mark.parametrize("seed", range(1, 3))
-def test_same_answers_as_spark(spark, ours, seed):
-    rng = Random(seed)
-    texts = [expression(rng, rng.choice(list(LEAVES)), rng.choice((1, 2, 2, 3))) for _ in range(COUNT)]
-    found = {t: difference(ours, t, theirs) for t, theirs in zip(texts, by_spark(spark, texts), strict=True)}
-    declined = sum(1 for what in found.values() if what == "declined")
-    wrong = [f"{text}\n    {what}" for text, what in found.items() if what not in (None, "declined")]
-    assert not wrong, "\n".join(wrong)
-    assert declined < len(texts) / 4, "\n".join(text for text, what in found.items() if what == "declined")
+def outcomes(spark, store, batch):
+    return [(judged.expr.sql(), judged.outcome.kind) for judged in BatchOracle(spark, store).run(batch)]
+
+
+def test_a_form_names_its_arguments_and_the_variables_of_its_lambdas():
+    form = parse_form("int", "zip({ints}, (p, x) -> {int with p:struct<x:int,s:string>,x:int}, {any})")
+    assert form.text == "zip({0}, (p, x) -> {1}, {2})"
+    assert [arg.kind for arg in form.arguments] == ["array<int>", "int", "any"]
+    assert form.arguments[1].variables == (("p", "struct<x:int,s:string>"), ("x", "int"))
+
+
+def test_every_form_is_valid_and_of_its_kind(spark, store):
+    table = next(t for t in (wide_table(Random(seed), "wide") for seed in range(50)) if t.format == "parquet")
+    columns = {kind: name for name, kind in table.columns()}
+    columns |= {kind: texts[0] for kind, texts in LITERALS.items() if kind not in columns}
+    columns |= {"any": columns["int"], "same": columns["int"]}
+    texts = {
+        Expr(f.text, f.kind, tuple(Expr(columns[arg.kind], arg.kind) for arg in f.arguments)).sql(): f.kind
+        for f in FORMS
+    }
+    texts |= {literal: kind for kind, literals in LITERALS.items() for literal in literals}
+    store.register([table])
+    query = ", ".join(f"{text} AS c{n}" for n, text in enumerate(texts))
+    schema = spark.sql(f"SELECT {query} FROM wide").schema
+    kinds = {text: field.dataType.simpleString() for text, field in zip(texts, schema, strict=True)}
+    assert [(text, kinds[text]) for text, kind in texts.items() if not kinds[text].startswith(kind)] == []
+
+
+def test_expressions_are_of_every_kind_and_rarely_constant():
+    rng, columns = Random(1), wide_table(Random(2), "t").columns()
+    exprs = [random_call(rng, columns, 2, raising=True) for _ in range(3000)]
+    assert {expr.kind for expr in exprs} == set(KINDS)
+    assert len({text for expr in exprs for text in expr.texts()} & {form.text for form in FORMS}) > 290
+    names = {name for name, _ in columns}
+    assert sum(1 for expr in exprs if names.isdisjoint(expr.texts())) < len(exprs) / 20
+
+
+def test_a_batch_is_the_same_whatever_ran_before():
+    def told(seed, number):
+        batch = random_batch(seed, number)
+        return batch.sql(), batch.settings, str(batch.table.data.to_pydict())
+
+    first = told(3, 7)
+    _table.cache_clear()
+    assert told(3, 7) == first != told(4, 7)
+    batches = [random_batch(1, number) for number in range(80)]
+    assert {batch.shape for batch in batches} == {"projected", "condition", "aggregate", "window"}
+    assert {batch.table.format for batch in batches} == set(FORMATS)
+    assert {batch.ansi for batch in batches} == {True, False}
+    assert any("spark.sql.optimizer.excludedRules" in batch.settings for batch in batches)
+
+
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_a_table_of_each_format_reads_alike_everywhere(spark, store, table_format):
+    table = next(
+        t
+        for t in (wide_table(Random(seed), f"w_{table_format}") for seed in range(99))
+        if t.format == table_format and t.data.num_rows > 1
+    )
+    store.register([table])
+    frame = spark.table(table.name)
+    assert frame.count() == table.data.num_rows
+    context = store.context([table], batch_oracle.engine_config({}))
+    expected, actual = frame.toArrow(), context.sql(f"SELECT * FROM {table.name}").to_arrow()
+    assert compare_tables(expected, actual) == []
+    if table_format in ("parquet", "orc"):
+        assert compare_tables(table.data, expected) == []
+
+
+@pytest.mark.parametrize("shape", ["projected", "condition", "aggregate", "window"])
+def test_outcomes_are_told_apart(spark, store, shape):
+    texts = {
+        "projected": "{}",
+        "condition": "({} IS NULL)",
+        "aggregate": "max({})",
+        "window": "lag({}) OVER (PARTITION BY grp ORDER BY id)",
+    }
+    raising = "both fail" if shape == "projected" else "not compared"
+    cases = {"(i % 7)": "same", "(i + 1)": raising, "upper(s)": "same", "parse_url(s, 'HOST')": "left to spark",
+             "no_such_function(i)": "invalid", "CAST(s AS INT)": raising, "try_add(i, 1)": "same"}  # fmt: skip
+    exprs = [
+        Expr(texts[shape].format("{0}"), "int", (Expr(text.replace("(i", "({0}"), "int", (NUMBER,)),))
+        for text in cases
+    ]
+    found = outcomes(spark, store, Batch(T, shape, tuple(exprs)))
+    assert [kind for _, kind in found] == list(cases.values()), found
+
+
+def test_in_lenient_mode_nothing_is_raised(spark, store):
+    exprs = (Expr("({0} + 1)", "int", (NUMBER,)), Expr("CAST({0} AS INT)", "int", (TEXT,)))
+    assert {kind for _, kind in outcomes(spark, store, Batch(T, "projected", exprs, LENIENT))} == {"same"}
+
+
+def test_a_wrong_column_and_a_failing_one_are_found_in_a_batch(spark, store, monkeypatch):
+    honest = batch_oracle.kquery_plan
+
+    def lies(frame, **options):
+        fast = honest(frame, **options)
+        if any("reverse" in text for text in frame.columns):
+            raise RuntimeError("trouble")
+        return fast.withColumn("c1", fast.c1.substr(1, 0)) if "c1" in fast.columns else fast
+
+    monkeypatch.setattr(batch_oracle, "kquery_plan", lies)
+    exprs = (Expr("length({0})", "int", (TEXT,)), Expr("concat({0}, 'x')", "string", (TEXT,)))
+    found = outcomes(spark, store, Batch(T, "projected", exprs))
+    assert [kind for _, kind in found] == ["same", "rows"]
+
+
+@pytest.mark.parametrize("number", [*range(4), 40])
+def test_same_answers_as_spark(spark, store, number):
+    batch = random_batch(2026, number)
+    judged = BatchOracle(spark, store).run(batch)
+    wrong = [f"{one.expr.sql()}\n    {one.outcome.detail}" for one in judged if one.outcome.mismatch]
+    assert not wrong, "\n".join([*wrong, str(batch.settings)])
+    left = [one.outcome.detail for one in judged if one.outcome.kind in ("left to spark", "invalid")]
+    assert len(left) < len(judged) / 5, "\n".join(left)
+
+
+def test_settings_come_back(spark):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    with applied(spark, UNCOMPILED | {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert spark.conf.get("spark.sql.session.timeZone") == before
+    assert NESTED["ints"] in KINDS

@@ -7,13 +7,14 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.fuzz import oracle as oracle_module
-from kquery_spark.fuzz.expressions import LITERALS, Expr
+from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.generate import Case, Generator
 from kquery_spark.fuzz.oracle import Oracle, Outcome
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Scan, Select, SetOperation
 from kquery_spark.fuzz.report import Mismatch, as_pytest
-from kquery_spark.fuzz.run import fuzz
+from kquery_spark.fuzz.run import Campaign, fuzz
 from kquery_spark.fuzz.shrink import shrink
+from kquery_spark.fuzz.store import TableStore
 from kquery_spark.fuzz.tables import FuzzTable
 
 T = FuzzTable("t", pa.table({"a": pa.array([1, 2, None], pa.int32()), "b": ["x", None, "z"]}), 3)
@@ -42,22 +43,26 @@ def test_cases_have_every_kind_of_clause_type_and_table():
     assert [word for word in words if word not in text] == []
     tables = [table.data for case in cases for table in case.tables]
     kinds = {str(field.type) for data in tables for field in data.schema}
-    assert len(kinds) == 16
+    assert len(kinds) == 20
+    assert {table.format for case in cases for table in case.tables} == {"parquet", "orc", "csv", "json"}
     assert any(data.num_rows == 0 for data in tables)
     assert any("nan" in str(data.to_pydict()) for data in tables)
     assert len({tuple(sorted(case.settings)) for case in cases}) == 8
     assert {case.when for case in cases} == {"always", "auto"}
 
 
-def test_nearly_every_query_is_valid_and_every_literal_is_of_its_kind(spark):
-    for kind, texts in LITERALS.items():
-        for text in texts:
-            assert spark.sql(f"SELECT {text} AS x").schema["x"].dataType.simpleString().startswith(kind)
+@pytest.fixture
+def oracle(spark):
+    with TableStore(spark) as store:
+        yield Oracle(spark, store)
+
+
+def test_nearly_every_query_is_valid(spark):
     generator, bad = Generator(11), Counter()
-    with Oracle(spark) as oracle:
+    with TableStore(spark) as store:
         for _ in range(60):
             case = generator.next()
-            oracle._register(case.tables)
+            store.register(case.tables)
             try:
                 spark.sql(case.query.sql())
             except oracle_module.AnalysisException as error:
@@ -122,7 +127,7 @@ def test_shrinking_stops_after_its_attempts():
     assert len(tried) == 3
 
 
-def test_a_planted_wrong_answer_is_found_shrunk_and_printed_as_a_test(spark, monkeypatch):
+def test_a_planted_wrong_answer_is_found_shrunk_and_printed_as_a_test(oracle, monkeypatch):
     honest = oracle_module.kquery_plan
 
     def lies_about_b(frame, **options):
@@ -131,37 +136,36 @@ def test_a_planted_wrong_answer_is_found_shrunk_and_printed_as_a_test(spark, mon
 
     monkeypatch.setattr(oracle_module, "kquery_plan", lies_about_b)
     query = Select((Item(column("a"), "x"), Item(column("b", "string"), "y")), Scan("t"))
-    with Oracle(spark) as oracle:
-        case = Case((T,), query)
-        outcome = oracle.run(case)
-        assert outcome.kind in ("rows", "schema")
-        small = shrink(case, lambda smaller: oracle.run(smaller).kind == outcome.kind, attempts=25)
+    case = Case((T,), query)
+    outcome = oracle.run(case)
+    assert outcome.kind in ("rows", "schema")
+    small = shrink(case, lambda smaller: oracle.run(smaller).kind == outcome.kind, attempts=25)
     assert small.query.sql().startswith("SELECT b AS y FROM t") or "y" in small.query.sql()
     text = str(Mismatch(1, 2, case, small, outcome))
     compile(text, "repro.py", "exec")
-    assert "def test_seed_1_case_2(spark, tmp_path):" in text
+    assert "def test_seed_1_case_2(spark):" in text
 
 
-def test_a_printed_test_runs_and_fails_or_passes_by_itself(spark, tmp_path):
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("table_format", ["parquet", "json"])
+def test_a_printed_test_runs_and_fails_or_passes_by_itself(spark, local, table_format):
     query = Select((Item(column("a"), "x"), Item(column("b", "string"), "y")), Scan("t"), order=("", " DESC"))
-    text = as_pytest(Case((T,), query, {"spark.kquery.smallBytes": "0"}), "it works")
+    case = Case((replace(T, format=table_format),), query, {"spark.kquery.smallBytes": "0"})
+    text = as_pytest(case, "it works", local)
     module = {}
     exec(text, module)
-    module["test_it_works"](spark, tmp_path)
+    module["test_it_works"](spark)
     assert spark.conf.get("spark.kquery.smallBytes", None) is None
     assert "ordered=True" in text
     broken = text.replace("expected = spark.sql(sql)", "expected = spark.sql(sql).filter('x = 1')")
     exec(broken, module)
     with pytest.raises(AssertionError):
-        module["test_it_works"](
-            spark, tmp_path / "again" if (tmp_path / "again").mkdir() is None else tmp_path
-        )
+        module["test_it_works"](spark)
 
 
-def test_outcomes_tell_failures_apart(spark, monkeypatch):
+def test_outcomes_tell_failures_apart(oracle, monkeypatch):
     def run(sql_text):
-        with Oracle(spark) as oracle:
-            return oracle.run(Case((T,), Select((Item(Expr(sql_text, "int"), "x"),), Scan("t"))))
+        return oracle.run(Case((T,), Select((Item(Expr(sql_text, "int"), "x"),), Scan("t"))))
 
     assert run("no_such_column").kind == "invalid"
     assert run("(a + 2147483647)").kind == "both fail"
@@ -177,12 +181,11 @@ def test_outcomes_tell_failures_apart(spark, monkeypatch):
 
 
 def test_a_short_run_finds_no_difference(spark):
-    summary = fuzz(spark, seed=2024, cases=25, shrink_attempts=0)
-    assert summary.mismatches == [], "\n".join(map(str, summary.mismatches))
-    assert summary.outcomes["same"] >= 10
+    found = []
+    record = fuzz(spark, Campaign((2024,), cases=25, only="queries", shrink_attempts=0), found=found.append)
+    assert found == [], "\n".join(map(str, found))
+    assert record.by(lambda key: key[3])["same"] >= 10
 
 
-def test_a_run_needs_an_end(spark):
-    with pytest.raises(ValueError, match="for how long"):
-        fuzz(spark, seed=1)
+def test_a_table_names_its_columns():
     assert replace(T, pieces=1).columns() == [("a", "int"), ("b", "string")]

@@ -1,0 +1,52 @@
+"""What ``kquery-spark fuzz`` prints and writes while it runs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from kquery_spark.fuzz.record import Record
+    from kquery_spark.fuzz.report import Mismatch
+
+_PROGRESS_SECONDS = 30
+
+
+def seed_list(seeds: str | None, seed: int) -> tuple[int, ...]:
+    """The seeds of ``--seeds``, or the one of ``--seed``."""
+    if seeds is None:
+        return (seed,)
+    try:
+        found = tuple(dict.fromkeys(int(part) for part in seeds.split(",")))
+    except ValueError:
+        raise click.UsageError(f"--seeds takes whole numbers with commas between, not {seeds!r}") from None
+    return found
+
+
+class Reporter:
+    """Prints each difference as a test, and how far the run is every half minute."""
+
+    def __init__(self, output: Path | None) -> None:
+        self._output = output
+        self._last = time.monotonic()
+
+    def found(self, mismatch: Mismatch) -> None:
+        """Print a difference, and write it to a file of its own."""
+        text = str(mismatch)
+        click.echo(text)
+        if self._output is None:
+            return
+        self._output.mkdir(parents=True, exist_ok=True)
+        stem = f"test_fuzz_{mismatch.seed}_{mismatch.number}"
+        taken = len(list(self._output.glob(f"{stem}*.py")))
+        (self._output / f"{stem}{f'_{taken + 1}' if taken else ''}.py").write_text(text)
+
+    def progress(self, record: Record) -> None:
+        """Print one line once in a while."""
+        if time.monotonic() - self._last >= _PROGRESS_SECONDS:
+            self._last = time.monotonic()
+            rate = record.cases / max(record.seconds, 1)
+            click.echo(f"{record.cases:,} cases in {record.seconds:,.0f} s ({rate:.0f} a second)", err=True)

@@ -1,0 +1,233 @@
+"""Runs a batch of expressions on Spark, by ``kquery_plan`` and without Spark, and judges them one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.fuzz.batch_results import Judged, differences
+from kquery_spark.fuzz.batches import Batch
+from kquery_spark.fuzz.declines import declined_columns
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.in_process import InProcess
+from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure, sentence
+from kquery_spark.fuzz.row_errors import RowErrors, java_error_class
+from kquery_spark.fuzz.settings import TIME_ZONE, UNCOMPILED, applied, engine_config
+from kquery_spark.fuzz.store import TableStore
+from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.accelerate.api import kquery_plan
+
+_MOST_RUNS = 60
+"""Queries of one batch, which is halved where it fails as a whole."""
+_RAISED_ON_SPARK = 2
+"""Expressions of a batch that raise an error and are also run by ``kquery_plan``, each in a query of its own."""
+_SHARES = re.compile(r"BETWEEN|nullif\(")
+"""Spark computes arguments of these in a node below, whose errors are not of one expression any more."""
+
+
+@dataclass
+class _Part:
+    """An expression that has a value in each row: the error it raises, or why the engine does not take it."""
+
+    expr: Expr
+    error: Outcome | None = None
+    raised: str | None = None
+    columns: RowErrors | None = None
+    position: int = 0
+
+
+class BatchOracle:
+    """Judges batches on a session; tables are written to the store once."""
+
+    def __init__(self, spark: SparkSession, store: TableStore) -> None:
+        self._spark = spark
+        self._store = store
+
+    def run(self, batch: Batch) -> list[Judged]:
+        """What came of each expression, in the order of the batch."""
+        self._store.register([batch.table])
+        with applied(self._spark, UNCOMPILED | batch.settings):
+            return _Run(self._spark, self._store, batch).judge()
+
+
+class _Run:
+    """One batch: errors and declined expressions first, then the rest in one query for each engine."""
+
+    def __init__(self, spark: SparkSession, store: TableStore, batch: Batch) -> None:
+        self._spark = spark
+        self._batch = batch
+        zone = str(spark.conf.get(TIME_ZONE))
+        context = store.context([batch.table], engine_config(batch.settings), batch.ansi, zone)
+        self._in_process = InProcess(context, batch)
+        self._judged = [Judged(expr) for expr in batch.exprs]
+        self._runs = 0
+        self._raised_on_spark = 0
+
+    def judge(self) -> list[Judged]:
+        """All outcomes."""
+        self._probe()
+        left = [judged for judged in self._judged if judged.outcome is None]
+        self._compare(left)
+        for judged in self._judged:
+            judged.outcome = judged.outcome or Outcome("not compared", "the batch took too many queries")
+        return self._judged
+
+    # --- what fails, or is declined, by itself ------------------------------------------------------------
+
+    def _probe(self) -> None:
+        """Judges the expressions that raise an error over the rows, and those that the engine does not take."""
+        parts = {
+            part.sql(): _Part(part)
+            for judged in self._judged
+            for part in self._batch.row_expressions(judged.expr)
+        }
+        shared = [part for part in parts.values() if _SHARES.search(part.expr.sql())]
+        alone = [part for part in parts.values() if not _SHARES.search(part.expr.sql())]
+        self._probe_parts(alone)
+        self._probe_parts(shared)
+        for judged in self._judged:
+            own = [parts[part.sql()] for part in self._batch.row_expressions(judged.expr)]
+            judged.outcome = next((part.error for part in own if part.error is not None), None)
+            raising = next((part for part in own if part.raised is not None), None)
+            if judged.outcome is None and raising is not None:
+                judged.outcome = self._raised(raising)
+
+    def _probe_parts(self, parts: Sequence[_Part]) -> None:
+        if not parts:
+            return
+        columns = ", ".join(f"{part.expr.sql()} AS c{n}" for n, part in enumerate(parts))
+        table = self._batch.table.name
+        try:
+            plan = self._spark.sql(f"SELECT {columns} FROM {table}")._jdf.queryExecution().optimizedPlan()
+        except (AnalysisException, ParseException, PySparkException, Py4JJavaError) as error:
+            if len(parts) > 1:
+                self._probe_halves(parts)
+            elif isinstance(error, AnalysisException | ParseException):
+                parts[0].error = Outcome("invalid", sentence(error))
+            else:  # of constants, which Spark computes while it plans
+                is_java = isinstance(error, Py4JJavaError)
+                parts[0].raised = java_error_class(error) if is_java else error_class(error) or "?"
+            return
+        self._evaluate(parts, plan)
+
+    def _probe_halves(self, parts: Sequence[_Part]) -> None:
+        half = len(parts) // 2
+        self._probe_parts(parts[:half])
+        self._probe_parts(parts[half:])
+
+    def _evaluate(self, parts: Sequence[_Part], plan: Any) -> None:
+        try:
+            reasons = declined_columns(self._spark, plan)
+            rows = RowErrors(self._spark, plan)
+        except (
+            Unsupported,
+            Py4JJavaError,
+        ) as error:  # of what the plan computes below, for one expression or another
+            if len(parts) > 1:
+                self._probe_halves(parts)
+            elif isinstance(error, Unsupported):
+                parts[0].error = Outcome("left to spark", error.reason)
+            else:
+                parts[0].raised = java_error_class(error)
+            return
+        for position, part in enumerate(parts):
+            if position in reasons:
+                part.error = Outcome("left to spark", reasons[position])
+                continue
+            part.raised = rows.first(position)
+            part.columns, part.position = rows, position
+
+    def _raised(self, part: _Part) -> Outcome:
+        """The outcome of an expression for which Spark raises an error: the engine has to raise one, too."""
+        if self._batch.shape != "projected":
+            # where the argument of an aggregate, or a condition, is evaluated at all is for the optimizer to say
+            return Outcome("not compared", "an argument raises an error")
+        sql = f"SELECT {part.expr.sql()} AS x FROM {self._batch.table.name}"
+        if self._raised_on_spark < _RAISED_ON_SPARK:
+            self._raised_on_spark += 1
+            actual = _by_engine(self._spark.sql(sql))
+            outcome = actual if isinstance(actual, Outcome) else self._same_error(part, actual[0])
+            if outcome.kind != "left to spark":
+                return outcome
+        answer = self._in_process.alone(part.expr)
+        if answer is None:
+            return Outcome("not compared", "raises an error, and is not of the engine's own SQL")
+        outcome = self._same_error(part, answer)
+        return replace(outcome, local=True) if outcome.mismatch else outcome
+
+    @staticmethod
+    def _same_error(part: _Part, answer: Answer) -> Outcome:
+        if not isinstance(answer, Exception):
+            return Outcome("only spark fails", f"{part.raised} in Spark", part.raised or "")
+        found = error_class(answer)
+        # row by row in Spark, column by column in the engine: another row's error may be the first one
+        if found == part.raised or (part.columns and found in part.columns.every(part.position)):
+            return Outcome("both fail", found or "")
+        return Outcome("error class", f"{part.raised} in Spark, {found or sentence(answer)} in the engine")
+
+    # --- what has values ------------------------------------------------------------------------------------
+
+    def _compare(self, judged: Sequence[Judged]) -> None:
+        """Runs what should succeed as one query in each engine; halves where one of them fails."""
+        if not judged or self._runs >= _MOST_RUNS:
+            return
+        self._runs += 1
+        batch = self._batch.of([one.expr for one in judged])
+        frame: DataFrame | None = None
+        try:
+            frame = self._spark.sql(batch.sql())
+            expected = answer_of(frame)
+        except (AnalysisException, ParseException) as error:
+            expected = error
+        if frame is None or isinstance(expected, Exception):
+            self._halve(judged, _spark_failure(expected))
+            return
+        actual = _by_engine(frame)
+        if isinstance(actual, Outcome):
+            self._halve(judged, actual)
+            return
+        result, schema = actual
+        if isinstance(result, Exception):
+            self._halve(judged, engine_failure(result))
+            return
+        for one, outcome in zip(judged, differences(batch, expected, result), strict=True):
+            one.outcome = outcome
+        if schema != frame.schema and batch.shape != "condition":
+            for one, a, b in zip(judged, frame.schema.fields[1:], schema.fields[1:], strict=True):
+                if a != b and one.outcome == Outcome("same"):
+                    one.outcome = Outcome("schema", f"{a} in Spark, {b} in the engine")
+        same = [one for one in judged if one.outcome == Outcome("same")]
+        self._in_process.compare(same, batch, expected)
+
+    def _halve(self, judged: Sequence[Judged], outcome: Outcome) -> None:
+        if len(judged) == 1:
+            judged[0].outcome = outcome
+            return
+        half = len(judged) // 2
+        self._compare(judged[:half])
+        self._compare(judged[half:])
+
+
+def _by_engine(frame: DataFrame) -> Outcome | tuple[Answer, StructType]:
+    """The engine's answer with Spark's schema of it, or that there is none."""
+    try:
+        fast = frame.transform(kquery_plan, when="always", fallback="error")
+    except Unsupported as error:
+        return Outcome("left to spark", error.reason)
+    except Exception as error:
+        return error, frame.schema
+    return answer_of(fast), fast.schema
+
+
+def _spark_failure(error: Exception) -> Outcome:
+    if isinstance(error, AnalysisException | ParseException):
+        return Outcome("invalid", sentence(error))
+    return Outcome("not compared", sentence(error))

@@ -1,0 +1,63 @@
+"""Results of a batch, judged expression by expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.fuzz.batches import Batch
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.oracle import Outcome
+from kquery_spark.verify import compare_tables
+
+
+@dataclass
+class Judged:
+    """One expression of a batch and what came of it; ``in_process``: the engine without Spark agreed, too."""
+
+    expr: Expr
+    outcome: Outcome | None = None
+    in_process: bool = False
+
+
+def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outcome]:
+    """An outcome for each expression of a query that Spark and the engine ran."""
+    count = len(batch.exprs)
+    if batch.shape == "condition":
+        pairs = zip(rows_by_condition(expected, count), rows_by_condition(actual, count), strict=True)
+        return [condition_outcome(theirs, ours) for theirs, ours in pairs]
+    theirs, ours = _by_id(expected), _by_id(actual)
+    if theirs.num_rows != ours.num_rows:
+        what = f"Spark gives {theirs.num_rows} rows, the engine {ours.num_rows}"
+        return [Outcome("rows", what)] * count
+    return [_column_outcome(theirs.select([n + 1]), ours.select([n + 1])) for n in range(count)]
+
+
+def rows_by_condition(table: pa.Table, count: int) -> list[list[int]]:
+    """The row numbers that passed each condition."""
+    passed: list[list[int]] = [[] for _ in range(count)]
+    for condition, row in zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True):
+        passed[condition].append(row)
+    return [sorted(rows) for rows in passed]
+
+
+def condition_outcome(theirs: list[int], ours: list[int]) -> Outcome:
+    """Whether the same rows passed a condition."""
+    if theirs == ours:
+        return Outcome("same")
+    return Outcome("rows", f"rows {theirs} pass in Spark, {ours} in the engine")
+
+
+def _by_id(table: pa.Table) -> pa.Table:
+    return table.take(pc.sort_indices(table.column(0).combine_chunks()))
+
+
+def _column_outcome(expected: pa.Table, actual: pa.Table) -> Outcome:
+    if expected.schema.equals(actual.schema) and expected.equals(actual):
+        return Outcome("same")
+    found = compare_tables(expected, actual, ordered=True)
+    if not found:
+        return Outcome("same")
+    return Outcome("schema" if expected.schema != actual.schema else "rows", str(found[0]))

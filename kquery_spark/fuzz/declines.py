@@ -1,0 +1,38 @@
+"""Which expressions of a query the engine leaves to Spark, and why, told from the plan without running it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.frontends.catalyst.plans.context import Context
+from kquery_spark.frontends.catalyst.relations import RelationReader
+from kquery_spark.frontends.catalyst.settings import session_settings
+from kquery_spark.frontends.catalyst.wanted import Wanted
+from kquery_spark.spark_bridge.session import bridge
+
+
+def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
+    """The columns of an optimized ``SELECT`` that cannot be in the engine: position and reason.
+
+    Not a promise for the others: what is declined later than on import is not among them.
+    """
+    link = bridge(spark)
+    settings = session_settings(link.conf, link.jvm)
+    facts = FactFetcher(link.jvm, plan)
+    root = facts.parse()
+    relations = RelationReader(facts, link.jvm, settings.time_zone)
+    context = Context(facts, relations, settings, {}, Wanted.of(root))
+    columns = context.subtree(root.children[0]).columns
+    found = {}
+    for position, column in enumerate(root.trees("projectList")):
+        try:
+            context.translator(columns)(column)
+        except Unsupported as error:
+            found[position] = error.reason
+        except (PlanError, RecursionError) as error:
+            found[position] = str(error)
+    return found

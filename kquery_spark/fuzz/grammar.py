@@ -1,0 +1,361 @@
+"""The one table of forms: which SQL gives which kind, from arguments of which kinds.
+
+A form is SQL with the kinds of its arguments in braces. ``{any}`` is any kind that can be compared and ``{same}`` the
+kind drawn for it; ``{boolean with e:int}`` is the body of a lambda with the variable ``e``. A kind is a type in
+Spark's words without a decimal's digits; nested ones have short names here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NESTED = {
+    "ints": "array<int>",
+    "texts": "array<string>",
+    "doubles": "array<double>",
+    "pair": "struct<x:int,s:string>",
+    "pairs": "array<struct<x:int,s:string>>",
+    "deep": "struct<a:array<int>,d:date>",
+    "map": "map<string,int>",
+    "span": "interval day to second",
+}
+"""Kinds that forms call by a shorter name."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A hole of a form: its kind, and the variables of the lambda whose body it is."""
+
+    kind: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """SQL with holes ``{0} {1} ...``, its kind, and what goes into the holes."""
+
+    text: str
+    kind: str
+    arguments: tuple[Argument, ...]
+
+
+LITERALS: dict[str, tuple[str, ...]] = {
+    "boolean": ("true", "false", "CAST(NULL AS BOOLEAN)"),
+    "tinyint": ("1Y", "-5Y", "CAST(NULL AS TINYINT)"),
+    "smallint": ("1S", "-300S", "CAST(NULL AS SMALLINT)"),
+    "int": ("1", "0", "-7", "3", "2147483647", "CAST(NULL AS INT)"),
+    "bigint": ("1L", "0L", "-9L", "9223372036854775807L", "CAST(NULL AS BIGINT)"),
+    "float": ("CAST(1.5 AS FLOAT)", "CAST('NaN' AS FLOAT)", "CAST(NULL AS FLOAT)"),
+    "double": ("1.5D", "0.0D", "-0.0D", "-0.25D", "1e300D", "CAST('NaN' AS DOUBLE)", "CAST(NULL AS DOUBLE)"),
+    "decimal": ("1.25", "0.0", "-99.995", "CAST(NULL AS DECIMAL(9,2))"),
+    "string": ("'a'", "''", "'AB'", "'10'", "' Xy '", "'a,b'", "'2020-02-30'", "CAST(NULL AS STRING)"),
+    "date": ("DATE'2000-02-29'", "DATE'1970-01-01'", "DATE'0001-01-01'", "CAST(NULL AS DATE)"),
+    "timestamp": (
+        "TIMESTAMP'2024-02-29 12:30:15.25'",
+        "TIMESTAMP'2021-03-28 01:30:00'",
+        "CAST(NULL AS TIMESTAMP)",
+    ),
+    "timestamp_ntz": ("TIMESTAMP_NTZ'2024-03-31 02:30:00.5'", "CAST(NULL AS TIMESTAMP_NTZ)"),
+    "binary": ("X'00FF'", "X''", "CAST(NULL AS BINARY)"),
+    NESTED["ints"]: ("array(1, NULL)", "array_remove(array(1), 1)", "CAST(NULL AS ARRAY<INT>)"),
+    NESTED["texts"]: ("array('b', 'a', NULL)", "split('x,y,,z', ',')", "CAST(NULL AS ARRAY<STRING>)"),
+    NESTED["doubles"]: ("array(0D, -0.0D, double('NaN'))", "CAST(NULL AS ARRAY<DOUBLE>)"),
+    NESTED["pair"]: ("named_struct('x', 1, 's', 'a')", "CAST(NULL AS STRUCT<x: INT, s: STRING>)"),
+    NESTED["pairs"]: (
+        "array(named_struct('x', 1, 's', 'a'), NULL)",
+        "CAST(NULL AS ARRAY<STRUCT<x: INT, s: STRING>>)",
+    ),
+    NESTED["deep"]: (
+        "named_struct('a', array(1, NULL), 'd', DATE'2000-02-29')",
+        "CAST(NULL AS STRUCT<a: ARRAY<INT>, d: DATE>)",
+    ),
+    NESTED["map"]: ("map('a', 1, 'b', NULL)", "CAST(NULL AS MAP<STRING, INT>)"),
+    NESTED["span"]: (
+        "INTERVAL '1 02:03:04.5' DAY TO SECOND",
+        "INTERVAL '-2 01:00:00' DAY TO SECOND",
+        "CAST(NULL AS INTERVAL DAY TO SECOND)",
+    ),
+}
+KINDS = tuple(LITERALS)
+COMPARED = tuple(kind for kind in KINDS if kind != NESTED["map"])
+"""Kinds whose values compare, sort and group."""
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+_PRINTED = (
+    *("int", "bigint", "float", "double", "decimal", "date", "boolean", "timestamp", "timestamp_ntz"),
+    *("ints", "pair", "pairs", "map", "span"),
+)
+_MATH = (
+    *(
+        "ln",
+        "log10",
+        "log2",
+        "exp",
+        "expm1",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+    ),
+    *("tanh", "cbrt", "degrees", "radians", "cot", "sec", "csc"),
+)
+
+# fmt: off
+_SAFE: dict[str, list[str]] = {
+    "boolean": [
+        *(f"({{any}} {op} {{same}})" for op in ("=", "<>", "<", "<=", ">", ">=", "<=>")),
+        "({boolean} AND {boolean})", "({boolean} OR {boolean})", "(NOT {boolean})", "({any} IS NULL)",
+        "({any} IS NOT NULL)", "({map} IS NULL)",
+        "({any} IN ({same}, {same}))", "({any} BETWEEN {same} AND {same})", "({int} IN (1, {int}, NULL))",
+        "({double} BETWEEN -1 AND {double})",
+        "({string} LIKE 'a%')", "({string} LIKE '_b%')", "({string} LIKE '%a_')", "({string} ILIKE '%B%')",
+        "rlike({string}, '[a-c]+')",
+        "startswith({string}, {string})", "contains({string}, {string})", "endswith({string}, {string})",
+        "isnan({double})", "isnan({float})",
+        "try_cast({string} AS BOOLEAN)", "(CAST({int} AS BOOLEAN) <=> {boolean})", "({date} > {timestamp})",
+        "({date} <= {timestamp_ntz})",
+        "({int} = {decimal})", "({bigint} < {double})", "({decimal} > {decimal})", "({decimal} >= {double})",
+        "({bigint} <> {float})", "({tinyint} < {bigint})",
+        "array_contains({ints}, {int})", "array_contains({texts}, {string})", "array_contains({pairs}, {pair})",
+        "arrays_overlap({ints}, {ints})", "({pair}.x > 0)",
+        "exists({ints}, e -> {boolean with e:int})", "forall({texts}, w -> {boolean with w:string})",
+        "exists({doubles}, e -> e > {double})",
+        "exists({pairs}, p -> {boolean with p:struct<x:int,s:string>})", "exists({ints}, e -> e > {int})",
+        "({span} > INTERVAL '1' HOUR)",
+    ],
+    "tinyint": ["try_cast({int} AS TINYINT)", "try_cast({string} AS TINYINT)", "extract(HOUR FROM {span})"],
+    "smallint": ["try_cast({decimal} AS SMALLINT)", "try_cast({bigint} AS SMALLINT)", "CAST({tinyint} AS SMALLINT)"],
+    "int": [
+        "try_add({int}, {int})", "try_subtract({int}, {int})", "try_multiply({int}, {int})", "({int} % 7)",
+        "pmod({int}, 5)", "({int} & {int})", "({int} | {int})", "({int} ^ {int})", "(~{int})",
+        "shiftleft({int}, {int})", "shiftright({int}, 3)", "shiftrightunsigned({int}, {int})", "bit_count({bigint})",
+        "length({string})", "length({binary})", "octet_length({string})", "bit_length({string})", "ascii({string})",
+        "instr({string}, {string})", "locate({string}, {string}, {int})", "levenshtein({string}, {string})",
+        "find_in_set({string}, 'a,b,12')", "size({ints})", "size({texts})", "size({pairs})", "size({map})",
+        "cardinality({ints})",
+        "hash({ints}, {pair})", "hash({string}, {int}, {double})", "hash({date}, {timestamp}, {decimal}, {boolean})",
+        "hash({pairs}, {deep}, {binary}, {float})", "array_max({ints})", "array_min({ints})",
+        "try_element_at({ints}, -1)", "get({ints}, {int})", "try_element_at({map}, {string})", "{pair}.x",
+        "get({deep}.a, 0)", "try_element_at({pairs}, 1).x", "{map}['a']",
+        "year({date})", "month({date})", "quarter({timestamp})", "day({date})", "dayofweek({date})",
+        "dayofyear({date})", "weekofyear({date})", "weekday({date})", "datediff({date}, {date})",
+        "extract(YEAROFWEEK FROM {date})",
+        "hour({timestamp})", "minute({timestamp_ntz})", "second({timestamp})", "unix_date({date})",
+        "extract(DAY FROM {span})",
+        "try_cast({string} AS INT)", "try_cast({double} AS INT)", "try_cast({bigint} AS INT)",
+        "try_cast({decimal} AS INT)", "CAST({boolean} AS INT)", "CAST({smallint} AS INT)",
+        "nvl2({boolean}, {int}, {int})", "sign({int})::int",
+    ],
+    "bigint": [
+        "try_add({bigint}, {bigint})", "try_subtract({bigint}, {bigint})", "try_multiply({bigint}, {bigint})",
+        "pmod({bigint}, 5L)", "({bigint} div 2L)", "(CAST({int} AS BIGINT) + {tinyint})",
+        "try_cast({string} AS BIGINT)", "try_cast({double} AS BIGINT)", "unix_timestamp({timestamp})",
+        "unix_micros({timestamp})", "unix_millis({timestamp})", "array_position({ints}, {int})",
+        "array_position({texts}, {string})",
+        "xxhash64({pair}, {ints})", "xxhash64({string}, {bigint})", "xxhash64({decimal}, {timestamp_ntz}, {float})",
+        "CAST({timestamp} AS BIGINT)", "crc32({string})", "shiftrightunsigned({bigint}, {int})",
+        "timestampdiff(HOUR, {timestamp}, {timestamp})",
+    ],
+    "float": ["CAST({double} AS FLOAT)", "CAST({int} AS FLOAT)", "try_cast({string} AS FLOAT)", "(- {float})"],
+    "double": [
+        *(f"({{double}} {op} {{double}})" for op in "+-*"), "try_add({double}, {double})",
+        "({double} / ({int} + 0.125D))", "try_divide({double}, {double})", "try_divide({int}, {int})",
+        "({float} * {double})",
+        "sqrt({double})", "round({double}, 1)", "bround({double}, 1)", "round({double}, -2)", "rint({double})",
+        "signum({double})", "nanvl({double}, {double})", "abs({double})", "(- {double})",
+        "months_between({date}, {date})", "months_between({timestamp}, {date})",
+        "try_cast({string} AS DOUBLE)", "CAST({decimal} AS DOUBLE)", "CAST({float} AS DOUBLE)",
+        "CAST({bigint} AS DOUBLE)", "CAST({timestamp} AS DOUBLE)", "array_max({doubles})", "array_min({doubles})",
+        "get({doubles}, 1)",
+    ],
+    "decimal": [
+        *(f"try_{name}({{decimal}}, {{decimal}})" for name in ("add", "subtract", "multiply", "divide")),
+        "({decimal} + {decimal})", "({decimal} - {decimal})", "({decimal} * {decimal})", "({decimal} + {int})",
+        "round({decimal}, 1)", "bround({decimal}, 0)", "abs({decimal})", "(- {decimal})",
+        "try_cast({string} AS DECIMAL(12,3))", "try_cast({double} AS DECIMAL(12,3))",
+        "try_cast({double} AS DECIMAL(20,5))", "CAST({bigint} AS DECIMAL(24,2))", "CAST({int} AS DECIMAL(12,2))",
+        "try_cast({decimal} AS DECIMAL(5,1))",
+        "ceil({decimal}, 1)", "floor({decimal}, -1)", "extract(SECOND FROM {timestamp})",
+    ],
+    "string": [
+        "upper({string})", "lower({string})", "initcap({string})", "trim({string})", "ltrim('a', {string})",
+        "rtrim({string})", "concat({string}, {string})", "concat_ws('-', {string}, {texts})", "({string} || {int})",
+        "substring({string}, 2, 3)", "substring({string}, {int}, {int})",
+        "left({string}, {int} % 5)", "right({string}, 2)", "lpad({string}, 5, {string})",
+        "rpad({string}, {int} % 20, 'xy')", "repeat({string}, {int} % 4)", "reverse({string})",
+        "replace({string}, {string}, 'z')", "translate({string}, 'abc', 'x')",
+        "substring_index({string}, ',', {int})", "split_part({string}, ',', 2)",
+        "regexp_replace({string}, '[aeiou]', '*')", "regexp_extract({string}, '([a-z]+)', 1)",
+        "overlay({string} PLACING '__' FROM 2 FOR 1)", "{string}::string",
+        *(f"CAST({{{kind}}} AS STRING)" for kind in _PRINTED),
+        "date_format({timestamp}, 'yyyy-MM-dd HH:mm:ss')", "date_format({date}, 'MMM d, yy')", "dayname({date})",
+        "monthname({date})", "hex({int})", "hex({string})", "hex({binary})", "bin({bigint})", "md5({string})",
+        "sha2({string}, 256)", "sha1({string})", "base64({binary})", "soundex({string})",
+        "format_number({double}, 2)",
+        "array_join({texts}, '|', 'N')", "get({texts}, 0)", "array_max({texts})", "{pair}.s",
+        "try_element_at({texts}, 1)", "nvl({string}, {string})", "elt(2, {string}, {string})", "chr({int} % 300)",
+        "space({int} % 3)", "from_unixtime({int})",
+    ],
+    "date": [
+        "date_add({date}, {int} % 1000)", "date_sub({date}, 31)", "add_months({date}, {int} % 100)",
+        "last_day({date})", "next_day({date}, 'MO')", "trunc({date}, 'MONTH')", "trunc({date}, 'QUARTER')",
+        "trunc({date}, 'WEEK')", "CAST({timestamp} AS DATE)", "CAST({timestamp_ntz} AS DATE)",
+        "try_cast({string} AS DATE)", "({date} + INTERVAL '1' MONTH)", "({date} - INTERVAL '1-2' YEAR TO MONTH)",
+        "date_from_unix_date({int} % 99999)", "{deep}.d",
+    ],
+    "timestamp": [
+        *(f"date_trunc('{unit}', {{timestamp}})" for unit in ("HOUR", "DAY", "WEEK", "YEAR", "SECOND")),
+        "CAST({date} AS TIMESTAMP)", "date_trunc('DAY', {timestamp_ntz})", "CAST({timestamp_ntz} AS TIMESTAMP)",
+        "({timestamp} + INTERVAL '36:10' HOUR TO MINUTE)", "({timestamp} - INTERVAL '1' YEAR)",
+        "try_cast({string} AS TIMESTAMP)", "timestamp_seconds({int})",
+        "from_utc_timestamp({timestamp}, 'Asia/Tokyo')", "to_utc_timestamp({timestamp}, 'America/New_York')",
+        "timestampadd(MONTH, {int} % 50, {timestamp})", "timestampadd(MINUTE, {int} % 5000, {timestamp})",
+        "({timestamp} + {span})",
+    ],
+    "timestamp_ntz": [
+        "CAST({timestamp} AS TIMESTAMP_NTZ)", "CAST({date} AS TIMESTAMP_NTZ)", 
+        "({timestamp_ntz} + INTERVAL '25' HOUR)", "try_cast({string} AS TIMESTAMP_NTZ)",
+    ],
+    "binary": [
+        "CAST({string} AS BINARY)", "concat({binary}, {binary})", "encode({string}, 'UTF-8')", "unhex(hex({int}))",
+        "substring({binary}, 2, 1)",
+    ],
+    "ints": [
+        "array({int}, {int})", "array_distinct({ints})", "array_union({ints}, {ints})",
+        "array_except({ints}, {ints})", "array_intersect({ints}, {ints})", "sort_array({ints})",
+        "sort_array({ints}, false)", "reverse({ints})", "slice({ints}, 1, 2)", "concat({ints}, {ints})",
+        "array_remove({ints}, {int})",
+        "array_repeat({int}, {int} % 3)", "sequence({int} % 5, 4)", "flatten(array({ints}, {ints}))",
+        "array_compact({ints})", "{deep}.a", "{pairs}.x", "map_values({map})",
+        "transform({ints}, e -> {int with e:int})", "transform({ints}, (e, i) -> {int with e:int,i:int})",
+        "filter({ints}, e -> {boolean with e:int})", "filter({ints}, (x, i) -> x > i OR {boolean})",
+        "transform({texts}, w -> {int with w:string})",
+        "transform({pairs}, p -> {int with p:struct<x:int,s:string>})",
+    ],
+    "texts": [
+        "array({string}, {string})", "split({string}, ',')", "array_distinct({texts})", "sort_array({texts}, false)",
+        "array_union({texts}, {texts})", "concat({texts}, {texts})", "array_remove({texts}, {string})",
+        "CAST({ints} AS ARRAY<STRING>)", "transform({ints}, x -> {string with x:int})",
+        "filter({texts}, w -> {boolean with w:string})",
+        "transform({texts}, w -> {string with w:string})", "{pairs}.s", "map_keys({map})", "reverse({texts})",
+        "array_compact({texts})",
+    ],
+    "doubles": [
+        "array({double}, {double})", "array_distinct({doubles})", "sort_array({doubles})",
+        "array_union({doubles}, {doubles})", "array_except({doubles}, {doubles})",
+        "array_intersect({doubles}, {doubles})", "CAST({ints} AS ARRAY<DOUBLE>)",
+        "filter({doubles}, e -> {boolean with e:double})", "transform({ints}, e -> {double with e:int})",
+    ],
+    "pair": ["named_struct('x', {int}, 's', {string})", "try_element_at({pairs}, {int} % 3 + 5)", "get({pairs}, 0)"],
+    "pairs": [
+        "array({pair}, {pair})", "sort_array({pairs})", "array_distinct({pairs})", "reverse({pairs})",
+        "concat({pairs}, {pairs})", "filter({pairs}, p -> {boolean with p:struct<x:int,s:string>})",
+        "transform({ints}, e -> {pair with e:int})", "slice({pairs}, -1, 1)",
+    ],
+    "deep": ["named_struct('a', {ints}, 'd', {date})"],
+    "map": [],
+    "span": ["({timestamp} - {timestamp})", "({timestamp_ntz} - {timestamp_ntz})", "({span} * 2)", "(- {span})"],
+}
+# Spark raises errors for some values in ANSI mode.
+_RAISING: dict[str, list[str]] = {
+    "boolean": [
+        "({string} < {int})", "({string} = {date})", "exists({doubles}, x -> 1 / x > {double})",
+        "CAST({string} AS BOOLEAN)",
+    ],
+    "int": [
+        "({int} + {int})", "({int} - {int})", "({int} * 3)", "(- {int})", "abs({int})", "({int} % {int})",
+        "pmod({int}, {int})", "element_at({ints}, {int})", "{ints}[1]", "CAST({double} AS INT)",
+        "CAST({string} AS INT)", "CAST({bigint} AS INT)", "try_element_at({ints}, {int})",
+        "crc32({string})::int % 7",
+    ],
+    "tinyint": ["CAST({int} AS TINYINT)", "({tinyint} + {tinyint})"],
+    "smallint": ["({smallint} * {tinyint})", "CAST({double} AS SMALLINT)"],
+    "bigint": [
+        "({bigint} + {int})", "({bigint} * {int})", "({int} div {int})", "({bigint} % {bigint})", "floor({double})",
+        "floor({float})", "ceil({double})", "CAST({double} AS BIGINT)", "factorial({int})", "round({bigint}, -1)",
+        "CAST({decimal} AS BIGINT)",
+    ],
+    "double": [
+        "({double} / {double})", "({int} / {int})", "({double} % {double})", "pmod({double}, {double})",
+        "CAST({string} AS DOUBLE)", "element_at({doubles}, -1)",
+    ],
+    "decimal": [
+        "({decimal} / {decimal})", "({decimal} % {decimal})", "pmod({decimal}, {decimal})",
+        "CAST({decimal} AS DECIMAL(5,1))", "CAST({string} AS DECIMAL(9,2))",
+    ],
+    "string": ["{texts}[0]", "element_at({texts}, 1)", "element_at({map}, {string})"],
+    "date": [
+        "make_date({int} % 3000, {int} % 14, 5)", "date_sub({date}, {int})", "CAST({string} AS DATE)",
+        "to_date({string}, 'yyyy-MM-dd')",
+    ],
+    "timestamp": [
+        "to_timestamp({string}, 'yyyy-MM-dd')", "CAST({string} AS TIMESTAMP)",
+        "make_timestamp(2024, {int}, 1, 0, 0, 1.5)",
+    ],
+    "ints": [
+        "CAST({texts} AS ARRAY<INT>)", "CAST({doubles} AS ARRAY<INT>)", "transform({ints}, e -> e + {int})",
+        "transform({ints}, e -> 10 % e)",
+    ],
+    "pair": ["element_at({pairs}, 1)"],
+    "span": ["({span} / {int})", "({span} + {span})"],
+}
+# Java's last digit may be another one than C's, of which a cast to text or a comparison would make a difference.
+_INEXACT: dict[str, list[str]] = {
+    "double": [
+        *(f"{name}({{double}})" for name in _MATH),
+        "atan2({double}, {double})", "hypot({double}, 3D)", "power({double}, {int} % 5)",
+    ],
+}
+# fmt: on
+
+_OF_EVERY_KIND = (
+    "CASE WHEN {boolean} THEN {%s} ELSE {%s} END",
+    "CASE WHEN {boolean} THEN {%s} END",
+    "CASE WHEN {boolean} THEN {%s} WHEN {boolean} THEN {%s} ELSE {%s} END",
+    "coalesce({%s}, {%s})",
+    "if({boolean}, {%s}, NULL)",
+)
+_OF_COMPARED_KINDS = ("nullif({%s}, {%s})", "least({%s}, {%s})", "greatest({%s}, {%s}, {%s})")
+
+
+def _argument(hole: str) -> Argument:
+    name, _, variables = hole.partition(" with ")
+    pairs = re.findall(r"(\w+):(.*?)(?=,\w+:\w+$|$)", variables) if variables else []
+    return Argument(NESTED.get(name, name), tuple(pairs))
+
+
+def parse_form(kind: str, text: str) -> Form:
+    """The form of SQL with kinds in braces."""
+    arguments = tuple(_argument(hole) for hole in re.findall(r"\{([^}]*)\}", text))
+    numbers = iter(range(len(arguments)))
+    return Form(re.sub(r"\{[^}]*\}", lambda hole: f"{{{next(numbers)}}}", text), kind, arguments)
+
+
+def _forms(table: dict[str, list[str]]) -> dict[str, tuple[Form, ...]]:
+    found: dict[str, tuple[Form, ...]] = dict.fromkeys(KINDS, ())
+    for name, texts in table.items():
+        kind = NESTED.get(name, name)
+        found[kind] = tuple(parse_form(kind, text) for text in texts)
+    return found
+
+
+def _generic(kind: str) -> Iterable[Form]:
+    texts = _OF_EVERY_KIND + (_OF_COMPARED_KINDS if kind in COMPARED else ())
+    return (parse_form(kind, text.replace("%s", kind)) for text in texts)
+
+
+SAFE = _forms(_SAFE)
+"""Forms by kind that hardly ever raise an error."""
+GENERIC = {kind: tuple(_generic(kind)) for kind in KINDS}
+"""Forms that every kind has, or every kind that can be compared."""
+RAISING = _forms(_RAISING)
+"""Forms by kind that raise errors in ANSI mode for some values."""
+INEXACT = _forms(_INEXACT)
+"""Forms by kind whose last digits may differ: for the outermost call only."""

@@ -1,0 +1,96 @@
+"""A batch once more in the engine without Spark, as far as the engine's own SQL has its expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.fuzz.batch_results import Judged, condition_outcome, differences, rows_by_condition
+from kquery_spark.fuzz.batches import Batch
+from kquery_spark.fuzz.expressions import Expr
+from kquery_spark.fuzz.oracle import Answer, failure, in_schema_of
+from kquery_spark.context.execution_context import ExecutionContext
+
+
+class InProcess:
+    """One batch in a context."""
+
+    def __init__(self, context: ExecutionContext, batch: Batch) -> None:
+        self._context = context
+        self._batch = batch
+
+    def alone(self, expr: Expr) -> Answer | None:
+        """The values of an expression in each row, or its error; None where the engine's own SQL does not have it."""
+        try:
+            return self._context.sql(f"SELECT {expr.sql()} AS x FROM {self._batch.table.name}").to_arrow()
+        except (Unsupported, PlanError):
+            return None
+        except Exception as error:
+            return error
+
+    def compare(self, judged: Sequence[Judged], batch: Batch, expected: pa.Table) -> None:
+        """Judges expressions on which Spark and the engine on Spark agree. ``expected``: Spark's result of ``batch``."""
+        known = [one for one in judged if self._has(one.expr)]
+        if not known:
+            return
+        positions = {id(expr): n for n, expr in enumerate(batch.exprs)}
+        columns = [positions[id(one.expr)] for one in known]
+        if batch.shape != "condition":
+            self._columns(known, expected.select([0, *(n + 1 for n in columns)]))
+            return
+        passed = rows_by_condition(expected, len(batch.exprs))
+        for one, n in zip(known, columns, strict=True):
+            self._condition(one, passed[n])
+
+    def _has(self, expr: Expr) -> bool:
+        try:
+            return bool(self._context.sql(self._batch.of([expr]).sql()).schema.names)
+        except (Unsupported, PlanError):
+            return False
+        except Exception:  # an error of a constant, which is met again when the query is run
+            return True
+
+    def _run(self, judged: Sequence[Judged]) -> Answer:
+        try:
+            return self._context.sql(self._batch.of([one.expr for one in judged]).sql()).to_arrow()
+        except Exception as error:
+            return error
+
+    def _columns(self, judged: Sequence[Judged], expected: pa.Table) -> None:
+        """One query for all, or halves where it fails; ``expected`` has the row number and a column for each."""
+        result = self._run(judged)
+        if isinstance(result, Exception):
+            half = len(judged) // 2
+            if not half:
+                self._fails(judged[0], expected.column(1), result)
+                return
+            self._columns(judged[:half], expected.select(range(half + 1)))
+            self._columns(judged[half:], expected.select([0, *range(half + 1, len(judged) + 1)]))
+            return
+        batch = self._batch.of([one.expr for one in judged])
+        renamed = expected.rename_columns(result.column_names)
+        result = in_schema_of(renamed, result)
+        for one, outcome in zip(judged, differences(batch, renamed, result), strict=True):
+            one.in_process = not outcome.mismatch
+            if outcome.mismatch:
+                one.outcome = replace(outcome, local=True)
+
+    def _condition(self, judged: Judged, expected: list[int]) -> None:
+        result = self._run([judged])
+        if isinstance(result, Exception):
+            if not isinstance(result, Unsupported | PlanError):
+                judged.outcome = replace(failure("only engine fails", result), local=True)
+            return
+        outcome = condition_outcome(expected, rows_by_condition(result, 1)[0])
+        judged.in_process = not outcome.mismatch
+        if outcome.mismatch:
+            judged.outcome = replace(outcome, local=True)
+
+    @staticmethod
+    def _fails(judged: Judged, expected: pa.ChunkedArray, error: Exception) -> None:
+        # Spark's optimizer makes NULL of a call with a constant NULL, whatever its other arguments raise
+        if not isinstance(error, Unsupported | PlanError) and expected.null_count < len(expected):
+            judged.outcome = replace(failure("only engine fails", error), local=True)

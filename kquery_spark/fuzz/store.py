@@ -1,0 +1,101 @@
+"""Tables on disk in their formats, as views of a Spark session and as tables of contexts without Spark."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.fuzz.tables import FuzzTable
+from kquery_spark.context.execution_context import ExecutionContext
+from kquery_spark.types import names as t
+
+# Spark skips row groups with -0.0 in their dictionaries where 0.0 is looked for, though it holds the two for equal, and
+# row groups whose statistics leave NaN out, which other writers than Spark write (docs/trust.md, "Known exceptions").
+READER_OPTIONS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.stats.enabled": "false"}
+
+
+class TableStore:
+    """A folder of tables; tables of equal name replace each other. Close it to remove them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._folder = Path(tempfile.mkdtemp(prefix="kquery-fuzz-"))
+        self._registered: dict[str, FuzzTable] = {}
+        self._folders: dict[str, Path] = {}
+        self._written = 0
+
+    def __enter__(self) -> TableStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in self._registered:
+            self._spark.catalog.dropTempView(name)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def register(self, tables: Sequence[FuzzTable]) -> None:
+        """Write the tables that are not there yet, each as a view of the session."""
+        for table in tables:
+            if self._registered.get(table.name) is table:
+                continue
+            # a new folder each time: workers may remember files by their path
+            self._written += 1
+            folder = self._folder / f"{self._written}-{table.name}"
+            write_table(self._spark, table, folder)
+            options = READER_OPTIONS if table.format == "parquet" else {}
+            reader = self._spark.read.options(**options).schema(ddl(table.data.schema))
+            reader.format(table.format).load(str(folder)).createOrReplaceTempView(table.name)
+            old = self._folders.get(table.name)
+            if old is not None:
+                shutil.rmtree(old, ignore_errors=True)
+            self._registered[table.name] = table
+            self._folders[table.name] = folder
+
+    def context(
+        self, tables: Sequence[FuzzTable], config: EngineConfig, ansi: bool = True, time_zone: str = "UTC"
+    ) -> ExecutionContext:
+        """The engine without Spark over these tables."""
+        context = ExecutionContext(config=config, ansi=ansi, time_zone=time_zone)
+        for table in tables:
+            register_locally(context, table, self._folders[table.name])
+        return context
+
+
+def write_table(spark: SparkSession, table: FuzzTable, folder: Path) -> None:
+    """The table as one file a piece: Parquet by Arrow, any other format by Spark."""
+    if table.format != "parquet":
+        # with its schema, or times without a zone would get one
+        frame = spark.createDataFrame(table.data, ddl(table.data.schema)).repartition(table.pieces)
+        frame.write.format(table.format).save(str(folder))
+        return
+    folder.mkdir(parents=True)
+    rows = table.data.num_rows
+    size = max(1, -(-rows // table.pieces))
+    for piece, start in enumerate(range(0, max(rows, 1), size)):
+        pq.write_table(table.data.slice(start, size), folder / f"part-{piece}.parquet")
+
+
+def ddl(schema: pa.Schema) -> str:
+    """The columns as Spark SQL declares them."""
+    return ", ".join(f"{field.name} {t.spark_name(field.type)}" for field in schema)
+
+
+def register_locally(context: ExecutionContext, table: FuzzTable, folder: Path) -> None:
+    """The table in a context, with the schema given to it where the files have none."""
+    if table.format == "csv":
+        context.register_csv(table.name, folder, ddl(table.data.schema), header=False)
+    elif table.format == "json":
+        context.register_json(table.name, folder, ddl(table.data.schema))
+    elif table.format == "orc":
+        context.register_orc(table.name, folder)
+    else:
+        context.register_parquet(table.name, folder)
