@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -19,10 +18,11 @@ from kquery_spark.fuzz.declines import declined_columns
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.in_process import InProcess
 from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure, sentence
-from kquery_spark.fuzz.row_errors import RowErrors, java_error_class
 from kquery_spark.fuzz.settings import TIME_ZONE, UNCOMPILED, applied, engine_config
 from kquery_spark.fuzz.store import TableStore
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.row_errors import RowErrors, is_java_error, java_error_class
+from kquery_spark.spark_bridge.session import bridge
 from kquery_spark.accelerate.api import kquery_plan
 
 _MOST_RUNS = 60
@@ -106,15 +106,15 @@ class _Run:
         columns = ", ".join(f"{part.expr.sql()} AS c{n}" for n, part in enumerate(parts))
         table = self._batch.table.name
         try:
-            plan = self._spark.sql(f"SELECT {columns} FROM {table}")._jdf.queryExecution().optimizedPlan()
-        except (AnalysisException, ParseException, PySparkException, Py4JJavaError) as error:
+            plan = bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
+        except SPARK_ERRORS as error:
             if len(parts) > 1:
                 self._probe_halves(parts)
             elif isinstance(error, AnalysisException | ParseException):
                 parts[0].error = Outcome("invalid", sentence(error))
             else:  # of constants, which Spark computes while it plans
-                is_java = isinstance(error, Py4JJavaError)
-                parts[0].raised = java_error_class(error) if is_java else error_class(error) or "?"
+                raised = java_error_class(error) if is_java_error(error) else error_class(error)
+                parts[0].raised = raised or "?"
             return
         self._evaluate(parts, plan)
 
@@ -129,7 +129,7 @@ class _Run:
             rows = RowErrors(self._spark, plan)
         except (
             Unsupported,
-            Py4JJavaError,
+            *SPARK_ERRORS,
         ) as error:  # of what the plan computes below, for one expression or another
             if len(parts) > 1:
                 self._probe_halves(parts)

@@ -20,6 +20,7 @@ from kquery_spark.fuzz.generate import SETTINGS, Case
 from kquery_spark.fuzz.queries import Item, Scan, Select
 from kquery_spark.fuzz.settings import LENIENT, TIME_ZONE, is_ansi
 from kquery_spark.fuzz.tables import GROUP, ID, FuzzTable, wide_table
+from kquery_spark.spark_bridge.session_settings import OPTIMIZER_RULES
 
 Shape = Literal["projected", "condition", "aggregate", "window"]
 _SHAPES: tuple[Shape, ...] = ("projected",) * 6 + ("condition", "aggregate", "aggregate", "window")
@@ -28,8 +29,7 @@ _SIZES: dict[Shape, int] = {"projected": 150, "condition": 16, "aggregate": 100,
 _TABLE_BATCHES = 6
 _ZONES = ("UTC", "UTC", "UTC", "America/Los_Angeles", "Asia/Kolkata")
 _UNFOLDED = {
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding,"
-    "org.apache.spark.sql.catalyst.optimizer.NullPropagation"
+    "spark.sql.optimizer.excludedRules": f"{OPTIMIZER_RULES}ConstantFolding,{OPTIMIZER_RULES}NullPropagation"
 }
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.fuzz.row_errors import unconverted_errors
+from kquery_spark.spark_bridge.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type

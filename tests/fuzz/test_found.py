@@ -9,6 +9,7 @@ from pyspark.errors import ArithmeticException as SparkArithmeticException
 
 from kquery_spark import ExecutionContext, kquery_plan
 from kquery_spark.errors import ExecutionError
+from kquery_spark.fuzz.settings import applied
 from kquery_spark.verify import compare_tables
 
 
@@ -177,3 +178,15 @@ def test_what_overflows_in_a_sum_or_product_of_whole_numbers(spark, tmp_path, va
             context.sql(sql).to_arrow()
     else:
         assert compare_tables(expected, context.sql(sql).to_arrow()) == []
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_the_size_of_null_is_minus_one_outside_ansi_mode(spark, ansi):
+    table = pa.table({"a": pa.array([[1, None], None], pa.list_(pa.int32()))})
+    context = ExecutionContext(ansi=ansi)
+    context.register_arrow("t", table)
+    sql = "SELECT size(a) AS x, cardinality(a) + 1 AS y, array_size(a) AS z FROM t"
+    with applied(spark, {"spark.sql.ansi.enabled": str(ansi).lower()}):
+        spark.createDataFrame(table).createOrReplaceTempView("t")
+        expected = spark.sql(sql).toArrow()
+    assert compare_tables(expected, context.sql(sql).to_arrow()) == []

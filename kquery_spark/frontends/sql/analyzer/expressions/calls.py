@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Expr, UserCall
+from kquery_spark.expr import Expr, Literal, UserCall
 from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.expressions.aggregates import aggregate_call
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
@@ -19,7 +19,9 @@ from kquery_spark.functions.aggregate_registry import aggregate_function, has_ag
 from kquery_spark.functions.registry import has_function, is_internal
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.functions.windows import aggregate_of, window_function
+from kquery_spark.types import names as t
 
+_SIZES = frozenset({"size", "cardinality"})
 _SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
 
 
@@ -59,7 +61,11 @@ def _scalar_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
         if window_function(name) is not None:
             analyzer.fail(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] {name} needs an OVER clause", node)
         analyzer.fail(no_such_function(name), node)
-    return analyzer.call(name, *analyzer.arguments(node))
+    made = analyzer.call(name, *analyzer.arguments(node))
+    if name in _SIZES and not analyzer.facts.ansi:
+        # spark.sql.legacy.sizeOfNull, which is in force outside of ANSI mode
+        return analyzer.call("coalesce", made, Literal(-1, t.INT))
+    return made
 
 
 def _user_call(analyzer: ExpressionAnalyzer, node: ast.Call, function: UserFunction) -> Expr:

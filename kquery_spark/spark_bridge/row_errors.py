@@ -70,7 +70,12 @@ def unconverted_errors() -> Iterator[None]:
         py4j.java_gateway.get_return_value = converting
 
 
-def java_error_class(error: py4j.protocol.Py4JJavaError) -> str:
+def is_java_error(error: BaseException) -> bool:
+    """Whether an error is the JVM's own, which PySpark has not made one of its own of."""
+    return isinstance(error, py4j.protocol.Py4JJavaError)
+
+
+def java_error_class(error: Any) -> str:
     """Spark's error class of what the JVM raised; the Java class where it has none."""
     java = error.java_exception
     try:
