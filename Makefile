@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test faults lowest check lint bench proto clean
+.PHONY: help venv demo test faults fuzz lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ lowest: ## the tests with the lowest versions that pyproject.toml allows
 	@$(MAKE) test VENV=.lowest ARGS="$(ARGS)"
 
 check: lint test ## everything a change must pass: lint, then the tests
+
+fuzz: venv ## random queries and expressions in Spark and the engine, five minutes; ARGS="--seconds 60 --seeds 1,2" selects
+	@$(SPARK_ENV) $(VENV)/bin/kquery-spark fuzz $(if $(ARGS),$(ARGS),--seconds 300 --seed 1)
 
 bench: venv ## time Spark and kquery_spark; ARGS="--suite tpch --scale 10 --queries 1,6 --engines all --json FILE"
 	@$(SPARK_ENV) $(PY) -m benchmarks.bench run $(ARGS)
