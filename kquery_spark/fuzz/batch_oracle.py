@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import Unsupported
 from kquery_spark.fuzz.batch_results import Judged, differences
 from kquery_spark.fuzz.batches import Batch
@@ -23,7 +24,6 @@ from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
 from kquery_spark.spark_bridge.row_errors import RowErrors, is_java_error, java_error_class
 from kquery_spark.spark_bridge.session import bridge
-from kquery_spark.accelerate.api import kquery_plan
 
 _MOST_RUNS = 60
 """Queries of one batch, which is halved where it fails as a whole."""

@@ -7,12 +7,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.relations import RelationReader
-from kquery_spark.frontends.catalyst.settings import session_settings
 from kquery_spark.frontends.catalyst.wanted import Wanted
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.session_settings import session_settings
 
 
 def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.fuzz.batch_results import Judged, condition_outcome, differences, rows_by_condition
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.oracle import Answer, failure, in_schema_of
-from kquery_spark.context.execution_context import ExecutionContext
 
 
 class InProcess:

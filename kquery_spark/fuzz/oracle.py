@@ -11,12 +11,12 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import FallbackWarning, PlanError, Unsupported
 from kquery_spark.fuzz.generate import Case
 from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.settings import TIME_ZONE, applied, engine_config, is_ansi
 from kquery_spark.fuzz.store import TableStore
-from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.types import names as t
 from kquery_spark.verify import compare_tables
 
