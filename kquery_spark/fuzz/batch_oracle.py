@@ -153,7 +153,11 @@ class _Run:
         sql = f"SELECT {part.expr.sql()} AS x FROM {self._batch.table.name}"
         if self._raised_on_spark < _RAISED_ON_SPARK:
             self._raised_on_spark += 1
-            actual = _by_engine(self._spark.sql(sql))
+            try:
+                frame = self._spark.sql(sql)
+            except (PySparkException, Py4JJavaError) as error:  # an error of the analyzer, not of a value
+                return Outcome("invalid", sentence(error))
+            actual = _by_engine(frame)
             outcome = actual if isinstance(actual, Outcome) else self._same_error(part, actual[0])
             if outcome.kind != "left to spark":
                 return outcome

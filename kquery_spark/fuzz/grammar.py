@@ -271,7 +271,7 @@ _RAISING: dict[str, list[str]] = {
     ],
     "int": [
         "({int} + {int})", "({int} - {int})", "({int} * 3)", "(- {int})", "abs({int})", "({int} % {int})",
-        "pmod({int}, {int})", "element_at({ints}, {int})", "{ints}[1]", "CAST({double} AS INT)",
+        "pmod({int}, {int})", "element_at({ints}, {int})", "element_at({map}, {string})", "{ints}[1]", "CAST({double} AS INT)",
         "CAST({string} AS INT)", "CAST({bigint} AS INT)", "try_element_at({ints}, {int})",
         "crc32({string})::int % 7",
     ],
@@ -290,7 +290,7 @@ _RAISING: dict[str, list[str]] = {
         "({decimal} / {decimal})", "({decimal} % {decimal})", "pmod({decimal}, {decimal})",
         "CAST({decimal} AS DECIMAL(5,1))", "CAST({string} AS DECIMAL(9,2))",
     ],
-    "string": ["{texts}[0]", "element_at({texts}, 1)", "element_at({map}, {string})"],
+    "string": ["{texts}[0]", "element_at({texts}, 1)"],
     "date": [
         "make_date({int} % 3000, {int} % 14, 5)", "date_sub({date}, {int})", "CAST({string} AS DATE)",
         "to_date({string}, 'yyyy-MM-dd')",
