@@ -155,7 +155,7 @@ class _Run:
             self._raised_on_spark += 1
             try:
                 frame = self._spark.sql(sql)
-            except (PySparkException, Py4JJavaError) as error:  # an error of the analyzer, not of a value
+            except SPARK_ERRORS as error:  # of the analyzer, not of a value
                 return Outcome("invalid", sentence(error))
             actual = _by_engine(frame)
             outcome = actual if isinstance(actual, Outcome) else self._same_error(part, actual[0])

@@ -271,7 +271,8 @@ _RAISING: dict[str, list[str]] = {
     ],
     "int": [
         "({int} + {int})", "({int} - {int})", "({int} * 3)", "(- {int})", "abs({int})", "({int} % {int})",
-        "pmod({int}, {int})", "element_at({ints}, {int})", "element_at({map}, {string})", "{ints}[1]", "CAST({double} AS INT)",
+        "pmod({int}, {int})", "element_at({ints}, {int})", "element_at({map}, {string})", "{ints}[1]",
+        "CAST({double} AS INT)",
         "CAST({string} AS INT)", "CAST({bigint} AS INT)", "try_element_at({ints}, {int})",
         "crc32({string})::int % 7",
     ],
