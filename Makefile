@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test faults fuzz lowest check lint bench proto clean
+.PHONY: help venv demo test sql faults fuzz lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
 faults: venv ## killed processes, 22 configurations, other interpreters, Spark's own odd files (many minutes)
 	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults tests/runtime/test_other_interpreter.py \
 		tests/accelerate/test_no_growth.py tests/sources/test_spark_test_data.py $(ARGS)
+
+sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects
+	@$(SPARK_ENV) KQUERY_SQL_FILES=1 $(PY) -m pytest tests/sql $(ARGS)
 
 lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m ruff check .

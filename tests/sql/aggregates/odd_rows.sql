@@ -1,0 +1,73 @@
+-- PIVOT, DISTINCT and averages over rows of odd values, and over no rows.
+
+statement
+CREATE TEMP VIEW t AS
+SELECT * FROM VALUES
+  (1, 10Y, 1.5D, 'a', DATE'2020-01-01', TIMESTAMP'2021-03-28 01:30:00', 12.34BD, true, ARRAY(1, 2, NULL), MAP('k', 1),
+  NAMED_STRUCT('x', 1, 'y', 'p')),
+  (2, 20Y, DOUBLE('NaN'), 'B', DATE'1999-12-31', TIMESTAMP'2021-10-31 01:30:00', -0.01BD, false, ARRAY(),
+  MAP('k', 2, 'j', 3), NAMED_STRUCT('x', 2, 'y', 'q')),
+  (3, NULL, -0.0D, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+  (3, 30Y, 0.0D, 'ü', DATE'1601-01-01', TIMESTAMP'1960-01-01 00:00:00', 99.99BD, true, ARRAY(3), MAP(),
+  NAMED_STRUCT('x', CAST(NULL AS INT), 'y', CAST(NULL AS STRING))),
+  (NULL, 20Y, DOUBLE('infinity'), 'a', DATE'2020-02-29', TIMESTAMP'2020-02-29 12:00:00', 0.00BD, false, ARRAY(NULL),
+  MAP('z', NULL), NAMED_STRUCT('x', 5, 'y', 'p'))
+  AS t(k, b, f, s, d, ts, m, o, a, mp, st)
+
+statement
+CREATE TEMP VIEW u AS
+SELECT id, CAST(id % 7 AS INT) k, CAST(id % 13 AS STRING) s, CAST(id / 3 AS DECIMAL(10, 2)) m,
+  IF(id % 5 = 0, NULL, id % 11) v FROM RANGE(200)
+
+statement
+CREATE TEMP VIEW e AS
+SELECT * FROM t WHERE false
+
+-- averages of bigint
+query context_declines(there is no function try_avg)
+SELECT k, avg(l), try_avg(l), avg(DISTINCT l) FROM (SELECT k, CASE b WHEN 10 THEN 4611686018427387905 WHEN 20 THEN
+  -4611686018427387904 END l FROM t) GROUP BY GROUPING SETS ((k), ())
+
+-- correlation with a constant
+-- MinSparkVersion: 4.3
+query
+SELECT corr(f, 1.0D), corr(1.0D, f), corr(f, k), corr(k, b) FROM t
+
+-- unpivot
+query context_declines(UNPIVOT is not supported)
+SELECT * FROM (SELECT id, v, CAST(k AS LONG) k FROM u) UNPIVOT (val FOR name IN (v, k))
+
+-- pivot
+query context_declines(PIVOT is not supported)
+SELECT * FROM (SELECT k, s, v, m FROM u) PIVOT (sum(v) AS a, max(m) AS b FOR k IN (1, 2, 30))
+
+-- pivot by words and NULL
+query context_declines(PIVOT is not supported)
+SELECT * FROM (SELECT s, v FROM u) PIVOT (count(v) FOR s IN ('1', NULL, '3'))
+
+-- rollup
+query
+SELECT k, s, count(*), grouping_id() FROM u GROUP BY ROLLUP (k, s)
+
+-- distinct aggregates
+query
+SELECT count(DISTINCT k, s), sum(DISTINCT v) FILTER (WHERE k = 1), count(*) FILTER (WHERE v > 3) FROM u
+
+-- nothing to aggregate
+query
+SELECT count(*), sum(k), max(s), collect_list(k) FROM e
+
+-- nothing to group
+query
+SELECT k, count(*) FROM e GROUP BY k
+
+-- many CASEs
+query
+SELECT sum(CASE WHEN k = 0 THEN v ELSE 0 END) c0, sum(CASE WHEN k = 1 THEN v ELSE 0 END) c1, sum(CASE WHEN k = 2 THEN
+  v ELSE 0 END) c2, sum(CASE WHEN k = 3 THEN v ELSE 0 END) c3, sum(CASE WHEN k = 4 THEN v ELSE 0 END) c4, sum(CASE
+  WHEN k = 5 THEN v ELSE 0 END) c5, sum(CASE WHEN k = 6 THEN v ELSE 0 END) c6, sum(CASE WHEN k = 7 THEN v ELSE 0 END)
+  c7, sum(CASE WHEN k = 8 THEN v ELSE 0 END) c8, sum(CASE WHEN k = 9 THEN v ELSE 0 END) c9, sum(CASE WHEN k = 10 THEN
+  v ELSE 0 END) c10, sum(CASE WHEN k = 11 THEN v ELSE 0 END) c11, sum(CASE WHEN k = 12 THEN v ELSE 0 END) c12,
+  sum(CASE WHEN k = 13 THEN v ELSE 0 END) c13, sum(CASE WHEN k = 14 THEN v ELSE 0 END) c14, sum(CASE WHEN k = 15 THEN
+  v ELSE 0 END) c15, sum(CASE WHEN k = 16 THEN v ELSE 0 END) c16, sum(CASE WHEN k = 17 THEN v ELSE 0 END) c17,
+  sum(CASE WHEN k = 18 THEN v ELSE 0 END) c18, sum(CASE WHEN k = 19 THEN v ELSE 0 END) c19 FROM u

@@ -1,0 +1,57 @@
+-- Dates, timestamps and intervals.
+
+statement
+CREATE TEMP VIEW t AS
+SELECT * FROM VALUES
+  (1, 'a', 10L, CAST(1.5 AS DECIMAL(7,2)), DATE '2020-01-31', 1.5D, true),
+  (2, 'b', 20L, CAST(2.25 AS DECIMAL(7,2)), DATE '2020-02-29', CAST('NaN' AS DOUBLE), false),
+  (3, NULL, 30L, NULL, DATE '2021-03-15', -0.0D, NULL),
+  (4, 'a', NULL, CAST(4.75 AS DECIMAL(7,2)), NULL, 0.0D, true),
+  (NULL, 'b', 50L, CAST(-5.50 AS DECIMAL(7,2)), DATE '1999-12-31', NULL, false)
+  AS t(id, name, big, dec, d, dbl, flag)
+
+statement
+CREATE TEMP VIEW ts AS
+SELECT * FROM VALUES
+  (1, TIMESTAMP '2020-01-01 10:00:00'), (2, TIMESTAMP '2021-06-15 23:59:59.5'), (3, NULL) AS ts(id, at)
+
+query
+select 1, 'a', null, true, 1.5, 2e0, 10L, date '2020-01-01', timestamp '2020-01-01 00:00:00', X'1F'
+
+query
+select d + interval 1 day, d - interval '1' month, d + 1, d - 1, d - date '2020-01-01', date_add(d, 2), add_months(d,
+  1) from t
+
+query
+select at + interval 1 hour, at - interval 1 month, at + interval '1 02:03:04' day to second from ts
+
+query
+select year(d), month(d), day(d), quarter(d), extract(year from d), extract(month from d), dayofweek(d), weekofyear(d)
+  from t
+
+query
+select id from t where d = timestamp '2020-01-31 00:00:00'
+
+query
+select date_trunc('month', timestamp '2020-05-17 10:00:00'), trunc(date '2020-05-17', 'MM'), last_day(date
+  '2020-02-01'), datediff(date '2020-02-01', date '2020-01-01')
+
+query
+select to_date('2020-01-05'), to_timestamp('2020-01-05 10:11:12'), date('2020-01-05'), cast('2020-01-05' as date),
+  int('5'), string(5)
+
+query
+select datepart('YEAR', d), date_part('month', d), datepart('doy', d) from t
+
+query
+select current_date() = current_date, current_timestamp() is not null
+
+query expect_error(INVALID_TYPED_LITERAL)
+select date 'x'
+
+query expect_error(DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE)
+select interval '1' month - d from t
+
+query
+select TIMESTAMP '2020-01-01', DATE '2020-1-1', timestamp '2020-01-01 10:00:00.50', timestamp_ntz '2020-01-01 1:2:3',
+  date '2020-02' from t

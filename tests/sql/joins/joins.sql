@@ -1,0 +1,153 @@
+-- Joins of every kind, with USING, NATURAL and ON.
+
+statement
+CREATE TEMP VIEW t AS
+SELECT * FROM VALUES
+  (1, 'a', 10L, CAST(1.5 AS DECIMAL(7,2)), DATE '2020-01-31', 1.5D, true),
+  (2, 'b', 20L, CAST(2.25 AS DECIMAL(7,2)), DATE '2020-02-29', CAST('NaN' AS DOUBLE), false),
+  (3, NULL, 30L, NULL, DATE '2021-03-15', -0.0D, NULL),
+  (4, 'a', NULL, CAST(4.75 AS DECIMAL(7,2)), NULL, 0.0D, true),
+  (NULL, 'b', 50L, CAST(-5.50 AS DECIMAL(7,2)), DATE '1999-12-31', NULL, false)
+  AS t(id, name, big, dec, d, dbl, flag)
+
+statement
+CREATE TEMP VIEW u AS
+SELECT * FROM VALUES (1, 'x', 100), (1, 'y', 200), (2, 'z', 300), (NULL, 'n', 400), (7, 'q', NULL)
+  AS u(id, tag, v)
+
+statement
+CREATE TEMP VIEW n AS
+SELECT id, array(id, id + 1) AS arr, named_struct('x', id, 'y', name) AS st, map('k', id) AS m
+  FROM t WHERE id IS NOT NULL
+
+statement
+CREATE TEMP VIEW ts AS
+SELECT * FROM VALUES
+  (1, TIMESTAMP '2020-01-01 10:00:00'), (2, TIMESTAMP '2021-06-15 23:59:59.5'), (3, NULL) AS ts(id, at)
+
+query
+select a.id, b.tag from t a join u b on a.id = b.id
+
+query
+select * from t join u using (id)
+
+query
+select id, t.id, u.id from t left join u using (id)
+
+query
+select * from t natural join u
+
+query
+select * from t full join u using (id)
+
+query
+select * from t right join u using (id)
+
+query
+select t.id, u.tag from t left join u on t.id = u.id and u.v > 100
+
+query
+select t.id, u.tag from t full outer join u on t.id = u.id
+
+query
+select * from t left semi join u on t.id = u.id
+
+query
+select * from t left anti join u on t.id = u.id
+
+query
+select count(*) from t cross join u
+
+query
+select t.id, u.id from t, u where t.id = u.id and u.v > 100
+
+query
+select t.id from t join u on t.id < u.id
+
+query
+select t.* from t join u on t.id = u.id
+
+query
+select u.*, t.id from t join u on t.id = u.id
+
+query
+select a.id, b.id from t a, t b where a.id = b.id + 1
+
+query
+select t1.id from t t1 join t t2 on t1.id = t2.id join t t3 on t2.id = t3.id
+
+query expect_error(AMBIGUOUS_REFERENCE)
+select t.id, u.id from t join u on t.id = u.id where id = 1
+
+query expect_error(UNRESOLVED_USING_COLUMN_FOR_JOIN)
+select * from t join u using (nosuch)
+
+query
+select * from (t join u on t.id = u.id)
+
+query
+select t.*, u.* from t left join u on t.id = u.id order by t.id, u.tag
+
+query
+select d - interval 2 day, interval 1 day + d, 1 + d, at - timestamp '2020-01-01 00:00:00', d from t join ts using
+  (id)
+
+query
+select cast(id as string) || 'x', int(id) + 1, cast(cast(id as bigint) as string), st.x + 1, cast(st.x as string) from
+  t join n using (id)
+
+query
+select a.id from t a join t b using (id) join t c using (id)
+
+query
+select * from (select name, id from t) a left semi join u using (id)
+
+query
+select * from (select name, id from t) a left anti join u using (id)
+
+query
+select d + interval '1' month, d - interval '1' year, interval '1-2' year to month + d, at + interval '3' month, at -
+  interval 2 years from t join ts using (id)
+
+query expect_fallback(adding a year-month interval that is not a constant stays with Spark)
+select d + (interval '1' year + interval '2' month) as a, d - 2 * interval '1' month as b, d + id * interval '1' month
+  as c, at - interval '1' month * id as e, d + (- interval '1' year) as f from t join ts using (id)
+
+query expect_fallback(adding a year-month interval that is not a constant stays with Spark)
+select d + make_ym_interval(1, id) as a, at - make_ym_interval(id) as b from t join ts using (id)
+
+query expect_fallback(adding a year-month interval that is not a constant stays with Spark)
+select d + id * interval '1' month, d - (interval '1' year - interval '2' month) from t join ts using (id)
+
+query
+select a.id from n a join n b on a.st = b.st and a.arr = b.arr
+
+query
+select a.*, b.* from t a join u b using (id)
+
+query
+select b.*, a.id from t a left join u b using (id)
+
+query
+select b.*, a.* except (big) from t a right join u b using (id)
+
+query
+select a.*, b.* from t a full join u b using (id)
+
+query
+select b.*, a.id, c.* from t a natural join u b right join u c using (v)
+
+query
+select name, count(distinct *) from t a join u b using (id) group by name
+
+query expect_error(AMBIGUOUS_REFERENCE)
+select * except (id) from t join u on t.id = u.id
+
+query expect_error(JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE)
+select * from t join u on null
+
+query expect_error(JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE)
+select * from t join u on t.id
+
+query expect_error(UNSUPPORTED_EXPR_FOR_OPERATOR)
+select * from t join u on max(t.id) = u.id

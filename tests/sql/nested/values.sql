@@ -1,0 +1,68 @@
+-- Arrays, structs and maps: construction, access, generators.
+
+statement
+CREATE TEMP VIEW t AS
+SELECT * FROM VALUES
+  (1, 'a', 10L, CAST(1.5 AS DECIMAL(7,2)), DATE '2020-01-31', 1.5D, true),
+  (2, 'b', 20L, CAST(2.25 AS DECIMAL(7,2)), DATE '2020-02-29', CAST('NaN' AS DOUBLE), false),
+  (3, NULL, 30L, NULL, DATE '2021-03-15', -0.0D, NULL),
+  (4, 'a', NULL, CAST(4.75 AS DECIMAL(7,2)), NULL, 0.0D, true),
+  (NULL, 'b', 50L, CAST(-5.50 AS DECIMAL(7,2)), DATE '1999-12-31', NULL, false)
+  AS t(id, name, big, dec, d, dbl, flag)
+
+statement
+CREATE TEMP VIEW n AS
+SELECT id, array(id, id + 1) AS arr, named_struct('x', id, 'y', name) AS st, map('k', id) AS m
+  FROM t WHERE id IS NOT NULL
+
+statement
+CREATE TEMP VIEW ts AS
+SELECT * FROM VALUES
+  (1, TIMESTAMP '2020-01-01 10:00:00'), (2, TIMESTAMP '2021-06-15 23:59:59.5'), (3, NULL) AS ts(id, at)
+
+query
+select explode(arr) from n
+
+query
+select id, explode(arr) as e from n
+
+query
+select id, posexplode(arr) from n
+
+query
+select id, e from n lateral view explode(arr) a as e
+
+query
+select id, pos, e from n lateral view outer posexplode(arr) a as pos, e
+
+query
+select st.x, st.y, n.st.x, arr[0], m['k'], st from n
+
+query
+select st.* from n
+
+query
+select struct(id, name), named_struct('a', id), array(1,2,3), array(id, 2)[1] from t
+
+query expect_error(FIELD_NOT_FOUND)
+select st.z from n
+
+query expect_error(FIELD_NOT_FOUND)
+select st['y'], (st).x, array(st)[0].y, struct(st).col1.x from n
+
+query
+select distinct arr from n order by arr
+
+query
+select cast(arr as array<bigint>), cast(st as struct<a: bigint, b: string>), cast(arr as array<string>) from n
+
+query
+select unix_timestamp(at), to_unix_timestamp('2020-01-01 00:00:00'), overlay('abc','X',2), sort_array(array(2,1)),
+  cast('a' as char(3)) from ts
+
+query
+select cast(array(id) as array<string>), try_cast(array(id, null) as array<tinyint>), size(cast(arr as array<string>))
+  from n
+
+query
+select id from t where array_contains(array(big, 5L), 5) or array_contains(array(big), id)

@@ -1,0 +1,14 @@
+-- INTERSECT ALL and EXCEPT ALL of many duplicates.
+
+statement
+CREATE TEMP VIEW u AS
+SELECT id, CAST(id % 7 AS INT) k, CAST(id % 13 AS STRING) s, CAST(id / 3 AS DECIMAL(10, 2)) m,
+  IF(id % 5 = 0, NULL, id % 11) v FROM RANGE(200)
+
+-- intersect all
+query
+SELECT k FROM u INTERSECT ALL SELECT CAST(v AS INT) FROM u
+
+-- except all
+query
+SELECT k FROM u EXCEPT ALL SELECT CAST(v AS INT) FROM u

@@ -1,0 +1,122 @@
+-- Set operations: duplicates, NULLs, types of both sides, nesting and order.
+
+statement
+CREATE TEMP VIEW a AS
+SELECT * FROM VALUES (1, 'x'), (1, 'x'), (2, NULL), (NULL, 'y'), (NULL, NULL), (NULL, NULL), (3, 'z') AS t(k, s)
+
+statement
+CREATE TEMP VIEW b AS
+SELECT * FROM VALUES (1L, 'x'), (2L, NULL), (NULL, NULL), (4L, 'w'), (NULL, 'y') AS t(k, s)
+
+query
+SELECT * FROM a UNION SELECT * FROM b
+
+query
+SELECT * FROM a UNION ALL SELECT * FROM b
+
+query
+SELECT * FROM a INTERSECT SELECT * FROM b
+
+query
+SELECT * FROM a INTERSECT ALL SELECT * FROM b
+
+query
+SELECT * FROM a EXCEPT SELECT * FROM b
+
+query
+SELECT * FROM a EXCEPT ALL SELECT * FROM b
+
+query
+SELECT k FROM a MINUS SELECT k FROM b
+
+query
+SELECT * FROM b EXCEPT ALL SELECT * FROM a
+
+-- INTERSECT binds tighter
+query
+SELECT k FROM a UNION SELECT 9 INTERSECT SELECT k FROM b
+
+query
+(SELECT k FROM a UNION SELECT 9) INTERSECT SELECT k FROM b
+
+query
+SELECT k FROM a EXCEPT (SELECT k FROM b EXCEPT SELECT 4)
+
+-- widened types
+query
+SELECT k FROM a UNION ALL SELECT 1.5
+
+query
+SELECT k FROM a UNION SELECT CAST(k AS DECIMAL(20, 3)) FROM b
+
+query
+SELECT CAST(k AS TINYINT) FROM a INTERSECT SELECT CAST(k AS DOUBLE) FROM b
+
+query
+SELECT DATE'2020-01-01' AS d UNION ALL SELECT TIMESTAMP'2020-01-01 12:00:00'
+
+query
+SELECT NULL AS n UNION ALL SELECT k FROM a
+
+query
+SELECT array(k) AS v FROM a UNION SELECT array(k) FROM b
+
+query
+SELECT named_struct('k', k, 's', s) AS v FROM a EXCEPT SELECT named_struct('k', CAST(k AS INT), 's', s) FROM b
+
+-- names come from the left
+query
+SELECT k AS left_name FROM a UNION ALL SELECT k AS right_name FROM b
+
+query
+SELECT k, k FROM a UNION SELECT k, 1 FROM b
+
+-- ordered and limited sides
+query
+(SELECT k FROM a ORDER BY k NULLS LAST LIMIT 2) UNION ALL (SELECT k FROM b ORDER BY k DESC LIMIT 1)
+
+query
+SELECT k, s FROM a UNION SELECT k, s FROM b ORDER BY k NULLS FIRST, s NULLS LAST
+
+query
+SELECT k FROM a UNION ALL SELECT k FROM b ORDER BY 1 DESC NULLS LAST LIMIT 3
+
+-- above and below other operators
+query
+SELECT k, count(*) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) GROUP BY k
+
+query
+SELECT count(*) FROM (SELECT k FROM a UNION SELECT k FROM b)
+
+query
+SELECT k, sum(n) FROM (SELECT k, count(*) AS n FROM a GROUP BY k UNION ALL SELECT k, 10 FROM b) GROUP BY k
+
+query
+SELECT x.k FROM (SELECT k FROM a INTERSECT SELECT k FROM b) x JOIN a ON x.k = a.k
+
+query
+SELECT k FROM a WHERE k IN (SELECT k FROM b UNION SELECT 3)
+
+query
+SELECT k FROM (SELECT k, 1 AS side FROM a UNION ALL SELECT k, 2 FROM b) WHERE side = 2
+
+query
+SELECT k FROM a WHERE false UNION ALL SELECT k FROM b WHERE k > 100
+
+query
+SELECT k FROM a EXCEPT SELECT k FROM b WHERE false
+
+query
+SELECT k FROM a INTERSECT SELECT k FROM b WHERE false
+
+query
+WITH c AS (SELECT k FROM a UNION SELECT k FROM b) SELECT x.k, y.k FROM c x LEFT JOIN c y ON x.k = y.k - 1
+
+query expect_error(NUM_COLUMNS_MISMATCH)
+SELECT k, s FROM a UNION SELECT k FROM b
+
+query expect_error(INCOMPATIBLE_COLUMN_TYPE)
+SELECT k FROM a EXCEPT SELECT array(1)
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT 10 / k FROM a UNION ALL SELECT 10 / (k - 1) FROM b

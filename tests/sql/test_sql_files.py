@@ -1,0 +1,97 @@
+"""Every query of the SQL files below this folder, on Spark and in the engine: the same rows, or the same error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.sql.engines import TableFiles, open_engines, open_session
+from tests.sql.sql_file import Query, SqlFile, Variant, read_sql_file
+
+# Not part of the suite yet: run by ``make sql``.
+pytestmark = pytest.mark.skipif("KQUERY_SQL_FILES" not in os.environ, reason="run by make sql")
+FOLDER = Path(__file__).parent
+FILES = [read_sql_file(path) for path in sorted(FOLDER.rglob("*.sql"))]
+VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+#: Queries of a file that run at the same time: Spark's latency, of each of which one core would wait.
+QUERIES_AT_ONCE = 4
+
+Opened = tuple[SqlFile, Variant]
+
+
+def _cases() -> Iterator[Any]:
+    for file in FILES:
+        variants = file.variants()
+        for variant in variants:
+            opened = (file, variant)
+            values = [*(v for _, v in variant.config), variant.format] if len(variants) > 1 else []
+            for query in file.queries:
+                where = ":".join([str(file.path.relative_to(FOLDER)), str(query.line), *values])
+                yield pytest.param(opened, query, id=f"{where} {query.name}".strip())
+
+
+class Runs:
+    """The files' queries, of which those of one file run at the same time; a file is open until the next one's turn."""
+
+    def __init__(self, spark: SparkSession, folder: Path, selected: Sequence[tuple[Opened, Query]]) -> None:
+        self._spark = spark
+        self._tables = TableFiles(folder)
+        self._selected = selected
+        self._opened: Opened | None = None
+        self._problems: dict[Query, Future[list[str]]] = {}
+        self._stack = ExitStack()
+
+    def problems(self, opened: Opened, query: Query) -> list[str]:
+        """What is wrong with a query of a file."""
+        if opened is not self._opened:
+            self._open(opened)
+        return self._problems[query].result()
+
+    def _open(self, opened: Opened) -> None:
+        self.close()
+        self._opened = opened
+        engines = self._stack.enter_context(open_engines(self._spark, *opened, self._tables))
+        pool = self._stack.enter_context(ThreadPoolExecutor(QUERIES_AT_ONCE))
+        self._stack.callback(pool.shutdown, cancel_futures=True)
+        queries = [query for other, query in self._selected if other is opened]
+        self._problems = {query: pool.submit(engines.problems, query) for query in queries}
+
+    def close(self) -> None:
+        """Drop the views of the open file, and do not start more of its queries."""
+        self._stack.close()
+        self._opened = None
+
+
+@pytest.fixture(scope="module")
+def runs(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
+    calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    selected = [(c["opened"], c["query"]) for c in calls if "opened" in c and _runs_here(c["query"])]
+    with open_session(spark) as session:
+        opened = Runs(session, tmp_path_factory.mktemp("sql"), selected)
+        yield opened
+        opened.close()
+
+
+def _runs_here(query: Query) -> bool:
+    return query.min_version <= VERSION
+
+
+@pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")
+@pytest.mark.parametrize(("opened", "query"), list(_cases()))
+def test_sql(runs: Runs, opened: Opened, query: Query) -> None:
+    if not _runs_here(query):
+        pytest.skip(f"needs Spark {'.'.join(map(str, query.min_version))}")
+    problems = runs.problems(opened, query)
+    if problems:
+        where = f"{opened[0].path.relative_to(FOLDER.parents[1])}:{query.line}"
+        pytest.fail("\n".join([f"{where}: {query.sql}", *problems]), pytrace=False)

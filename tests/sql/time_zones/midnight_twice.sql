@@ -1,0 +1,18 @@
+-- Truncated times where midnight happens twice.
+-- Config: spark.sql.session.timeZone=America/Havana
+
+statement
+CREATE TEMP VIEW t AS
+SELECT TIMESTAMP'2015-11-20 12:00:00' + make_dt_interval(CAST(id AS INT) - 20) AS ts FROM RANGE(40)
+
+query
+SELECT ts, unix_seconds(date_trunc('DAY', ts)) AS t FROM t ORDER BY ts
+
+query expect_fallback(A date_trunc to a midnight that happens twice) context_declines(A date_trunc to a midnight that happens twice)
+SELECT ts, unix_seconds(date_trunc('WEEK', ts)) AS a, unix_seconds(date_trunc('MONTH', ts)) AS b FROM t ORDER BY ts
+
+query
+SELECT ts, unix_seconds(date_trunc('QUARTER', ts)) AS a, unix_seconds(date_trunc('YEAR', ts)) AS b, unix_seconds(date_trunc('HOUR', ts)) AS c FROM t ORDER BY ts
+
+query
+SELECT ts, unix_seconds(CAST(CAST(ts AS DATE) AS TIMESTAMP)) AS t FROM t ORDER BY ts
