@@ -16,6 +16,7 @@ import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate.planning import plan_query as planning
+from kquery_spark.compiler import placement
 from tests.accelerate.test_driver import IN_DRIVER, jobs
 from tests.conftest import settings
 
@@ -112,7 +113,7 @@ def test_tpch_is_the_same_by_threads(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setattr(planning, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(planning, "_THREAD_BYTES", 0)
+    monkeypatch.setattr(placement, "_THREAD_BYTES", 0)
     with settings(spark, IN_DRIVER):
         frame = spark.sql(tpch.query(number))
         assert "by 2 threads" in str(kq.explain(frame))

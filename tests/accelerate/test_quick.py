@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.accelerate.api import kquery_plan
-from kquery_spark.accelerate.planning import fast_reject as quick
 from kquery_spark.accelerate.planning.decision import decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win as looked_at
 from kquery_spark.accelerate.planning.plan_query import plan_frame
 from kquery_spark.spark_bridge.catalog_snapshot import spark_plan
 from kquery_spark.spark_bridge.session import bridge
+from tests.conftest import settings
 
 PASSING = (
     "SELECT 1 AS one",
@@ -69,9 +69,12 @@ def test_what_works_on_rows_is_planned(spark: Any, table: str, query: str):
     assert not nothing_to_win(spark.sql(query))
 
 
-def test_the_first_rows_of_a_large_file_are_planned(spark: Any, table: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(quick, "_LITTLE", 10)
-    assert not nothing_to_win(spark.sql("SELECT * FROM t ORDER BY id LIMIT 2"))
+def test_the_first_rows_of_a_large_file_are_planned(spark: Any, table: str):
+    frame = spark.sql("SELECT * FROM t ORDER BY id LIMIT 2")
+    assert nothing_to_win(frame)
+    # a file is large where nothing else costs anything
+    with settings(spark, {"spark.kquery.cost.planningSeconds": "0", "spark.kquery.cost.stageSeconds": "0"}):
+        assert not nothing_to_win(frame)
 
 
 def test_what_passes_rows_on_still_says_why_when_it_must_not_stay(spark: Any, table: str):

@@ -78,7 +78,7 @@ def shared(frame: DataFrame) -> DataFrame:
     """The frame by the engine, its last sort shared by tasks."""
     with settings(frame.sparkSession, SHARED):
         explained = kq.explain(frame)
-        assert len(explained.planned.parts[0].graph.result.tasks) > 1, str(explained)
+        assert len(explained.planned.parts[0].compiled.graph.result.tasks) > 1, str(explained)
         return frame.transform(lambda f: kquery_plan(f, fallback="error", when="always"))
 
 
