@@ -47,7 +47,7 @@ query
 SELECT concat(a, a) AS x, a || array(1L, i) AS y, reverse(a) AS z, concat(n, array(a)) AS u FROM t
 
 query
-SELECT array_union(a, array(1L, 7L)) AS x, array_except(a, array(3L)) AS y, array_intersect(a, array(3L, 2L)) AS z FROM t
+SELECT array_union(a, array(1L, 7L)) AS x, array_except(a, array(3L)) AS y, array_intersect(a, array(3L, NULL)) AS z FROM t
 
 query
 SELECT arrays_overlap(a, array(3L)) AS x, array_position(a, 3) AS y, array_remove(a, 3) AS z FROM t

@@ -42,7 +42,7 @@ query
 select st.* from n
 
 query
-select struct(id, name), named_struct('a', id), array(1,2,3), array(id, 2)[1] from t
+select struct(id, name), named_struct('a', id), array(1,2,3), array(2, id)[1] from t
 
 query expect_error(FIELD_NOT_FOUND)
 select st.z from n
