@@ -81,10 +81,10 @@ def test_a_join_with_rows_of_sparks_is_estimated_sanely(spark, facts, side):
             assert least <= part.imported.inputs[0].rows <= most
         assert part.compiled.estimate.rows <= 10_001  # ten; of a million rows that nothing is known of 10,000
         (pairs,) = plan_frame(joined.groupBy().agg(F.sum("v"))).parts
-        assert pairs.estimate.rows == 1
+        assert pairs.compiled.estimate.rows == 1
         (rows,) = plan_frame(joined.orderBy("v").limit(10**9)).parts or [None]
         if rows is not None:
-            assert rows.estimate.rows <= max(FACTS, most)
+            assert rows.compiled.estimate.rows <= max(FACTS, most)
         assert decide(planned, part).accelerate
         assert "495," not in str(kq.explain(joined))
     finally:
