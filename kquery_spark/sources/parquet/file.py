@@ -51,6 +51,7 @@ _CACHE_LIMIT = 512
 # of a column chunk for which looking at its pages takes less than reading it
 _MANY_ROWS, _MANY_BYTES = 1 << 18, 1 << 20
 _CODED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
+_LAST_SECOND = (2**63 - 1) // 1_000_000  # that microseconds reach
 _WORTHWHILE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
@@ -143,8 +144,8 @@ class OpenFile:
     def _input(self) -> InputFile:
         return shared_input(self.file)
 
-    def _open(self, file: InputFile, metadata: Any) -> pq.ParquetFile:
-        options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": "us"}
+    def _open(self, file: InputFile, metadata: Any, int96_unit: str = "us") -> pq.ParquetFile:
+        options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": int96_unit}
         if metadata is not None:
             options["read_dictionary"] = self._dictionaries
         return pq.ParquetFile(file.native, pre_buffer=not file.is_local, **options)
@@ -269,10 +270,19 @@ class OpenFile:
             if reader is None:
                 reader = file.readers.parquet = self._open(file, self._physical)
             found = reader.read_row_group(group, columns=list(columns), use_threads=False)
+            for column in self.int96.intersection(columns):
+                _check_int96(self._in_seconds(file), group, column)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
         file.check_unchanged()
         return found
+
+    def _in_seconds(self, file: InputFile) -> pq.ParquetFile:
+        """This thread's reader of INT96 times in seconds."""
+        reader = getattr(file.readers, "parquet_seconds", None)
+        if reader is None:
+            reader = file.readers.parquet_seconds = self._open(file, self._physical, "s")
+        return reader
 
     def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
         """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
@@ -294,11 +304,9 @@ class OpenFile:
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
             data = file_of_pages(self._input, columns, schema)
-            reader = pq.ParquetFile(
-                pa.BufferReader(data),
-                read_dictionary=[n for n in names if n in self._dictionaries],
-                coerce_int96_timestamp_unit="us",
-            )
+            reader = _reader_of_pages(data, [n for n in names if n in self._dictionaries])
+            for name in self.int96.intersection(names):
+                _check_int96(_reader_of_pages(data, [], "s"), 0, name)
             return [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
@@ -401,6 +409,26 @@ class OpenFile:
     def _unreadable(self, group: int, error: BaseException) -> SourceError:
         cause = changed_error(self.file.path) if self._input.has_changed else error
         return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
+
+
+def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: str = "us") -> pq.ParquetFile:
+    """A reader of what ``file_of_pages`` gives."""
+    return pq.ParquetFile(
+        pa.BufferReader(data), read_dictionary=list(dictionaries), coerce_int96_timestamp_unit=int96_unit
+    )
+
+
+def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
+    """Raise ValueError for INT96 times on days that Arrow takes for unsigned ones, which Spark's are not.
+
+    As microseconds they wrap around to times like any other; as seconds they are far past the range of microseconds.
+    """
+    seconds = in_seconds.read_row_group(group, columns=[column], use_threads=False).column(0)
+    last = pc.max(seconds.cast(pa.int64())).as_py()
+    if last is not None and last > _LAST_SECOND:
+        raise ValueError(
+            f"column {column} has INT96 times before 4713 BC or past the year 285,000, which pyarrow misreads"
+        )
 
 
 def _range(chunk: Any) -> ColumnRange | None:
