@@ -14,6 +14,8 @@ import pytest
 
 from benchmarks import taxi, tpch
 from kquery_spark.config.spark_settings import configure
+from kquery_spark.fuzz.settings import UNCOMPILED
+from kquery_spark.fuzz.settings import applied as settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,26 +65,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@contextlib.contextmanager
-def settings(session: SparkSession, given: dict[str, str]) -> Iterator[None]:
-    """A session with other settings for a while."""
-    before = {name: session.conf.get(name, None) for name in given}
-    for name, value in given.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            session.conf.unset(name) if old is None else session.conf.set(name, old)
-
-
-@contextlib.contextmanager
-def uncompiled(session: SparkSession) -> Iterator[None]:
+def uncompiled(session: SparkSession) -> contextlib.AbstractContextManager[None]:
     """Spark interprets its expressions: the same answers, without compiling classes that run over a few rows."""
-    with settings(
-        session, {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    ):
-        yield
+    return settings(session, UNCOMPILED)
 
 
 @pytest.fixture(scope="session")

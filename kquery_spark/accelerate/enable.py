@@ -20,7 +20,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_plan
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.spark_bridge.bypass import bypass, bypassed
-from kquery_spark.spark_bridge.lazy_dataframe import SHOW
+from kquery_spark.spark_bridge.lazy_dataframe import SHOW, text_of
 from kquery_spark.spark_bridge.session import bridge, session_identity
 
 
@@ -111,7 +111,7 @@ def _show(frame: DataFrame, options: _Options, n: int = 20, *args: Any, **kwargs
     """Spark shows n rows and asks for one more to know whether there are others."""
     valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
     fast = _engine_frame(frame.limit(n + 1) if valid else frame, options)
-    return NotImplemented if fast is None else fast.show_text(n, *args, **kwargs)
+    return NotImplemented if fast is None else text_of(fast, n, *args, **kwargs)
 
 
 def _count(frame: DataFrame, options: _Options) -> Any:

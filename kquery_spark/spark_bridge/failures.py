@@ -79,7 +79,7 @@ def engine_failure(error: BaseException) -> str | None:
     return None
 
 
-def unless_too_much(make: Callable[[], R]) -> R | None:
+def unless_result_too_large(make: Callable[[], R]) -> R | None:
     """What ``make`` gives, or None where Spark does not let the driver have so much at once."""
     try:
         return make()

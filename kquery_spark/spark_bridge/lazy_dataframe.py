@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -13,31 +12,38 @@ SHOW = "_show_string"
 """The method of PySpark's DataFrame that ``show`` prints the result of."""
 
 
-class LazyDataFrame(ClassicDataFrame):
-    """PySpark's methods work with the object of ``built``; ``toArrow``, ``toPandas`` and ``show`` ask the methods below."""
+class FrameRows(Protocol):
+    """Where a lazy DataFrame gets its JVM object and its rows."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        super().__init__(None, spark)
+    @property
+    def base_frame(self) -> DataFrame:
+        """The DataFrame that transformations and other methods of PySpark work with; the same one each time."""
 
-    @abstractmethod
-    def built(self) -> DataFrame:
-        """The DataFrame that stands for this one in whatever PySpark makes of it; the same one each time."""
-
-    @abstractmethod
     def arrow_table(self) -> pa.Table | None:
-        """The rows for ``toArrow`` and ``toPandas``, in the types Spark gives; None where ``arrow_frame`` has them."""
+        """The rows for ``toArrow`` and ``toPandas``, in the types Spark gives; None if ``frame`` is to give them."""
 
-    @abstractmethod
-    def arrow_frame(self) -> DataFrame:
-        """The DataFrame whose rows ``toArrow`` and ``toPandas`` take where there is no table."""
+    def frame(self) -> DataFrame:
+        """The DataFrame whose rows ``toArrow`` and ``toPandas`` take if there is no table."""
 
-    @abstractmethod
-    def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+    def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
         """What ``show`` prints."""
+
+
+class LazyDataFrame(ClassicDataFrame):
+    """Gets what PySpark's methods ask for from ``_kquery``.
+
+    That is its only name that PySpark's DataFrame does not have: any other would hide a column of that name.
+    """
+
+    _kquery: FrameRows
+
+    def __init__(self, rows: FrameRows, spark: SparkSession) -> None:
+        self._kquery = rows
+        super().__init__(None, spark)
 
     @property
     def _jdf(self) -> Any:
-        return self.built()._jdf
+        return self._kquery.base_frame._jdf
 
     @_jdf.setter
     def _jdf(self, _: Any) -> None:
@@ -46,9 +52,9 @@ class LazyDataFrame(ClassicDataFrame):
     def _collect_as_arrow(
         self, split_batches: bool = False, empty_list_if_zero_records: bool = True, *others: Any, **named: Any
     ) -> list[pa.RecordBatch]:
-        table = self.arrow_table()
+        table = self._kquery.arrow_table()
         if table is None:
-            frame: Any = self.arrow_frame()
+            frame: Any = self._kquery.frame()
             batches: list[pa.RecordBatch] = frame._collect_as_arrow(
                 split_batches, empty_list_if_zero_records, *others, **named
             )
@@ -58,10 +64,10 @@ class LazyDataFrame(ClassicDataFrame):
         return list(table.to_batches())
 
     def _show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        return self.show_text(n, truncate, vertical)
+        return self._kquery.show_text(n, truncate, vertical)
 
 
-def text_of(frame: DataFrame, n: int, truncate: bool | int, vertical: bool) -> str:
+def text_of(frame: DataFrame, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
     """What ``show`` prints of a DataFrame."""
     shown: Any = frame
     return str(shown._show_string(n, truncate, vertical))

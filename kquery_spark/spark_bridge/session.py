@@ -15,8 +15,7 @@ from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.session_settings import session_values
 from kquery_spark.spark_bridge.versions import check_version
 
-_SETTINGS = tuple(EngineConfig().setting_names())
-_COSTS = tuple(CostModel().settings())
+_SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
 
@@ -53,18 +52,14 @@ class Bridge:
 
     def config(self) -> EngineConfig:
         """The engine's settings as ``spark.kquery.*`` says now; parallelism is the cluster's unless set."""
-        given, base = self._given(_SETTINGS), EngineConfig(parallelism=self._parallelism)
-        return base.with_settings(given) if given else base
+        return self.config_and_costs()[0]
 
-    def cost_model(self) -> CostModel:
-        """The cost model as ``spark.kquery.cost.*`` says now."""
-        given = self._given(_COSTS)
-        return CostModel().with_settings(given) if given else CostModel()
-
-    def _given(self, names: tuple[str, ...]) -> dict[str, str]:
-        """Those of some settings that are set."""
-        values = session_values(self.conf, self.jvm, names, unset="")
-        return {name: value for name, value in zip(names, values, strict=True) if value != ""}
+    def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
+        """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go."""
+        values = session_values(self.conf, self.jvm, _SETTINGS, unset="")
+        given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
+        config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
+        return (config.with_settings(given), costs.with_settings(given)) if given else (config, costs)
 
     def warns_first_time(self, message: str) -> bool:
         """True once for each message of the session."""

@@ -249,3 +249,11 @@ def test_columns_have_their_names_whatever_the_engine_keeps(spark, tables):
         assert fast.filter(getattr(fast, name) == 3).count() == 1
     added = set(dir(fast)) - set(dir(frame))
     assert {name.removeprefix("_abc_impl") for name in added} <= {"", "_kquery", "_some"}
+
+
+def test_no_name_of_the_engines_frame_hides_a_column(spark, tables):
+    frame = spark.sql("SELECT n_regionkey, count(*) AS built FROM nation GROUP BY n_regionkey")
+    fast = frame.transform(kquery_plan, when="always")
+    public = {name for name in set(dir(fast)) - set(dir(frame)) if not name.startswith("_")}
+    assert public == set()
+    assert sorted(fast.select(fast.built).collect()) == sorted(frame.select("built").collect())

@@ -22,20 +22,17 @@ from pyspark.sql.types import StructType
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import writer_of
 from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.lazy_dataframe import LazyDataFrame, text_of
+from kquery_spark.spark_bridge.lazy_dataframe import LazyDataFrame
 from kquery_spark.spark_bridge.rows import makes_rows, rows_of
 
 
 class EngineFrame(LazyDataFrame):
-    """The engine's DataFrame. Names that Spark's DataFrame lacks would hide columns of these names: few are added."""
+    """The engine's DataFrame, whose actions get their rows from an execution."""
+
+    _kquery: Execution
 
     def __init__(self, execution: Execution) -> None:
-        self._kquery = execution
-        super().__init__(execution.original.sparkSession)
-
-    def built(self) -> DataFrame:
-        """See LazyDataFrame."""
-        return self._kquery.built
+        super().__init__(execution, execution.original.sparkSession)
 
     @property
     def is_cached(self) -> bool:
@@ -56,7 +53,7 @@ class EngineFrame(LazyDataFrame):
         execution = self._kquery
 
         def collected() -> list[Row]:
-            table = execution.brought() if makes_rows(self.schema) else execution.table()
+            table = execution.arrow_table() if makes_rows(self.schema) else execution.table()
             rows = None if table is None else rows_of(table, self.schema)
             return execution.frame(table).collect() if rows is None else rows
 
@@ -107,14 +104,6 @@ class EngineFrame(LazyDataFrame):
 
         return execution.attempt("isEmpty", lacks_rows, execution.original.isEmpty)
 
-    def arrow_table(self) -> pa.Table | None:
-        """See LazyDataFrame."""
-        return self._kquery.brought()
-
-    def arrow_frame(self) -> DataFrame:
-        """See LazyDataFrame."""
-        return self._kquery.frame()
-
     def toArrow(self) -> Any:
         """See pyspark.sql.DataFrame.toArrow."""
         return self._kquery.attempt("toArrow", super().toArrow, self._kquery.original.toArrow)
@@ -122,20 +111,6 @@ class EngineFrame(LazyDataFrame):
     def toPandas(self) -> Any:
         """See pyspark.sql.DataFrame.toPandas."""
         return self._kquery.attempt("toPandas", super().toPandas, self._kquery.original.toPandas)
-
-    def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """See LazyDataFrame."""
-        execution = self._kquery
-
-        def shown(frame: DataFrame) -> str:
-            return text_of(frame, n, truncate, vertical)
-
-        counts = type(n) is int and n >= 0  # other arguments are Spark's to refuse
-
-        def first() -> str:
-            return shown(execution.frame(execution.table(n + 1) if counts else None))
-
-        return execution.attempt("show", first, lambda: shown(execution.original))
 
     def inputFiles(self) -> list[str]:
         """See pyspark.sql.DataFrame.inputFiles."""

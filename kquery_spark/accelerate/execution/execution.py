@@ -18,8 +18,8 @@ from kquery_spark.logical import Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.arrow_result import ArrowResult
 from kquery_spark.runtime.spark.driver import DriverStage
-from kquery_spark.spark_bridge.failures import unless_too_much
-from kquery_spark.spark_bridge.lazy_dataframe import classic
+from kquery_spark.spark_bridge.failures import unless_result_too_large
+from kquery_spark.spark_bridge.lazy_dataframe import classic, text_of
 
 R = TypeVar("R")
 
@@ -60,16 +60,16 @@ class Execution:
         self.cached = False
         self._exceeds_driver = False
         self._renew = renew
-        self._built: DataFrame | None = None
+        self._base_frame: DataFrame | None = None
         self._own: PlacedQuery | None = None
         self._shared: DataFrame | None = None
 
     @property
-    def built(self) -> DataFrame:
-        """What PySpark's methods work with: what is made of it finds an ordered result in one task."""
-        if self._built is None:
-            self._built = with_sources(self.placement.build(False), self.original)
-        return self._built
+    def base_frame(self) -> DataFrame:
+        """See FrameRows; what is made of it finds an ordered result in one task."""
+        if self._base_frame is None:
+            self._base_frame = with_sources(self.placement.build(False), self.original)
+        return self._base_frame
 
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
         """What ``engine`` gives, or ``spark`` where that may run again after a failure."""
@@ -118,7 +118,7 @@ class Execution:
         if driver is None or self.cached or self._exceeds_driver:
             return None
         try:
-            found = unless_too_much(lambda: work(driver))
+            found = unless_result_too_large(lambda: work(driver))
         except LimitReached as reached:
             clear_frames(reached.__traceback__)  # of what they hold
             found = None
@@ -128,12 +128,12 @@ class Execution:
             self.placement = replace(self.placement, driver=None)
         return found
 
-    def brought(self) -> pa.Table | None:
-        """The rows for an action that wants all of them here; None where Spark brings them."""
+    def arrow_table(self) -> pa.Table | None:
+        """All rows, made in the driver or sent there as Arrow; None where Spark's DataFrame gives them."""
         table, result = self.table(), self.placement.result
         if table is not None or result is None or self.cached:
             return table
-        return unless_too_much(result.table)
+        return unless_result_too_large(result.table)
 
     def frame(self, table: pa.Table | None = None) -> DataFrame:
         """The DataFrame whose rows an action takes, which keeps the order of the tasks.
@@ -146,10 +146,19 @@ class Execution:
             with contextlib.suppress(pa.ArrowInvalid):
                 return spark.createDataFrame(table, self.original.schema)
         if self.cached:
-            return classic(self.built)
+            return classic(self.base_frame)
         if self._shared is None:
             self._shared = self.placement.build(True)
         return self._shared
+
+    def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
+        """See FrameRows."""
+        counts = type(n) is int and n >= 0  # other arguments are Spark's to refuse
+
+        def by_engine() -> str:
+            return text_of(self.frame(self.table(n + 1) if counts else None), n, truncate, vertical)
+
+        return self.attempt("show", by_engine, lambda: text_of(self.original, n, truncate, vertical))
 
     def frame_to_write(self) -> DataFrame:
         """The rows for a write, in which Spark sees the tables they come from."""

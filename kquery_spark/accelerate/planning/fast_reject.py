@@ -39,11 +39,12 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
     if not _IN_DRIVER.issuperset(nodes):
         return True
     size = leaf_bytes(plan)
-    if size < link.config().driver_bytes * _PACKED:
+    config, costs = link.config_and_costs()
+    if size < config.driver_bytes * _PACKED:
         return False
     if passed:
         return not _BROUGHT.issuperset(nodes)
-    return size <= link.cost_model().least_bytes_of_top_k * _LEAST_PACKED
+    return size <= costs.least_bytes_of_top_k * _LEAST_PACKED
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:

@@ -148,7 +148,7 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     """
     check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)
-    config = link.config()
+    config, costs = link.config_and_costs()
     if frame.isStreaming:
         return _nothing(frame, link, config, "Streaming queries are left to Spark.")
     try:
@@ -176,7 +176,7 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         frame,
         link,
         config,
-        link.cost_model(),
+        costs,
         plan,
         facts,
         root,

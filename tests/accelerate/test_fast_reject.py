@@ -1,4 +1,4 @@
-"""The quick no must only ever say what planning in full would say."""
+"""The fast reject must only ever say what planning in full would say."""
 
 from __future__ import annotations
 
