@@ -32,9 +32,9 @@ class TaskError(errors.KQueryError):
     @property
     def original_class(self) -> type[errors.KQueryError]:
         """The class of this package that was raised; KQueryError for one of others."""
-        found = getattr(errors, self.name, None)
-        if isinstance(found, type) and issubclass(found, errors.KQueryError):
-            return found
+        raised = getattr(errors, self.name, None)
+        if isinstance(raised, type) and issubclass(raised, errors.KQueryError):
+            return raised
         return errors.KQueryError
 
 

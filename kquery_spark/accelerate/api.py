@@ -13,12 +13,9 @@ from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.planning.decision import decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.garbage import collection_paused
-from kquery_spark.accelerate.planning.plan_query import (
-    PlannedQuery,
-    plan_frame,
-)
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.spark_bridge.catalog_snapshot import again, spark_plan
+from kquery_spark.spark_bridge.catalog_snapshot import spark_plan, unplanned_copy
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
 from kquery_spark.spark_bridge.session import bridge, check_frame
 
@@ -41,9 +38,9 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     check_frame(frame, "kquery_plan")
     if when == "never":
         return frame
-    made = execution_of(frame)
-    if made is not None:
-        frame = made.original
+    execution = execution_of(frame)
+    if execution is not None:
+        frame = execution.original
     try:
         with collection_paused():
             return _planned(frame, fallback, when)
@@ -80,9 +77,9 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
     little = when == "auto" and any(d.driver_only for _, d in decisions)
 
     def renew() -> PlacedQuery | DataFrame:
-        found = kquery_plan(again(frame, link), fallback=fallback, when=when)
-        made = execution_of(found)
-        return found if made is None else made.placement
+        renewed = kquery_plan(unplanned_copy(frame, link), fallback=fallback, when=when)
+        execution = execution_of(renewed)
+        return renewed if execution is None else execution.placement
 
     return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
 

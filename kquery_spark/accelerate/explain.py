@@ -136,25 +136,25 @@ class Explanation:
 
     def sections(self) -> list[tuple[str, str]]:
         """The explanation as titles and texts."""
-        found = [("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
+        sections = [("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
         if not self.planned.config.enabled:
-            found.append(("", "The engine is switched off: spark.kquery.enabled is false"))
+            sections.append(("", "The engine is switched off: spark.kquery.enabled is false"))
         if self.nodes:
-            found.append(("Query (* engine, - Spark, > handed over to the engine)", _lines(self.nodes)))
+            sections.append(("Query (* engine, - Spark, > handed over to the engine)", _lines(self.nodes)))
         for i, (part, decision) in enumerate(zip(self.planned.parts, self.decisions, strict=True)):
             which = f" of part {i + 1}" if len(self.planned.parts) > 1 else ""
-            found.append((f"Decision{which}", str(decision)))
-            found.append((f"Logical plan{which}", format_plan(part.compiled.logical)))
+            sections.append((f"Decision{which}", str(decision)))
+            sections.append((f"Logical plan{which}", format_plan(part.compiled.logical)))
             if self.trace:
-                found += [
+                sections += [
                     (f"Rule {s.rule}{which}", format_plan(s.plan) if s.changed else "(no change)")
                     for s in part.compiled.steps
                 ]
-            found.append((f"Optimized plan{which}", format_plan(part.compiled.optimized)))
-            found.append((f"Stages{which}", _lines(self.stages[i])))
+            sections.append((f"Optimized plan{which}", format_plan(part.compiled.optimized)))
+            sections.append((f"Stages{which}", _lines(self.stages[i])))
         if self.reasons:
-            found.append(("Left to Spark", _lines(f"{node}: {reason}" for node, reason in self.reasons)))
-        return found
+            sections.append(("Left to Spark", _lines(f"{node}: {reason}" for node, reason in self.reasons)))
+        return sections
 
     def __str__(self) -> str:
         blocks = [f"== {title} ==\n{text}" if title else text for title, text in self.sections()]
@@ -173,19 +173,19 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
     frame: a query, or what ``kquery_plan`` made of one. trace: every optimizer rule's result. analyze: run the query,
     with every part the engine can take unless ``kquery_plan`` chose them, drop the rows, and show what each operator did.
     """
-    made = execution_of(frame)
-    if made is not None:
-        planned, chosen = made.placement.planned, made.placement.parts
+    execution = execution_of(frame)
+    if execution is not None:
+        planned, chosen = execution.placement.planned, execution.placement.parts
         decisions = tuple(decide(planned, p) for p in planned.parts)
     else:
         planned = plan_frame(frame)
         decisions = tuple(_decided(planned, p) for p in planned.parts)
-        wanted = [p for p, d in zip(planned.parts, decisions, strict=True) if d.accelerate]
-        chosen = tuple(wanted) if planned.config.enabled else ()
+        winning = [p for p, d in zip(planned.parts, decisions, strict=True) if d.accelerate]
+        chosen = tuple(winning) if planned.config.enabled else ()
     metering = None
     if analyze and planned.parts:
         metering = Metering(planned.bridge.spark.sparkContext)
-        parts = planned.parts if made is None else chosen
+        parts = planned.parts if execution is None else chosen
         metered = accelerate(planned, parts, metrics=metering)
         with bypass():
             metered.write.format("noop").mode("overwrite").save()
@@ -193,11 +193,11 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
 
 
 def _decided(planned: PlannedQuery, part: Part) -> Decision:
-    """The verdict, with the quick no that ``kquery_plan`` gives first."""
-    found = decide(planned, part)
-    if found.driver_only and nothing_to_win(planned.bridge, planned.plan):
+    """The verdict, with the fast reject that ``kquery_plan`` gives first."""
+    decision = decide(planned, part)
+    if decision.driver_only and nothing_to_win(planned.bridge, planned.plan):
         return Decision(False, "A glance at Spark's plan tells that it passes the rows on as fast.")
-    return found
+    return decision
 
 
 def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
@@ -207,8 +207,8 @@ def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
     """
     explained = explain(frame)
     planned = explained.planned
-    made = execution_of(frame)
-    parts = planned.parts if made is None else made.placement.parts
+    execution = execution_of(frame)
+    parts = planned.parts if execution is None else execution.placement.parts
     if not planned.config.enabled:
         raise AssertionError("the engine is switched off: spark.kquery.enabled is false")
     if parts and explained.coverage >= coverage:

@@ -30,13 +30,13 @@ class CompiledQuery:
     graph: StageGraph
     config: EngineConfig
     placement: Placement
-    _given: EngineConfig
+    _settings: EngineConfig
     _others: dict[Placement, CompiledQuery] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def optimized(self) -> LogicalPlan:
         """The logical plan after all rules."""
-        return _last(self.logical, self.steps)
+        return _after_rules(self.logical, self.steps)
 
     @property
     def is_ordered(self) -> bool:
@@ -52,12 +52,12 @@ class CompiledQuery:
         """The same optimized plan for tasks that run elsewhere; compiled once for each placement."""
         if placement == self.placement:
             return self
-        found = self._others.get(placement)
-        if found is None:
-            found = self._others[placement] = _lower(
-                self.logical, self.steps, self.estimate, self._given, placement
+        query = self._others.get(placement)
+        if query is None:
+            query = self._others[placement] = _lower(
+                self.logical, self.steps, self.estimate, self._settings, placement
             )
-        return found
+        return query
 
 
 def compile_query(
@@ -69,7 +69,7 @@ def compile_query(
     False where the reader of the plan has done so. Raises Unsupported for what no operator can do.
     """
     steps = tuple(optimize_steps(plan, config.disabled_rules))
-    optimized = _last(plan, steps)
+    optimized = _after_rules(plan, steps)
     if check:
         check_scans(optimized)
     return _lower(plan, steps, Estimator().estimate(optimized), config, placement)
@@ -80,7 +80,7 @@ def is_ordered(plan: LogicalPlan) -> bool:
     return isinstance(plan, Sort) or (isinstance(plan, Projection) and is_ordered(plan.child))
 
 
-def _last(plan: LogicalPlan, steps: tuple[Step, ...]) -> LogicalPlan:
+def _after_rules(plan: LogicalPlan, steps: tuple[Step, ...]) -> LogicalPlan:
     return steps[-1].plan if steps else plan
 
 
@@ -88,11 +88,11 @@ def _lower(
     plan: LogicalPlan,
     steps: tuple[Step, ...],
     estimate: Estimate,
-    given: EngineConfig,
+    settings: EngineConfig,
     placement: Placement,
 ) -> CompiledQuery:
     """Physical plan and stages of an optimized plan."""
-    config = placement.settings(given)
-    physical = plan_query(_last(plan, steps), config, shared_sort=placement.keeps_task_order)
+    config = placement.settings(settings)
+    physical = plan_query(_after_rules(plan, steps), config, shared_sort=placement.keeps_task_order)
     graph = build_stages(physical, config, in_order=placement.threads is not None)
-    return CompiledQuery(plan, steps, estimate, physical, graph, config, placement, given)
+    return CompiledQuery(plan, steps, estimate, physical, graph, config, placement, settings)

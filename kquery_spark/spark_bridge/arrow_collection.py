@@ -41,7 +41,7 @@ def max_result_bytes(spark: SparkSession) -> int | None:
 
 
 @contextmanager
-def job_tags_of(spark: SparkSession) -> Iterator[None]:
+def with_session_tags(spark: SparkSession) -> Iterator[None]:
     """Jobs of a copy of the session carry the session's own tags, too, by which ``interruptAll`` and its like find them."""
     session: Any = spark._jsparkSession
     context: Any = spark.sparkContext._jsc.sc()

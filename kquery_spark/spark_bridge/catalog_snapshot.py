@@ -1,6 +1,6 @@
 """Tables of Spark's catalog: their files are not fixed when a query is planned, as those of paths that were given are.
 
-INSERT, REFRESH and ALTER change which files a DataFrame of Spark's reads even after it was made, up to the action.
+INSERT, REFRESH and ALTER change which files a DataFrame of Spark reads even after it was defined, up to the action.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
     DataFrame would never see what happens to them later.
     """
     moment = Moment(link) if _reads_tables(frame, link) else None
-    planned = frame if moment is None else again(frame, link)
+    planned = frame if moment is None else unplanned_copy(frame, link)
     return SparkPlan(link.optimized(planned), moment)
 
 
-def again(frame: DataFrame, link: Bridge) -> DataFrame:
+def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
     """Another DataFrame of the same analyzed plan, which Spark has not planned yet."""
     return link.frame(link.analyzed(frame))
 

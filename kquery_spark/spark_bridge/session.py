@@ -131,10 +131,10 @@ class Bridge:
 
 def session_identity(spark: SparkSession) -> str:
     """The JVM session's: PySpark may wrap one session in several objects."""
-    found = _identities.get(spark)
-    if found is None:
-        found = _identities[spark] = str(spark._jsparkSession.sessionUUID())
-    return found
+    identity = _identities.get(spark)
+    if identity is None:
+        identity = _identities[spark] = str(spark._jsparkSession.sessionUUID())
+    return identity
 
 
 def same_plan(one: DataFrame, other: DataFrame) -> bool:
@@ -160,7 +160,7 @@ def bridge(spark: SparkSession) -> Bridge:
     """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM, and an old Spark."""
     if not hasattr(spark, "_jsparkSession"):
         raise KQueryError(_CONNECT)
-    found = _bridges.get(spark)
-    if found is None:
-        found = _bridges[spark] = Bridge(spark)
-    return found
+    link = _bridges.get(spark)
+    if link is None:
+        link = _bridges[spark] = Bridge(spark)
+    return link

@@ -49,12 +49,12 @@ def accelerate(
     def build(shared_sort: bool) -> DataFrame:
         if planned.moment is not None and not shared_sort:
             return planned.frame  # tables may change before what Spark makes of it is run
-        wanted = [p if shared_sort else p.in_any_order for p in parts]
-        possible = {p.position: p for p in wanted if p is not None}
-        if driver_only or len(possible) < len(wanted):
+        placed_parts = [p if shared_sort else p.in_any_order for p in parts]
+        possible = {p.position: p for p in placed_parts if p is not None}
+        if driver_only or len(possible) < len(placed_parts):
             return planned.frame
-        made = placed(_Builder(planned, possible, metrics).whole, "Spark runs the query")
-        return planned.frame if made is None else made
+        frame = placed(_Assembler(planned, possible, metrics).whole, "Spark runs the query")
+        return planned.frame if frame is None else frame
 
     driver, result = None, None
     if metrics is None and planned.whole:
@@ -69,7 +69,7 @@ def accelerate(
     return EngineFrame(Execution(PlacedQuery(planned, tuple(parts), build, driver, result), rescue, renew))
 
 
-class _Builder:
+class _Assembler:
     """Puts parts into Spark's plan, those below a hand-over into what Spark computes for it."""
 
     def __init__(

@@ -97,12 +97,12 @@ class Execution:
         moment = self.placement.planned.moment
         if moment is None or self._renew is None or self.cached or not moment.has_passed():
             return
-        found = self._renew()
+        renewed = self._renew()
         self._shared = None
-        if isinstance(found, DataFrame):
-            self.placement = PlacedQuery(self.placement.planned, (), lambda _: found)
+        if isinstance(renewed, DataFrame):
+            self.placement = PlacedQuery(self.placement.planned, (), lambda _: renewed)
         else:
-            self.placement = replace(found, planned=replace(found.planned, frame=self.original))
+            self.placement = replace(renewed, planned=replace(renewed.planned, frame=self.original))
 
     def table(self, rows: int | None = None) -> pa.Table | None:
         """The rows, or the first of them, made here; None where that is Spark's workers' work, or done and kept there."""
@@ -118,15 +118,15 @@ class Execution:
         if driver is None or self.cached or self._exceeds_driver:
             return None
         try:
-            found = unless_result_too_large(lambda: work(driver))
+            result = unless_result_too_large(lambda: work(driver))
         except LimitReached as reached:
             clear_frames(reached.__traceback__)  # of what they hold
-            found = None
-        if found is None:
+            result = None
+        if result is None:
             self._exceeds_driver = True
             self.placement.parts[0].remember_exceeds_driver()
             self.placement = replace(self.placement, driver=None)
-        return found
+        return result
 
     def arrow_table(self) -> pa.Table | None:
         """All rows, made in the driver or sent there as Arrow; None where Spark's DataFrame gives them."""

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquery_spark.run_control import LimitReached, RunControl
-from kquery_spark.spark_bridge.arrow_collection import collect_batches, job_tags_of, max_result_bytes
+from kquery_spark.spark_bridge.arrow_collection import collect_batches, max_result_bytes, with_session_tags
 from kquery_spark.stages.payload import decode_payload
 from kquery_spark.types.names import nullable_within
 
@@ -39,7 +39,7 @@ class ArrowResult:
             self._frame = self._build()
         if self._frame is None:
             return None
-        with job_tags_of(self._frame.sparkSession):
+        with with_session_tags(self._frame.sparkSession):
             batches = collect_batches(self._frame)
         control = RunControl(max_bytes=max_result_bytes(self._frame.sparkSession))
         try:

@@ -131,8 +131,17 @@ class StageTask:
         config = from_bytes(self._config, EngineConfig)
         config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())
         fit_heap(config.memory_bytes)
-        told = self._number, self._names, self._sources, self._meter, self._shipped, self._limit
-        return StageRun(_stage(self._stage), config, *told)(batches)
+        run = StageRun(
+            _stage(self._stage),
+            config,
+            self._number,
+            self._names,
+            self._sources,
+            self._meter,
+            self._shipped,
+            self._limit,
+        )
+        return run(batches)
 
 
 @dataclass(frozen=True)
