@@ -24,8 +24,10 @@ FORMATS = ("parquet", "orc", "json", "csv")
 Version = tuple[int, ...]
 
 _VIEW = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+(\w+)\s+AS\s+(.+)", re.I | re.S)
-_SETTING = re.compile(r"--\s*(Config|Format|MinSparkVersion)\s*:\s*(.*)")
-_LIKE_A_SETTING = re.compile(r"--\s*(Configs?|Formats?|\w*Version)\s*:", re.I)
+_SETTING = re.compile(r"--\s*(Config|Format|Tables|MinSparkVersion)\s*:\s*(.*)")
+_LIKE_A_SETTING = re.compile(r"--\s*(Configs?|Formats?|Tables?|\w*Version)\s*:", re.I)
+TABLES = Path(__file__).parent / "tables"
+"""Views that several files have: ``-- Tables: odd_rows`` takes those of ``tables/odd_rows.sql``."""
 _OPTION = re.compile(r"(\w+)(=|\()")
 
 
@@ -122,11 +124,13 @@ class _Parser:
         self._config: dict[str, tuple[str, ...]] = {}
         self._formats: tuple[str, ...] | None = None
         self._min_version: Version = ()
+        self._has_blocks = False
 
     def parse(self, text: str) -> SqlFile:
         for block in _blocks(text):
             version = self._settings(block)
             if block.directive is not None:
+                self._has_blocks = True
                 self._directive(block, version)
         if not self._queries:
             raise self._error(1, "the file has no query")
@@ -148,7 +152,8 @@ class _Parser:
             if found is None:
                 if _LIKE_A_SETTING.match(comment):
                     raise self._error(
-                        line, f"unknown setting {comment!r}; there are Config, Format, MinSparkVersion"
+                        line,
+                        f"unknown setting {comment!r}; there are Config, Format, Tables, MinSparkVersion",
                     )
                 continue
             name, value = found[1], found[2].strip()
@@ -159,9 +164,12 @@ class _Parser:
                 if block.directive is None:
                     self._min_version = version
                 continue
-            if block.directive is not None or self._views or self._queries:
+            if block.directive is not None or self._has_blocks:
                 raise self._error(line, f"{name} holds for the whole file: put it above the first block")
-            (self._read_config if name == "Config" else self._read_formats)(line, value)
+            read = {"Config": self._read_config, "Format": self._read_formats, "Tables": self._read_tables}[
+                name
+            ]
+            read(line, value)
         return version
 
     def _read_config(self, line: int, text: str) -> None:
@@ -180,6 +188,23 @@ class _Parser:
                 raise self._error(line, f"unknown format {name!r}; there are {', '.join(FORMATS)}")
         self._formats = names
 
+    def _read_tables(self, line: int, text: str) -> None:
+        for name in (n.strip() for n in text.split(",")):
+            path = TABLES / f"{name}.sql"
+            if not path.is_file():
+                known = ", ".join(sorted(p.stem for p in TABLES.glob("*.sql")))
+                raise self._error(line, f"there are no tables {name!r}; there are {known}")
+            for view in _Parser(path).views(path.read_text("utf-8")):
+                self._add_view(view, line)
+
+    def views(self, text: str) -> list[View]:
+        """The views of a file that has nothing else."""
+        for block in _blocks(text):
+            if block.directive is None or block.directive.partition(" ")[0] != "statement":
+                raise self._error(block.directive_line, "a file of tables has statements only")
+            self._directive(block, ())
+        return self._views
+
     # --- directives -------------------------------------------------------------------------------------
 
     def _directive(self, block: _Block, version: Version) -> None:
@@ -194,7 +219,7 @@ class _Parser:
             raise self._error(line, "a statement ends with its block, without a semicolon")
         options = self._options(line, rest)
         if kind == "statement":
-            self._views.append(self._view(block, options))
+            self._add_view(self._view(block, options), line)
         else:
             self._queries.append(self._query(block, options, version))
 
@@ -232,13 +257,16 @@ class _Parser:
         found = _VIEW.fullmatch(block.sql)
         if found is None:
             raise self._error(line, "a statement is CREATE TEMP VIEW name AS query")
-        if any(found[1].lower() == v.name.lower() for v in self._views):
-            raise self._error(line, f"there is a view {found[1]} already")
         files = options.get("files", "3")
         if not files.isdigit() or int(files) < 1:
             raise self._error(line, f"files takes a number from 1 on, not {files!r}")
         columns = tuple(c.strip() for c in options.get("partitioned_by", "").split(",") if c.strip())
         return View(found[1], found[2], line, int(files), columns)
+
+    def _add_view(self, view: View, line: int) -> None:
+        if any(view.name.lower() == v.name.lower() for v in self._views):
+            raise self._error(line, f"there is a view {view.name} already")
+        self._views.append(view)
 
     def _query(self, block: _Block, options: Mapping[str, str], version: Version) -> Query:
         line = block.directive_line

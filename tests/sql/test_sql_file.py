@@ -133,3 +133,14 @@ def test_what_breaks_the_format_is_named_with_file_and_line(text: str, message: 
     with pytest.raises(SqlFileError) as raised:
         parse(text)
     assert str(raised.value).startswith(message)
+
+
+def test_tables_that_several_files_have_are_taken_from_a_file_of_their_own() -> None:
+    file = parse(
+        "-- Tables: pairs, timestamps\n\nstatement\nCREATE TEMP VIEW own AS SELECT 1\n\nquery\nSELECT 1\n"
+    )
+    assert [view.name for view in file.views] == ["u", "ts", "own"]
+    with pytest.raises(SqlFileError, match=r"x\.sql:1: there are no tables 'pears'; there are .*pairs"):
+        parse("-- Tables: pears\n\nquery\nSELECT 1\n")
+    with pytest.raises(SqlFileError, match=r"x\.sql:3: there is a view u already"):
+        parse("-- Tables: pairs\n\nstatement\nCREATE TEMP VIEW u AS SELECT 1\n\nquery\nSELECT 1\n")

@@ -14,12 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.sql.engines import TableFiles, open_engines, open_session
-from tests.sql.sql_file import Query, SqlFile, Variant, read_sql_file
+from tests.sql.sql_file import TABLES, Query, SqlFile, Variant, read_sql_file
 
 # Not part of the suite yet: run by ``make sql``.
 pytestmark = pytest.mark.skipif("KQUERY_SQL_FILES" not in os.environ, reason="run by make sql")
 FOLDER = Path(__file__).parent
-FILES = [read_sql_file(path) for path in sorted(FOLDER.rglob("*.sql"))]
+FILES = [read_sql_file(path) for path in sorted(FOLDER.rglob("*.sql")) if path.parent != TABLES]
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 #: Queries of a file that run at the same time: Spark's latency, of each of which one core would wait.
 QUERIES_AT_ONCE = 4

@@ -1,24 +1,5 @@
 -- Scalar, IN and EXISTS subqueries, correlated and not.
-
-statement
-CREATE TEMP VIEW t AS
-SELECT * FROM VALUES
-  (1, 'a', 10L, CAST(1.5 AS DECIMAL(7,2)), DATE '2020-01-31', 1.5D, true),
-  (2, 'b', 20L, CAST(2.25 AS DECIMAL(7,2)), DATE '2020-02-29', CAST('NaN' AS DOUBLE), false),
-  (3, NULL, 30L, NULL, DATE '2021-03-15', -0.0D, NULL),
-  (4, 'a', NULL, CAST(4.75 AS DECIMAL(7,2)), NULL, 0.0D, true),
-  (NULL, 'b', 50L, CAST(-5.50 AS DECIMAL(7,2)), DATE '1999-12-31', NULL, false)
-  AS t(id, name, big, dec, d, dbl, flag)
-
-statement
-CREATE TEMP VIEW u AS
-SELECT * FROM VALUES (1, 'x', 100), (1, 'y', 200), (2, 'z', 300), (NULL, 'n', 400), (7, 'q', NULL)
-  AS u(id, tag, v)
-
-statement
-CREATE TEMP VIEW n AS
-SELECT id, array(id, id + 1) AS arr, named_struct('x', id, 'y', name) AS st, map('k', id) AS m
-  FROM t WHERE id IS NOT NULL
+-- Tables: typed_rows, pairs, nested_rows
 
 query
 with c(a, b) as (select id, name from t), d as (select a from c where a > 1) select * from d join c on d.a = c.a

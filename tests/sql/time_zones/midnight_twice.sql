@@ -1,9 +1,6 @@
 -- Truncated times where midnight happens twice.
 -- Config: spark.sql.session.timeZone=America/Havana
-
-statement
-CREATE TEMP VIEW t AS
-SELECT TIMESTAMP'2015-11-20 12:00:00' + make_dt_interval(CAST(id AS INT) - 20) AS ts FROM RANGE(40)
+-- Tables: hours
 
 query
 SELECT ts, unix_seconds(date_trunc('DAY', ts)) AS t FROM t ORDER BY ts

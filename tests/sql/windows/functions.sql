@@ -1,24 +1,5 @@
 -- Window functions, aggregates over windows, FILTER, QUALIFY and named windows.
-
-statement
-CREATE TEMP VIEW t AS
-SELECT * FROM VALUES
-  (1, 'a', 10L, CAST(1.5 AS DECIMAL(7,2)), DATE '2020-01-31', 1.5D, true),
-  (2, 'b', 20L, CAST(2.25 AS DECIMAL(7,2)), DATE '2020-02-29', CAST('NaN' AS DOUBLE), false),
-  (3, NULL, 30L, NULL, DATE '2021-03-15', -0.0D, NULL),
-  (4, 'a', NULL, CAST(4.75 AS DECIMAL(7,2)), NULL, 0.0D, true),
-  (NULL, 'b', 50L, CAST(-5.50 AS DECIMAL(7,2)), DATE '1999-12-31', NULL, false)
-  AS t(id, name, big, dec, d, dbl, flag)
-
-statement
-CREATE TEMP VIEW n AS
-SELECT id, array(id, id + 1) AS arr, named_struct('x', id, 'y', name) AS st, map('k', id) AS m
-  FROM t WHERE id IS NOT NULL
-
-statement
-CREATE TEMP VIEW ts AS
-SELECT * FROM VALUES
-  (1, TIMESTAMP '2020-01-01 10:00:00'), (2, TIMESTAMP '2021-06-15 23:59:59.5'), (3, NULL) AS ts(id, at)
+-- Tables: typed_rows, nested_rows, timestamps
 
 query
 select id, row_number() over (order by id) from t

@@ -1,0 +1,3 @@
+statement
+CREATE TEMP VIEW t AS
+SELECT TIMESTAMP'2015-11-20 12:00:00' + make_dt_interval(CAST(id AS INT) - 20) AS ts FROM RANGE(40)

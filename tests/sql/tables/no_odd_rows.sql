@@ -1,0 +1,3 @@
+statement
+CREATE TEMP VIEW e AS
+SELECT * FROM t WHERE false
