@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
@@ -16,6 +16,8 @@ from benchmarks import taxi, tpch
 from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.fuzz.settings import applied as settings
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +65,39 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def jvm(spark: SparkSession) -> Jvm:
+    """The session's JVM, as the bridge sees it."""
+    return Jvm(spark.sparkContext._gateway)
+
+
+@pytest.fixture(scope="session")
+def fetch(spark: SparkSession, jvm: Jvm) -> Callable[[Any], FactFetcher]:
+    """Facts of the optimized plan of a query or a DataFrame."""
+
+    def facts(query: Any) -> FactFetcher:
+        frame = spark.sql(query) if isinstance(query, str) else query
+        return FactFetcher(jvm, frame._jdf.queryExecution().optimizedPlan())
+
+    return facts
+
+
+@pytest.fixture(scope="session")
+def numbers(spark: SparkSession) -> str:
+    """A view with a column of each common type, whose rows the optimizer cannot know."""
+    frame = spark.range(100).selectExpr(
+        "id",
+        "cast(id as int) i",
+        "cast(id as double) d",
+        "cast(id as decimal(7,2)) m",
+        "cast(id as string) s",
+        "date_add(date'2020-01-01', cast(id as int)) day",
+        "array(id) ids",
+    )
+    frame.localCheckpoint().createOrReplaceTempView("numbers")
+    return "numbers"
 
 
 def uncompiled(session: SparkSession) -> contextlib.AbstractContextManager[None]:
