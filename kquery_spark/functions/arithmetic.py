@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -420,7 +421,7 @@ def _entry(
         result,
         catalyst=(catalyst,),
         arity=(2, 2),
-        nullable="any" if name in ("add", "subtract", "multiply") else "always",
+        nullable="any",
         raises=ANSI_RAISES,
         safe_for=_SAFE.get(name),
         encoded=True,
@@ -429,16 +430,21 @@ def _entry(
     )
 
 
+def _division(*args: Any) -> Function:
+    """Spark looks at the divisor before the dividend."""
+    return replace(_entry(*args), nullable="always", evaluates=(1, 0), zero_ends=True)
+
+
 register_internal(
     _entry("add", "+", "Add", _add, _result("add")),
     _entry("subtract", "-", "Subtract", _subtract, _result("subtract")),
     _entry("multiply", "*", "Multiply", _multiply, _result("multiply")),
-    _entry("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
+    _division("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
 )
 register(
-    _entry("div", "div", "IntegralDivide", _integral_divide, _integral_result, _coerce_integral),
-    _entry("mod", "%", "Remainder", _remainder, _result("remainder")),
-    _entry("pmod", "", "Pmod", _pmod, _result("pmod")),
+    _division("div", "div", "IntegralDivide", _integral_divide, _integral_result, _coerce_integral),
+    _division("mod", "%", "Remainder", _remainder, _result("remainder")),
+    _division("pmod", "", "Pmod", _pmod, _result("pmod")),
     Function(
         "negative",
         _negative,

@@ -466,6 +466,7 @@ register(
         catalyst=("ArrayRepeat",),
         arity=(2, 2),
         nullable="rest",
+        evaluates=(1, 0),
     ),
     Function("map_entries", _entries, _entries_type, catalyst=("MapEntries",)),
 )

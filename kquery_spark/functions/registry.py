@@ -63,6 +63,8 @@ class Function:
     check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
     result_of: the result type where it depends on literal arguments too (the scale of ROUND); it replaces ``result``.
     coerce: the types that frontends cast arguments to (Spark's implicit casts); identity by default.
+    evaluates: positions of arguments in the order in which Spark evaluates them until one is NULL; empty: from left to
+    right where nullable is "any", and all of them elsewhere. zero_ends: outside of ANSI mode a zero ends it, too.
     internal: SQL has no function of the name, only operators, syntax or Spark's optimizer give it; aliases are SQL's.
     """
 
@@ -81,7 +83,14 @@ class Function:
     deterministic: bool = True
     check_values: Callable[[Sequence[object]], None] | None = None
     result_of: Callable[[Sequence[pa.DataType], Sequence[object]], pa.DataType] | None = None
+    evaluates: tuple[int, ...] = ()
+    zero_ends: bool = False
     internal: bool = False
+
+    def evaluation_order(self, count: int) -> Sequence[int]:
+        """The order of ``count`` arguments in which Spark stops at the first NULL; empty where it evaluates all."""
+        order = self.evaluates or (range(count) if self.nullable == "any" else ())
+        return [position for position in order if position < count]
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""

@@ -464,7 +464,15 @@ register(
     _entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3)),
     _entry("instr", _instr, _I, "StringInstr", (_S, _S)),
     _entry(
-        "locate", _locate, _I, "StringLocate", (_S, _S, _I), (2, 3), nullable="any", aliases=("position",)
+        "locate",
+        _locate,
+        _I,
+        "StringLocate",
+        (_S, _S, _I),
+        (2, 3),
+        nullable="any",
+        evaluates=(2, 0, 1),
+        aliases=("position",),
     ),
     _entry("replace", _replace, _S, "StringReplace", (_S, _S, _S), (2, 3)),
     _entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S)),

@@ -20,14 +20,12 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts, user
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.conditional import alike
-from kquery_spark.functions.registry import CallContext, call
+from kquery_spark.functions.registry import CallContext, EvalMode, call
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_repeats
 from kquery_spark.types.vector import Vector, gather
-
-_RIGHT_FIRST = ("divide", "div", "mod", "pmod")  # Spark looks at the divisor before the dividend
 
 Memo = dict[int, Vector]
 Step = Callable[[Batch, Memo], Vector]
@@ -101,27 +99,33 @@ class Program:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
         steps = [self._compile(a) for a in expr.args]
         # Spark does not look at the later arguments of a row of which one is NULL, so those must not raise either
-        order = range(len(steps))[:: -1 if entry.name in _RIGHT_FIRST else 1]
-        strict = entry.nullable == "any" or entry.name in _RIGHT_FIRST
-        guarded = strict and any(
-            any(expr.args[i].nullable for i in order[:place]) and can_raise(expr.args[late])
+        order = entry.evaluation_order(len(steps))
+        first_to_last = order or range(len(steps))
+        zero_ends = entry.zero_ends and mode is not EvalMode.ANSI
+        guarded = any(
+            (zero_ends or any(expr.args[i].nullable for i in order[:place])) and can_raise(expr.args[late])
             for place, late in enumerate(order)
+            if place
         )
 
         def run(batch: Batch, memo: Memo) -> Vector:
             try:
-                args = [s(batch, memo) for s in steps]
+                found = {i: steps[i](batch, memo) for i in first_to_last}
             except ExecutionError:
                 if not guarded:
                     raise
-                found: dict[int, Vector] = {}
+                found = {}
                 present = pa.array(np.ones(batch.num_rows, np.bool_))
                 for i in order:
                     vector = on_rows(steps[i], batch, present, memo)
                     kind = expr.args[i].dtype
                     found[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
-                    present = pc.and_(present, pc.is_valid(found[i].physical(batch.num_rows)))
-                args = [found[i] for i in range(len(steps))]
+                    values = found[i].physical(batch.num_rows)
+                    present = pc.and_(present, pc.is_valid(values))
+                    if zero_ends:
+                        zero = pa.scalar(0, values.type)
+                        present = pc.and_(present, pc.fill_null(pc.not_equal(values, zero), False))
+            args = [found[i] for i in range(len(steps))]
             return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
 
         return run
