@@ -23,13 +23,17 @@ from kquery_spark.types.vector import Data, Vector
 
 
 def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The one type all arguments have, NULL literals aside."""
-    found = [dtype for dtype in types if dtype != t.NULL]
-    if not found:
+    """The one type all arguments have, NULL literals aside; a part that may be NULL in one of them may be in it."""
+    present = [dtype for dtype in types if dtype != t.NULL]
+    if not present:
         return t.NULL
-    if any(dtype != found[0] for dtype in found):
-        raise PlanError(f"arguments have different types: {', '.join(map(t.spark_name, types))}")
-    return found[0]
+    one = present[0]
+    for dtype in present[1:]:
+        merged = common_type(one, dtype) if t.spark_name(one) == t.spark_name(dtype) else None
+        if merged is None:
+            raise PlanError(f"arguments have different types: {', '.join(map(t.spark_name, types))}")
+        one = merged
+    return one
 
 
 def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:

@@ -187,6 +187,8 @@ def _array(args: Sequence[Vector], context: CallContext) -> Data:
         raise MemoryError("a batch of arrays grew past 2^31 elements")
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
+    if t.is_nested(element):  # they may differ in what can be NULL in them
+        columns = [column if column.type == element else column.cast(element) for column in columns]
     stacked = pa.concat_arrays(columns) if columns else pa.nulls(0, element)
     order = np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64)
     offsets = pa.array(np.arange(n + 1, dtype=np.int32) * width)

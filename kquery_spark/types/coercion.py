@@ -43,7 +43,19 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         return pa.list_(pa.field("element", inner, nullable))
     if pa.types.is_struct(left) and pa.types.is_struct(right):
         return _common_struct(left, right)
+    if pa.types.is_map(left) and pa.types.is_map(right):
+        return _common_map(left, right)
     return None
+
+
+def _common_map(left: pa.MapType, right: pa.MapType) -> pa.DataType | None:
+    """Maps of one key type: a key that a cast makes NULL or equal to another would be no key any more."""
+    value = common_type(left.item_type, right.item_type)
+    if left.key_type != right.key_type or value is None:
+        return None
+    cast = t.STRING in (left.item_type, right.item_type) and left.item_type != right.item_type
+    nullable = cast or left.item_field.nullable or right.item_field.nullable
+    return pa.map_(left.key_field, pa.field("value", value, nullable))
 
 
 def _common_struct(left: pa.StructType, right: pa.StructType) -> pa.DataType | None:

@@ -82,3 +82,7 @@ SELECT k, count(*), count(1), count(NULL), count(k, b) FROM t GROUP BY k
 
 query
 SELECT max(struct(k, c)), min(array(b, s)), max(named_struct('d', day)) FROM t
+
+-- Spark joins the results of count(DISTINCT) and of other aggregates by coalesce(first(..), an empty array)
+query
+SELECT k, count(DISTINCT i), count(DISTINCT c), sort_array(collect_list(c)), sort_array(collect_set(l)) FROM t GROUP BY k

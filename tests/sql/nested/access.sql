@@ -115,3 +115,7 @@ SELECT id, to_json(s) FROM t
 
 query expect_fallback(grouping, joining or sorting by map<string,int> values stays with Spark) context_declines(Grouping, joining or sorting by map<string,int> values is not supported.)
 SELECT m, count(*) FROM t GROUP BY m
+
+-- one type for values that differ in what may be NULL in them
+query
+SELECT id, coalesce(a, array(1)), coalesce(array(1), a), array(array(1), a), greatest(array(1), a) FROM t
