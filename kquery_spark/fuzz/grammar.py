@@ -62,13 +62,17 @@ LITERALS: dict[str, tuple[str, ...]] = {
     NESTED["ints"]: ("array(1, NULL)", "array_remove(array(1), 1)", "CAST(NULL AS ARRAY<INT>)"),
     NESTED["texts"]: ("array('b', 'a', NULL)", "split('x,y,,z', ',')", "CAST(NULL AS ARRAY<STRING>)"),
     NESTED["doubles"]: ("array(0D, -0.0D, double('NaN'))", "CAST(NULL AS ARRAY<DOUBLE>)"),
-    NESTED["pair"]: ("named_struct('x', 1, 's', 'a')", "CAST(NULL AS STRUCT<x: INT, s: STRING>)"),
+    # fields that may be NULL: PySpark hands over no NULL struct of fields that never are
+    NESTED["pair"]: (
+        "named_struct('x', try_cast('1' AS INT), 's', nullif('a', ''))",
+        "CAST(NULL AS STRUCT<x: INT, s: STRING>)",
+    ),
     NESTED["pairs"]: (
-        "array(named_struct('x', 1, 's', 'a'), NULL)",
+        "array(named_struct('x', try_cast('1' AS INT), 's', nullif('a', '')), NULL)",
         "CAST(NULL AS ARRAY<STRUCT<x: INT, s: STRING>>)",
     ),
     NESTED["deep"]: (
-        "named_struct('a', array(1, NULL), 'd', DATE'2000-02-29')",
+        "named_struct('a', nullif(array(1, NULL), array(0)), 'd', nullif(DATE'2000-02-29', DATE'1970-01-01'))",
         "CAST(NULL AS STRUCT<a: ARRAY<INT>, d: DATE>)",
     ),
     NESTED["map"]: ("map('a', 1, 'b', NULL)", "CAST(NULL AS MAP<STRING, INT>)"),

@@ -17,6 +17,7 @@ from kquery_spark.fuzz.generate import Case
 from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.settings import TIME_ZONE, applied, engine_config, is_ansi
 from kquery_spark.fuzz.store import TableStore
+from kquery_spark.spark_bridge.failures import task_error_of
 from kquery_spark.types import names as t
 from kquery_spark.verify import compare_tables
 
@@ -172,8 +173,11 @@ def failure(kind: Kind, error: Exception) -> Outcome:
 def engine_failure(error: Exception) -> Outcome:
     """The outcome of the engine's error. What it declines only when it sees the values, Spark runs again: no failure."""
     outcome = failure("only engine fails", error)
-    declined = "errors.Unsupported" in str(error) or isinstance(error, Unsupported)
-    return Outcome("left to spark", outcome.detail) if declined else outcome
+    of_task = task_error_of(error)
+    declined = of_task.name == Unsupported.__name__ if of_task else f" {Unsupported.__name__}: " in str(error)
+    if declined or isinstance(error, Unsupported):
+        return Outcome("left to spark", outcome.detail)
+    return outcome
 
 
 def sentence(error: Exception) -> str:

@@ -14,6 +14,10 @@ TIME_ZONE = "spark.sql.session.timeZone"
 UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark interprets its expressions: the same answers, without compiling classes for a few rows."""
 
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"}
+IN_DRIVER = {f"{PREFIX}driverBytes": str(EngineConfig().driver_bytes)}
+"""Small queries run in threads of this process, not in Spark's workers."""
+
 
 @contextlib.contextmanager
 def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.fuzz.tables import FuzzTable
+from kquery_spark.sources.orc.source import orc_source
+from kquery_spark.spark_bridge.session import bridge
 from kquery_spark.types import names as t
 
 # Spark skips row groups with -0.0 in their dictionaries where 0.0 is looked for, though it holds the two for equal, and
@@ -31,6 +33,8 @@ class TableStore:
         self._registered: dict[str, FuzzTable] = {}
         self._folders: dict[str, Path] = {}
         self._written = 0
+        default = bridge(spark).jvm.static_call("java.util.TimeZone", "getDefault")
+        self._jvm_zone = str(default.getID())
 
     def __enter__(self) -> TableStore:
         return self
@@ -66,7 +70,11 @@ class TableStore:
         """The engine without Spark over these tables."""
         context = ExecutionContext(config=config, ansi=ansi, time_zone=time_zone)
         for table in tables:
-            register_locally(context, table, self._folders[table.name])
+            folder = self._folders[table.name]
+            if table.format == "orc":  # whose times are of the JVM's time zone, not of the session's
+                context.register_source(table.name, orc_source([str(folder)], time_zone, self._jvm_zone))
+            else:
+                register_locally(context, table, folder)
         return context
 
 
@@ -90,12 +98,10 @@ def ddl(schema: pa.Schema) -> str:
 
 
 def register_locally(context: ExecutionContext, table: FuzzTable, folder: Path) -> None:
-    """The table in a context, with the schema given to it where the files have none."""
+    """A table of any format but ORC in a context, with the schema given to it where the files have none."""
     if table.format == "csv":
         context.register_csv(table.name, folder, ddl(table.data.schema), header=False)
     elif table.format == "json":
         context.register_json(table.name, folder, ddl(table.data.schema))
-    elif table.format == "orc":
-        context.register_orc(table.name, folder)
     else:
         context.register_parquet(table.name, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import py4j.java_gateway
@@ -19,9 +19,14 @@ class RowErrors:
 
     def __init__(self, spark: SparkSession, plan: Any) -> None:
         self._gateway = bridge(spark).gateway
-        self._expressions = self._gateway.jvm.org.apache.spark.sql.catalyst.expressions
-        package = getattr(getattr(self._expressions, "package$"), "MODULE$")
-        self._plan = plan
+        expressions = self._gateway.jvm.org.apache.spark.sql.catalyst.expressions
+        package = getattr(getattr(expressions, "package$"), "MODULE$")
+        # each look-up of a class by its name is a call of the JVM
+        self._projection = expressions.InterpretedMutableProjection
+        self._bind = expressions.BindReferences.bindReference
+        self._wrap = self._gateway.jvm.scala.Predef.genericWrapArray
+        self._calls = plan.projectList()
+        self._columns: dict[int, Any] = {}
         output = plan.child().output()
         self._attributes = package.AttributeSeq(output)
         # the child computes what several expressions share, or one has twice, and may raise errors itself
@@ -30,18 +35,18 @@ class RowErrors:
             self._rows = read.executeCollect()
         logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error
 
-    def first(self, column: int) -> str | None:
-        """The class of the error that a column of the SELECT raises in its first row that raises one."""
-        one = self._gateway.new_array(self._gateway.jvm.java.lang.Object, 1)
-        one[0] = self._bound(column)
-        wrap = self._gateway.jvm.scala.Predef.genericWrapArray
-        projection = self._expressions.InterpretedMutableProjection(wrap(one).toIndexedSeq())
+    def first(self, columns: Sequence[int]) -> dict[int, str]:
+        """The columns of the SELECT that raise an error, each with the class of its first row's error."""
         try:
             with unconverted_errors():
-                wrap(self._rows).foreach(projection)
+                self._evaluate(columns)
         except py4j.protocol.Py4JJavaError as error:
-            return java_error_class(error)
-        return None
+            if len(columns) == 1:
+                return {columns[0]: java_error_class(error)}
+        else:
+            return {}
+        half = len(columns) // 2
+        return self.first(columns[:half]) | self.first(columns[half:])
 
     def every(self, column: int) -> set[str]:
         """The classes of the errors of all rows."""
@@ -54,9 +59,18 @@ class RowErrors:
                     found.add(java_error_class(error))
         return found
 
+    def _evaluate(self, columns: Sequence[int]) -> None:
+        """All rows through a projection of these columns, in one call of the JVM."""
+        bound = self._gateway.new_array(self._gateway.jvm.java.lang.Object, len(columns))
+        for position, column in enumerate(columns):
+            bound[position] = self._bound(column)
+        projection = self._projection(self._wrap(bound).toIndexedSeq())
+        self._wrap(self._rows).foreach(projection)
+
     def _bound(self, column: int) -> Any:
-        call = self._plan.projectList().apply(column)
-        return self._expressions.BindReferences.bindReference(call, self._attributes, False)
+        if column not in self._columns:
+            self._columns[column] = self._bind(self._calls.apply(column), self._attributes, False)
+        return self._columns[column]
 
 
 @contextlib.contextmanager
