@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql faults fuzz lowest check lint bench proto clean
+.PHONY: help venv demo test sql coverage faults fuzz lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -39,7 +39,10 @@ faults: venv ## killed processes, 22 configurations, other interpreters, Spark's
 		tests/accelerate/test_no_growth.py tests/sources/test_spark_test_data.py $(ARGS)
 
 sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects
-	@$(SPARK_ENV) KQUERY_SQL_FILES=1 $(PY) -m pytest tests/sql $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest tests/sql $(ARGS)
+
+coverage: venv ## the tests, then which lines of the driver's code no test runs; ARGS="tests/optimizer" selects
+	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile --cov=kquery_spark --cov-report=term-missing:skip-covered $(ARGS)
 
 lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m ruff check .
@@ -70,5 +73,5 @@ proto: ## write the messages' Python code from the .proto files
 
 clean: ## remove the environment, caches, and generated data
 	rm -rf $(VENV) .lowest .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log
+	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

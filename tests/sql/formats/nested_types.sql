@@ -40,7 +40,7 @@ query
 SELECT e, count(*) FROM t LATERAL VIEW explode(a) AS e GROUP BY e
 
 query
-SELECT x.id, y.s FROM t x JOIN t y ON x.l = y.id AND x.st.y = y.st.y
+SELECT x.id, y.s FROM t x JOIN t y ON x.l = y.id AND x.st = y.st
 
 query
 SELECT id, row_number() OVER (PARTITION BY s ORDER BY w DESC) AS r FROM t

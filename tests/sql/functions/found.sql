@@ -27,13 +27,13 @@ query
 SELECT unix_micros(try_cast(s AS TIMESTAMP)) AS a FROM first_moment
 
 -- an interval of whole days cuts off the hours
-query
+query expect_fallback(a cast to interval day) context_declines(cannot multiply interval day to second and bigint)
 SELECT id, CAST(INTERVAL '1' HOUR * id * 7 AS INTERVAL DAY) AS d FROM t
 
-query
+query expect_fallback(a cast to interval day) context_declines(cannot multiply interval day to second and bigint)
 SELECT count(*) AS n FROM t GROUP BY CAST(INTERVAL '1' HOUR * id * 7 AS INTERVAL DAY)
 
-query
+query context_declines(cannot multiply interval day to second and bigint)
 SELECT id, CAST(INTERVAL '1' HOUR * id * 7 AS INTERVAL DAY TO SECOND) AS d FROM t
 
 -- the group of a pattern that nothing matches

@@ -27,9 +27,9 @@ query
 SELECT id, replace(s, 'a', 'XX'), replace(s, 'bc'), replace(s, '', 'z'), translate(s, 'abc', 'xy'), overlay(s PLACING '__' FROM 2 FOR 1) FROM t
 
 query
-SELECT id, concat(s, '-', n), s || s, concat_ws(',', s, NULL, 'z'), repeat(s, n) FROM t WHERE n < 10 OR n IS NULL
+SELECT id, concat(s, '-', n), s || s, concat_ws(',', s, CAST(NULL AS STRING), 'z'), repeat(s, n) FROM t WHERE n < 10 OR n IS NULL
 
-query expect_fallback(argument 3 cannot be array<string>) context_declines(array<string> cannot stand where string is needed)
+query expect_fallback(argument 2 cannot be array<string>) context_declines(array<string> cannot stand where string is needed)
 SELECT id, concat_ws('-', array(s, 'q'), id) FROM t
 
 query expect_fallback(SPLIT by a pattern that can match nothing) context_declines(SPLIT by a pattern that can match nothing)

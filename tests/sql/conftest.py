@@ -1,12 +1,12 @@
-"""Every query of the SQL files below this folder, on Spark and in the engine: the same rows, or the same error."""
+"""Makes a test file of every SQL file below this folder: each query on Spark and in the engine, with the same rows or error."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyspark
@@ -16,10 +16,7 @@ from pyspark.sql import SparkSession
 from tests.sql.engines import TableFiles, open_engines, open_session
 from tests.sql.sql_file import TABLES, Query, SqlFile, Variant, read_sql_file
 
-# Not part of the suite yet: run by ``make sql``.
-pytestmark = pytest.mark.skipif("KQUERY_SQL_FILES" not in os.environ, reason="run by make sql")
 FOLDER = Path(__file__).parent
-FILES = [read_sql_file(path) for path in sorted(FOLDER.rglob("*.sql")) if path.parent != TABLES]
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 #: Queries of a file that run at the same time: Spark's latency, of each of which one core would wait.
 QUERIES_AT_ONCE = 4
@@ -27,15 +24,45 @@ QUERIES_AT_ONCE = 4
 Opened = tuple[SqlFile, Variant]
 
 
-def _cases() -> Iterator[Any]:
-    for file in FILES:
-        variants = file.variants()
-        for variant in variants:
-            opened = (file, variant)
-            values = [*(v for _, v in variant.config), variant.format] if len(variants) > 1 else []
-            for query in file.queries:
-                where = ":".join([str(file.path.relative_to(FOLDER)), str(query.line), *values])
-                yield pytest.param(opened, query, id=f"{where} {query.name}".strip())
+class SqlTestFile(pytest.Module):
+    """A SQL file as a module with one test function, which takes the file's queries as parameters."""
+
+    def _getobj(self) -> ModuleType:
+        module = ModuleType(self.path.stem)
+        module.test_sql = _test_of(read_sql_file(self.path))  # type: ignore[attr-defined]
+        return module
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SqlTestFile | None:
+    if file_path.suffix != ".sql" or file_path.parent == TABLES:
+        return None
+    module: SqlTestFile = SqlTestFile.from_parent(parent, path=file_path)
+    return module
+
+
+def _test_of(file: SqlFile) -> Any:
+    @pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")
+    @pytest.mark.parametrize(("opened", "query"), list(_cases(file)))
+    def test_sql(runs: Runs, opened: Opened, query: Query) -> None:
+        if not _runs_here(query):
+            pytest.skip(f"needs Spark {'.'.join(map(str, query.min_version))}")
+        problems = runs.problems(opened, query)
+        if problems:
+            where = f"{file.path.relative_to(FOLDER.parents[1])}:{query.line}"
+            pytest.fail("\n".join([f"{where}: {query.sql}", *problems]), pytrace=False)
+
+    return test_sql
+
+
+def _cases(file: SqlFile) -> Iterator[Any]:
+    variants = file.variants()
+    for variant in variants:
+        opened = (file, variant)
+        values = [*(v for _, v in variant.config), variant.format] if len(variants) > 1 else []
+        for query in file.queries:
+            yield pytest.param(
+                opened, query, id=f"{':'.join([str(query.line), *values])} {query.name}".strip()
+            )
 
 
 class Runs:
@@ -70,10 +97,11 @@ class Runs:
         self._opened = None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
+    """What runs the queries of all SQL files, in a session of its own."""
     calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     selected = [(c["opened"], c["query"]) for c in calls if "opened" in c and _runs_here(c["query"])]
     with open_session(spark) as session:
@@ -84,14 +112,3 @@ def runs(
 
 def _runs_here(query: Query) -> bool:
     return query.min_version <= VERSION
-
-
-@pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")
-@pytest.mark.parametrize(("opened", "query"), list(_cases()))
-def test_sql(runs: Runs, opened: Opened, query: Query) -> None:
-    if not _runs_here(query):
-        pytest.skip(f"needs Spark {'.'.join(map(str, query.min_version))}")
-    problems = runs.problems(opened, query)
-    if problems:
-        where = f"{opened[0].path.relative_to(FOLDER.parents[1])}:{query.line}"
-        pytest.fail("\n".join([f"{where}: {query.sql}", *problems]), pytrace=False)
