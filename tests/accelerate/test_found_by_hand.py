@@ -1,7 +1,5 @@
 """Answers that once differed from Spark's, as small as they got."""
 
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,43 +10,12 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts.floats import java_text
 from kquery_spark.physical.windows.sliding import sums_in_order
 from tests.accelerate.checks import check, view_of_files
-from tests.conftest import settings
 
 
 def same(frame):
     """The engine's rows are Spark's to the last bit."""
     fast = frame.transform(kq.kquery_plan, when="always").toArrow()
     assert fast.equals(frame.toArrow()), f"{fast.to_pydict()} is not {frame.toArrow().to_pydict()}"
-
-
-def test_seconds_with_a_fraction_keep_it(spark, tmp_path):
-    with view_of_files(spark, "found_n", "SELECT id - 3 AS n FROM RANGE(7)", tmp_path):
-        for value in ("n + 0.5", "n + 0.5D", "CAST(n + 0.25 AS FLOAT)", "n"):
-            report = check(
-                spark.sql(f"SELECT n, unix_micros(timestamp_seconds({value})) AS t FROM found_n ORDER BY n")
-            )
-            assert (report.coverage == 1.0) == (value == "n")
-
-
-@pytest.mark.parametrize(("zone", "day"), [("America/Havana", "2015-11-20"), ("Pacific/Apia", "1892-07-08")])
-def test_a_truncated_time_is_sparks_where_midnight_happens_twice(spark, tmp_path, zone, day):
-    with settings(spark, {"spark.sql.session.timeZone": zone}):
-        days = (
-            f"SELECT TIMESTAMP'{day} 12:00:00' + make_dt_interval(CAST(id AS INT) - 20) AS ts FROM RANGE(40)"
-        )
-        with view_of_files(spark, "found_ts", days, tmp_path):
-            for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR"):
-                frame = spark.sql(
-                    f"SELECT ts, unix_seconds(date_trunc('{unit}', ts)) AS t FROM found_ts ORDER BY ts"
-                )
-                with warnings.catch_warnings():  # which midnight it is depends on Spark's version
-                    warnings.simplefilter("ignore", kq.FallbackWarning)
-                    same(frame)
-
-
-def test_the_lowest_timestamp_is_one(spark, tmp_path):
-    with view_of_files(spark, "found_s", "SELECT '-290308-12-21 19:59:05.224192' AS s", tmp_path):
-        same(spark.sql("SELECT unix_micros(try_cast(s AS TIMESTAMP)) AS a FROM found_s"))
 
 
 def test_digits_that_depend_on_the_jvm_are_not_guessed():
@@ -119,28 +86,6 @@ def test_sums_in_order_of_every_shape():
         assert np.array_equal(found.view(np.int64), np.array(wanted).view(np.int64))
 
 
-def test_short_integers_do_not_leave_their_type_in_a_range_frame(spark, tmp_path):
-    with view_of_files(
-        spark, "found_b", "SELECT CAST(v AS TINYINT) AS b FROM VALUES (122), (127) AS t(v)", tmp_path
-    ):
-        sql = (
-            "SELECT b, count(*) OVER (ORDER BY b RANGE BETWEEN CURRENT ROW AND 5 FOLLOWING) AS n FROM found_b"
-        )
-        assert check(spark.sql(sql)).coverage < 1
-
-
-def test_a_later_branch_of_case_that_no_row_reaches(spark, tmp_path):
-    with view_of_files(spark, "found_case", "SELECT id + 1 AS x FROM RANGE(9)", tmp_path):
-        check(
-            spark.sql(
-                """SELECT CASE WHEN x > 0 THEN 10 div x WHEN x < 0 THEN 10 div x END AS two,
-                          CASE WHEN x > 0 THEN 10 div x WHEN x < 0 THEN 1 WHEN x = 0 THEN 0 ELSE 5 div x END AS more,
-                          coalesce(x, 10 div x, x div 2) AS c FROM found_case"""
-            ),
-            coverage=1.0,
-        )
-
-
 def test_columns_handed_over_may_share_a_name(spark, tmp_path):
     spark.udf.register("found_same", lambda x: x, "bigint")
     with view_of_files(spark, "found_id", "SELECT id, id % 7 AS g FROM RANGE(100)", tmp_path):
@@ -171,92 +116,6 @@ def test_a_csv_block_of_comments_with_quotes(spark, tmp_path):
     read = spark.read.schema("a string, b string").option("comment", "#").option("header", True)
     frame = read.csv(str(tmp_path))
     assert frame.transform(kq.kquery_plan, when="always", fallback="error").collect() == frame.collect() == []
-
-
-def test_a_cast_to_an_interval_of_days_cuts_off_the_hours(spark, tmp_path):
-    with view_of_files(spark, "found_hours", "SELECT id FROM RANGE(48)", tmp_path):
-        hours = "INTERVAL '1' HOUR * id"
-        check(spark.sql(f"SELECT id, CAST({hours} AS INTERVAL DAY) AS d FROM found_hours"))
-        check(spark.sql(f"SELECT count(*) AS n FROM found_hours GROUP BY CAST({hours} AS INTERVAL DAY)"))
-        whole = spark.sql(f"SELECT id, CAST({hours} AS INTERVAL DAY TO SECOND) AS d FROM found_hours")
-        check(whole, coverage=1.0)
-
-
-NINES = "99999999999999999999999999999999999999"
-
-
-FRAMES = ["", "ROWS 1 PRECEDING", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"]
-
-
-@pytest.mark.parametrize(
-    ("ansi", "frames", "values", "call"),
-    [
-        (True, FRAMES, f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "try_sum(x)"),
-        (False, FRAMES[:1], f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "try_sum(x)"),
-        (True, FRAMES[:1], f"(1, {NINES}BD), (2, -{NINES}BD), (3, -7BD)", "avg(x)"),
-        (False, FRAMES[2:], f"(1, {NINES}BD), (2, 5BD), (3, -{NINES}BD)", "try_sum(x)"),
-        (True, FRAMES[:1], "(1, 9223372036854775807), (2, 1), (3, -5)", "try_sum(x)"),
-        (False, FRAMES, "(1, 9223372036854775807), (2, -1), (3, -5)", "sum(x)"),
-        (True, FRAMES[2:], "(1, 9223372036854775807), (2, -1), (3, -5)", "sum(x)"),
-        (True, FRAMES[:1], "(1, CAST(4e17 AS BIGINT)), (2, CAST(5e17 AS BIGINT)), (3, NULL)", "sum(x)"),
-    ],
-)
-def test_sums_of_a_window_that_leave_their_type_on_the_way(spark, tmp_path, ansi, frames, values, call):
-    query = f"SELECT CAST(i AS INT) AS i, x FROM VALUES {values} AS v(i, x)"
-    with (
-        view_of_files(spark, "found_large", query, tmp_path),
-        settings(spark, {"spark.sql.ansi.enabled": str(ansi)}),
-    ):
-        for rows in frames:
-            frame = spark.sql(f"SELECT i, {call} OVER (ORDER BY i {rows}) AS s FROM found_large ORDER BY i")
-            with warnings.catch_warnings():  # such sums are Spark's to make
-                warnings.simplefilter("ignore", kq.FallbackWarning)
-                found = outcome(frame.transform(kq.kquery_plan, when="always"))
-            assert found == outcome(frame)
-
-
-def outcome(frame) -> object:
-    try:
-        return frame.toArrow().to_pylist()
-    except Exception as error:
-        return str(error).partition("]")[0]
-
-
-@pytest.mark.parametrize("places", [-400, -309, 309, 320, 400])
-def test_rounding_to_places_no_number_has(spark, tmp_path, places):
-    with view_of_files(
-        spark, "found_thirds", "SELECT id, id / 3D AS x, 1e-320D * id AS y FROM RANGE(9)", tmp_path
-    ):
-        check(
-            spark.sql(
-                f"""SELECT round(x, {places}) AS a, bround(y, {places}) AS b, round(id, {places}) AS c,
-                    round(CAST(id AS INT), {places}) AS d FROM found_thirds"""
-            ),
-            coverage=1.0,
-        )
-
-
-def test_the_group_of_a_pattern_that_nothing_matches(spark, tmp_path):
-    query = "SELECT IF(id = 3, NULL, CAST(id AS STRING)) AS s FROM RANGE(5)"
-    with view_of_files(spark, "found_digits", query, tmp_path):
-        sql = "SELECT regexp_extract(s, 'x', 1) AS a, regexp_extract(s, '(x)', -2) AS b FROM found_digits"
-        check(spark.sql(sql), coverage=1.0)
-        frame = spark.sql("SELECT regexp_extract(s, '2', 1) AS a FROM found_digits")
-        with pytest.raises(Exception, match="REGEX_GROUP_INDEX"):
-            frame.transform(kq.kquery_plan, when="always", fallback="error").collect()
-        with pytest.raises(Exception, match="REGEX_GROUP_INDEX"):
-            frame.collect()
-
-
-def test_arguments_that_a_constant_one_leaves_out_are_not_evaluated(spark, tmp_path):
-    with view_of_files(spark, "found_texts", "SELECT concat('a', id) AS s FROM RANGE(5)", tmp_path):
-        for call in (
-            "trunc(CAST(s AS DATE), 'DAY')",
-            "trunc(CAST(s AS DATE), NULL)",
-            "date_trunc('xx', CAST(s AS TIMESTAMP))",
-            "elt(1, s, CAST(CAST(s AS INT) AS STRING))",
-        ):
-            check(spark.sql(f"SELECT {call} AS a FROM found_texts"), coverage=1.0)
 
 
 def test_void_columns_meet_in_joins_as_in_sparks(spark, tmp_path):
