@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 from zoneinfo import available_timezones
@@ -34,7 +33,8 @@ from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.user import UserFunction
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
-from kquery_spark.runtime.local import Stop, run_graph, stream_graph
+from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.local import LocalExecutor, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.json.source import json_source
@@ -197,30 +197,23 @@ class ExecutionContext:
 
     def run(self, analyzed: Analyzed) -> pa.Table:
         """The rows of a resolved query."""
-        if self._spark is not None:
-            from kquery_spark.context.on_spark import run_on_spark
-
-            return run_on_spark(self._spark, analyzed, self._config)
-        graph = compile_query(analyzed.plan, self._config).graph
-        result = run_graph(graph, self._config).to_arrow()
-        return pa.Table.from_arrays(result.columns, schema=_told(graph.result.plan.schema, analyzed))
+        return self._place(analyzed).table()
 
     def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
         """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
 
         stop: ends the query early. A query on Spark does not look at it.
         """
+        return self._place(analyzed, stop).reader()
+
+    def _place(self, analyzed: Analyzed, stop: Stop | None = None) -> Executor:
+        """Compile a resolved query for the place where this context runs queries."""
         if self._spark is not None:
-            return self.run(analyzed).to_reader()
+            from kquery_spark.context.on_spark import spark_executor
+
+            return spark_executor(self._spark, analyzed, self._config)
         graph = compile_query(analyzed.plan, self._config).graph
-        schema = _told(graph.result.plan.schema, analyzed)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            with closing(stream_graph(graph, self._config, stop)) as stream:
-                for batch in stream:
-                    yield pa.RecordBatch.from_arrays(batch.to_arrow().columns, schema=schema)
-
-        return pa.RecordBatchReader.from_batches(schema, batches())
+        return LocalExecutor(graph, self._config, _result_schema(graph.result.plan.schema, analyzed), stop)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""
@@ -369,10 +362,10 @@ class _Executor:
         return self._context.explain(analyzed, trace)
 
 
-def _told(made: pa.Schema, analyzed: Analyzed) -> pa.Schema:
-    """Types as they were made; whether a column may be NULL is what the query says, not what folding constants found out."""
-    asked = zip(made, analyzed.names, analyzed.plan.schema, strict=True)
-    return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in asked])
+def _result_schema(produced: pa.Schema, analyzed: Analyzed) -> pa.Schema:
+    """The types that the last stage gives; nullability as the query declares it, not as constant folding narrowed it."""
+    fields = zip(produced, analyzed.names, analyzed.plan.schema, strict=True)
+    return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in fields])
 
 
 def _is_unbound(node: Node) -> TypeGuard[Table]:

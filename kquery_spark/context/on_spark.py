@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame as SparkFrame
@@ -11,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kquery_spark.compiler import compile_query
+from kquery_spark.compiler import Placement, compile_query
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.open_plans import OPEN_INPUT
@@ -22,14 +21,13 @@ from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, transform_plan
 from kquery_spark.logical.projection import with_output
-from kquery_spark.runtime.spark.arrow_result import ArrowResult
-from kquery_spark.runtime.spark.frames import shipped, to_dataframe
+from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
+from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem
 from kquery_spark.sources.memory import MemorySource
-from kquery_spark.spark_bridge.bypass import bypass
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.session import Bridge, bridge
 from kquery_spark.spark_bridge.session_settings import session_settings
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.stages import StageGraph
@@ -43,12 +41,22 @@ def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
 
 
 @dataclass(frozen=True)
-class _OnSpark:
+class _SparkQuery:
     """The stages of a query of ours, the result's schema, and DataFrames of the tables that are in the driver, by key."""
 
+    link: Bridge
+    config: EngineConfig
     graph: StageGraph
     schema: StructType
-    frames: dict[str, SparkFrame]
+    inputs: dict[str, SparkFrame]
+
+    def frame(self) -> SparkFrame:
+        """The lazy DataFrame of the result."""
+        return to_dataframe(self.link, self.graph, self.schema, self.config, self.inputs)
+
+    def payload_frame(self) -> SparkFrame:
+        """The DataFrame of the result as payload rows."""
+        return payload_frame(self.link, self.graph, self.config)
 
 
 def plan_frame_on_spark(
@@ -58,35 +66,32 @@ def plan_frame_on_spark(
     inputs: dict[str, SparkFrame] | None = None,
 ) -> SparkFrame:
     """A resolved query of ours as a lazy Spark DataFrame."""
-    return _framed(spark, _on_spark(spark, analyzed, config, inputs), config)
+    return _compiled(spark, analyzed, config, IN_ANY_ORDER, inputs).frame()
 
 
-def run_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> pa.Table:
-    """All rows of a resolved query of ours, in the Arrow types of Spark's ``toArrow``.
+def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkExecutor:
+    """Runs a resolved query of ours as Spark's tasks.
 
-    They come as Arrow, but for what reads tables of the driver.
+    The rows are collected as payloads, unless the query reads tables of the driver or Arrow's large types are wanted.
     """
-    query = _on_spark(spark, analyzed, config, shared_sort=True)
+    query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
-    if len(query.schema) and not query.frames and not large:
-        build = partial(shipped, bridge(spark), query.graph, config)
-        table = ArrowResult(build, query.graph.result.plan.schema, query.schema).table()
-        if table is not None:
-            return table
-    with bypass():
-        found: pa.Table = _framed(spark, query, config).toArrow()
-    return found
+    payloads = None
+    if len(query.schema) and not query.inputs and not large:
+        payloads = Payloads(query.payload_frame, query.graph.result.plan.schema)
+    return SparkExecutor(query.frame, query.schema, payloads)
 
 
-def _on_spark(
+def _compiled(
     spark: SparkSession,
     analyzed: Analyzed,
     config: EngineConfig,
+    placement: Placement,
     inputs: dict[str, SparkFrame] | None = None,
-    shared_sort: bool = False,
-) -> _OnSpark:
-    """The query's stages; shared_sort: for an action that keeps the rows of tasks in their order."""
-    problem = worker_problem(bridge(spark))
+) -> _SparkQuery:
+    """The query's stages; Unsupported if Spark's workers cannot run them."""
+    link = bridge(spark)
+    problem = worker_problem(link)
     if problem is not None:
         raise Unsupported(problem)
     frames = dict(inputs or {})
@@ -100,14 +105,9 @@ def _on_spark(
             return Input(node.table, source.schema, source.token)
         return node
 
-    plan = transform_plan(analyzed.plan, handed_over)
-    graph = compile_query(plan, config, IN_TASK_ORDER if shared_sort else IN_ANY_ORDER).graph
+    graph = compile_query(transform_plan(analyzed.plan, handed_over), config, placement).graph
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return _OnSpark(graph, from_arrow_schema(pa.schema(fields)), frames)
-
-
-def _framed(spark: SparkSession, query: _OnSpark, config: EngineConfig) -> SparkFrame:
-    return to_dataframe(bridge(spark), query.graph, query.schema, config, query.frames)
+    return _SparkQuery(link, config, graph, from_arrow_schema(pa.schema(fields)), frames)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:

@@ -94,7 +94,7 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
     ):
         frame = large.sql(query)
         fast: Any = kquery_plan(frame, when="always", fallback="error")
-        assert fast._kquery.placement.result is not None
+        assert fast._kquery.placement.spark.sends_payloads
         found, expected = fast.toArrow(), frame.toArrow()
         assert found.schema == expected.schema
         assert found.sort_by("n").equals(expected.sort_by("n"))
@@ -116,7 +116,7 @@ def test_a_context_on_spark_brings_its_rows_as_arrow(
     for name in ("numbers", "texts"):
         context.register_parquet(name, large.table(f"large_{name}").inputFiles()[0].removeprefix("file:"))
     own = context.sql(query).to_arrow()
-    monkeypatch.setattr(spark_context, "shipped", None)  # which no query of rows in the driver asks for
+    monkeypatch.setattr(spark_context, "payload_frame", None)  # which no query of rows in the driver asks for
     with pytest.raises(TypeError):
         context.sql(query).to_arrow()
     large.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")

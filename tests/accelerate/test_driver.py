@@ -100,7 +100,7 @@ def fast_of(frame: Any) -> Any:
     assert (fast._kquery.placement.driver is not None) is (
         frame.sparkSession.conf.get("spark.kquery.driverBytes") != "0"
     )
-    assert fast._kquery.placement.result is not None
+    assert fast._kquery.placement.spark.sends_payloads
     return fast
 
 
@@ -306,12 +306,12 @@ def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: 
     with settings(spark, STAGES):
         frame = spark.sql("SELECT k, count(*) AS n FROM typed GROUP BY k")
         fast = fast_of(frame)
-        monkeypatch.setattr(driver, "gathered", too_large)
+        monkeypatch.setattr(driver, "input_frame", too_large)
         assert jobs(spark, fast.collect) > 0
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     with settings(spark, WORKERS):
         fast = fast_of(frame)
-        monkeypatch.setattr(fast._kquery.placement.result, "table", too_large)
+        monkeypatch.setattr(fast._kquery.placement.spark, "payload_table", too_large)
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
 
 
@@ -330,7 +330,7 @@ def test_stages_that_cannot_be_placed_are_made_up_for_by_spark(spark: Any, monke
     def broken(*_: Any) -> Any:
         raise RuntimeError("no way")
 
-    monkeypatch.setattr("kquery_spark.accelerate.execution.assemble.shipped", broken)
+    monkeypatch.setattr("kquery_spark.accelerate.execution.assemble.payload_frame", broken)
     fast = kquery_plan(frame, when="always")
     with pytest.warns(FallbackWarning, match="could not place its stages, so Spark brings the rows.*no way"):
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))

@@ -15,7 +15,7 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning import plan_query as planning
 from kquery_spark.accelerate.planning.plan_query import Part
 from kquery_spark.run_control import LimitReached
-from kquery_spark.runtime.spark import arrow_result, driver
+from kquery_spark.runtime.spark import driver, executor
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, jobs
 from tests.conftest import settings
 from tests.memory import MEGABYTES, peak_memory
@@ -129,13 +129,13 @@ def test_a_join_of_a_skewed_key_is_estimated_to_be_little_work(spark: Any):
 @pytest.mark.usefixtures("misjudged")
 def test_a_query_that_left_the_driver_stays_with_spark(spark: Any, monkeypatch: pytest.MonkeyPatch):
     tries = []
-    work = driver.DriverStage._run
+    work = driver.DriverExecutor._run
 
     def counted(self: Any, consume: Any) -> Any:
         tries.append(1)
         return work(self, consume)
 
-    monkeypatch.setattr(driver.DriverStage, "_run", counted)
+    monkeypatch.setattr(driver.DriverExecutor, "_run", counted)
     with settings(spark, IN_DRIVER):
         fast = in_driver(spark, FEW_ROWS["join"])
         assert jobs(spark, fast.collect) > 0
@@ -173,7 +173,7 @@ def test_rows_of_earlier_stages_that_are_too_many_stay_with_spark(
         monkeypatch.setattr(work, "_max_bytes", 4000)
         with pytest.raises(LimitReached):
             work.table()
-        assert work._gathered is None
+        assert work._input is None
         assert sorted(fast.collect()) == sorted(spark.sql(query).collect())
         assert execution_of(fast).placement.driver is None
 
@@ -182,24 +182,24 @@ def test_a_result_that_unfolds_to_more_than_the_driver_may_have(spark: Any, monk
     query = "SELECT a.v FROM skewed AS a JOIN (SELECT * FROM skewed WHERE v < 100) AS b ON a.k = b.k WHERE a.v < 2000"
     frame = spark.sql(query)
     fast = frame.transform(kquery_plan, when="always", fallback="error")
-    result = execution_of(fast).placement.result
-    assert result is not None and result.table() is not None
-    monkeypatch.setattr(arrow_result, "max_result_bytes", lambda _: 100_000)
-    assert result.table() is None
-    assert jobs(spark, result.table) == 0  # it is not tried again
+    workers = execution_of(fast).placement.spark
+    assert workers.payload_table() is not None
+    monkeypatch.setattr(executor, "max_result_bytes", lambda _: 100_000)
+    assert workers.payload_table() is None
+    assert jobs(spark, workers.payload_table) == 0  # it is not tried again
     assert fast.toArrow().num_rows == frame.count()
 
 
 @pytest.mark.usefixtures("misjudged")
 def test_equal_queries_of_an_enabled_session_try_the_driver_once(spark: Any, monkeypatch: pytest.MonkeyPatch):
     tries = []
-    work = driver.DriverStage._run
+    work = driver.DriverExecutor._run
 
     def counted(self: Any, consume: Any) -> Any:
         tries.append(1)
         return work(self, consume)
 
-    monkeypatch.setattr(driver.DriverStage, "_run", counted)
+    monkeypatch.setattr(driver.DriverExecutor, "_run", counted)
     query = f"SELECT b.text, count(*) AS c, max(a.v) AS m FROM {PAIRS} GROUP BY b.text"
     with settings(spark, IN_DRIVER):
         kq.enable(spark, when="always")

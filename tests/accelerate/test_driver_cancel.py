@@ -75,7 +75,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> Slow:
 def in_driver(spark: Any, threads: bool) -> Any:
     fast = spark.sql(QUERY).transform(kquery_plan, when="always", fallback="error")
     work = execution_of(fast).placement.driver
-    assert work is not None and (work._threads() is not None) is threads
+    assert work is not None and (work._threaded() is not None) is threads
     return fast
 
 

@@ -16,7 +16,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.expr import Column
 from kquery_spark.logical import LogicalPlan, Scan, Sort
 from kquery_spark.logical.sort import SortKey
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.parquet.source import parquet_source
 
 COUNT = 30_000
@@ -34,7 +34,7 @@ def ordered(tmp_path: Path) -> LogicalPlan:
 
 def keys(plan: LogicalPlan, placement: Placement) -> list[int]:
     query = compile_query(plan, SPLIT, placement)
-    return run_graph(query.graph, query.config).to_arrow().column("k").to_pylist()
+    return LocalExecutor(query.graph, query.config).table().column("k").to_pylist()
 
 
 @pytest.mark.parametrize("placement", [IN_TASK_ORDER, IN_ANY_ORDER, Placement(False, threads=2)], ids=str)

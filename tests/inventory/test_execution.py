@@ -32,7 +32,6 @@ from kquery_spark.physical.operators import (
     TaskContext,
 )
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.stages import build_stages
 from kquery_spark.types import names as t
@@ -197,10 +196,13 @@ def test_the_build_side_s_keys_filter_the_probe_side_early():
     context.register_arrow("wanted", pa.table({"w_id": [5, 70_000, 200_000]}))
     frame = context.sql("SELECT o_id, price FROM orders JOIN wanted ON o_id = w_id")
     physical = plan_query(optimize(frame.plan), EngineConfig(parallelism=1))
-    run = run_graph(build_stages(physical, EngineConfig()), EngineConfig())
-    assert sorted(run.to_arrow().column("price").to_pylist()) == [5, 70_000]
-    rows = {label.strip().split(";")[0]: m.rows for label, m in run.metrics["stage-1"]}
-    assert rows["ScanExec: orders"] == 2  # not 100,000: the scan has dropped the others
+    (stage,) = build_stages(physical, EngineConfig()).stages
+    task = TaskContext(EngineConfig(), splits=stage.tasks[0].as_dict())
+    prices = [p for batch in stage.plan.run(task) for p in batch.to_arrow().column("price").to_pylist()]
+    assert sorted(prices) == [5, 70_000]
+    operators = [stage.plan, *stage.plan.children, *(c for n in stage.plan.children for c in n.children)]
+    (orders,) = [n for n in operators if n.label().startswith("ScanExec: orders")]
+    assert task.metrics_of(orders).rows == 2  # not 100,000: the scan has dropped the others
 
 
 def test_a_join_carries_only_what_is_needed():

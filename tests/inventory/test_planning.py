@@ -19,7 +19,7 @@ from kquery_spark.optimizer import RULES, optimize
 from kquery_spark.physical.expr import program
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.stages import build_stages
 from kquery_spark.stages.plan_pb2 import PlanMessage
 from kquery_spark.stages.serialization import from_bytes, to_bytes
@@ -316,7 +316,7 @@ def test_a_plan_comes_back_from_protobuf_and_gives_the_same_answer(text: str, co
     graph = build_stages(back, config)
     travelled = from_bytes(to_bytes(graph), type(graph))
     assert str(travelled) == str(graph)
-    found = run_graph(travelled, config).to_arrow().to_pylist()
+    found = LocalExecutor(travelled, config).table().to_pylist()
     assert sorted(map(repr, (tuple(r.values()) for r in found))) == sorted(map(repr, values(frame)))
 
 

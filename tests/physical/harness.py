@@ -19,7 +19,7 @@ from kquery_spark.logical import LogicalPlan, Scan
 from kquery_spark.optimizer import optimize
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
@@ -71,7 +71,7 @@ def scan(table: pa.Table, name: str = "t", rows_each: int = 3) -> Scan:
 
 def run(plan: LogicalPlan, config: EngineConfig = CONFIGS[0]) -> pa.Table:
     graph = build_stages(plan_query(optimize(plan), config), config)
-    return run_graph(graph, config).to_arrow()
+    return LocalExecutor(graph, config).table()
 
 
 def batches_of(table: pa.Table, rows: int = 0) -> list[Batch]:

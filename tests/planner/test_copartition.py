@@ -17,7 +17,7 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.planner.copartition import find_ranges
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages import build_stages
 
@@ -52,7 +52,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scan]:
 
 def rows(plan: LogicalPlan, config: EngineConfig) -> list[tuple[object, ...]]:
     physical = plan_query(optimize(plan), config)
-    table = run_graph(build_stages(physical, config), config).to_arrow()
+    table = LocalExecutor(build_stages(physical, config), config).table()
     return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
 
 

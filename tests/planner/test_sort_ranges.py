@@ -14,7 +14,7 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.stages import StageGraph, build_stages
 
 ROWS = 30_000
@@ -64,9 +64,9 @@ def graphs(
 def check(context: kq.ExecutionContext, sql: str, config: EngineConfig = SHARED) -> StageGraph:
     """The stages with a shared sort, whose rows are those of one task in the same order."""
     shared, one = graphs(context, sql, config)
-    found = run_graph(shared, config).to_arrow()
+    found = LocalExecutor(shared, config).table()
     assert len(one.result.tasks) == 1
-    assert found.num_rows and found.equals(run_graph(one, config).to_arrow())
+    assert found.num_rows and found.equals(LocalExecutor(one, config).table())
     return shared
 
 
@@ -77,10 +77,10 @@ def rows_by_task(context: kq.ExecutionContext, sql: str, config: EngineConfig = 
     for index in range(len(graph.result.tasks)):
         last = replace(graph.result, tasks=graph.result.tasks[: index + 1])
         if graph.result.is_map:
-            counts.append(run_graph(replace(graph, stages=(last,)), config).to_arrow().num_rows)
+            counts.append(LocalExecutor(replace(graph, stages=(last,)), config).table().num_rows)
         else:
             counts.append(
-                run_graph(replace(graph, stages=(*graph.stages[:-1], last)), config).to_arrow().num_rows
+                LocalExecutor(replace(graph, stages=(*graph.stages[:-1], last)), config).table().num_rows
             )
     return [b - a for a, b in zip([0, *counts[:-1]], counts, strict=True)]
 

@@ -1,4 +1,4 @@
-"""A planned query with the chosen parts run by the engine: put into Spark's plan, with the ways that actions get rows."""
+"""A planned query with the chosen parts run by the engine: put into Spark's plan, with the executors that actions use."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.execution.execution import Execution, PlacedQuery
 from kquery_spark.accelerate.planning.decision import fits_driver, has_columns
 from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, Position, position_below
-from kquery_spark.runtime.spark.arrow_result import ArrowResult
-from kquery_spark.runtime.spark.driver import DriverStage
-from kquery_spark.runtime.spark.frames import shipped, to_dataframe
+from kquery_spark.runtime.spark.driver import DriverExecutor
+from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
+from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
 from kquery_spark.spark_bridge.failures import warn_user
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -56,17 +56,20 @@ def accelerate(
         frame = placed(_Assembler(planned, possible, metrics).whole, "Spark runs the query")
         return planned.frame if frame is None else frame
 
-    driver, result = None, None
+    schema = planned.frame.schema
+    driver, payloads = None, None
     if metrics is None and planned.whole:
-        (part,), link, schema, config = parts, planned.bridge, planned.frame.schema, planned.config
+        (part,), link = parts, planned.bridge
         if fits_driver(planned, part):
-            driver = DriverStage(link, part.compiled.graph, schema, config, lambda: part.threaded)
+            driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
         if has_columns(part) and not (driver_only and driver):
-            ship = partial(shipped, link, part.compiled.graph, config)
-            result = ArrowResult(
-                partial(placed, ship, "Spark brings the rows"), part.compiled.physical.schema, schema
+            frame = partial(payload_frame, link, part.compiled.graph, planned.config)
+            payloads = Payloads(
+                partial(placed, frame, "Spark brings the rows"), part.compiled.physical.schema
             )
-    return EngineFrame(Execution(PlacedQuery(planned, tuple(parts), build, driver, result), rescue, renew))
+    spark = SparkExecutor(partial(build, True), schema, payloads)
+    placement = PlacedQuery(planned, tuple(parts), spark, partial(build, False), driver)
+    return EngineFrame(Execution(placement, rescue, renew))
 
 
 class _Assembler:

@@ -6,16 +6,15 @@ run once more on Spark alone when the engine fails, with a FallbackWarning that 
 query causes on its data is so raised by Spark itself. So do writes to files, of which Spark leaves nothing behind when they
 fail. Other writes, ``foreach`` and iterators never run twice: they may have had effects by then.
 
-Where the last stage is little work, these actions run it in the driver, to which they bring the result anyway. Those that
-want all rows there (``collect``, ``toPandas``, ``toArrow``) take them from the workers as Arrow.
+An action ends in one of three ways (``actions.py``): the driver runs the last stage, if that is little work; Spark's tasks
+run all stages, and ``collect``, ``toPandas`` and ``toArrow`` take the rows from the workers as Arrow; Spark alone runs the
+query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, Row
 from pyspark.sql.types import StructType
 
@@ -23,7 +22,6 @@ from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import writer_of
 from kquery_spark.spark_bridge.bypass import bypass
 from kquery_spark.spark_bridge.lazy_dataframe import LazyDataFrame
-from kquery_spark.spark_bridge.rows import makes_rows, rows_of
 
 
 class EngineFrame(LazyDataFrame):
@@ -50,59 +48,23 @@ class EngineFrame(LazyDataFrame):
 
     def collect(self) -> list[Row]:
         """See pyspark.sql.DataFrame.collect."""
-        execution = self._kquery
-
-        def collected() -> list[Row]:
-            table = execution.arrow_table() if makes_rows(self.schema) else execution.table()
-            rows = None if table is None else rows_of(table, self.schema)
-            return execution.frame(table).collect() if rows is None else rows
-
-        return execution.attempt("collect", collected, execution.original.collect)
+        return self._kquery.run("collect", lambda actions: actions.collect())
 
     def take(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.take."""
-        return self._some("take", num, lambda table: table.slice(0, num), first=True)
+        return self._kquery.run("take", lambda actions: actions.take(num))
 
     def tail(self, num: int) -> list[Row]:
         """See pyspark.sql.DataFrame.tail."""
-        return self._some("tail", num, lambda table: table.slice(max(table.num_rows - num, 0)))
-
-    def _some(
-        self, action: str, num: int, pick: Callable[[pa.Table], pa.Table], first: bool = False
-    ) -> list[Row]:
-        """The rows that ``pick`` leaves of those in the driver; what the action gives where they are elsewhere.
-
-        first: they are the first ones, so no more are made.
-        """
-        execution = self._kquery
-
-        def some() -> list[Row]:
-            counts = type(num) is int and num >= 0  # other arguments are Spark's to refuse
-            table = execution.table(num if first and counts else None) if counts else None
-            rows = rows_of(pick(table), self.schema) if table is not None else None
-            return getattr(execution.frame(table), action)(num) if rows is None else rows
-
-        return execution.attempt(action, some, lambda: getattr(execution.original, action)(num))
+        return self._kquery.run("tail", lambda actions: actions.tail(num))
 
     def count(self) -> int:
         """See pyspark.sql.DataFrame.count."""
-        execution = self._kquery
-
-        def size() -> int:
-            rows = execution.count()
-            return execution.frame().count() if rows is None else rows
-
-        return execution.attempt("count", size, execution.original.count)
+        return self._kquery.run("count", lambda actions: actions.count())
 
     def isEmpty(self) -> bool:
         """See pyspark.sql.DataFrame.isEmpty."""
-        execution = self._kquery
-
-        def lacks_rows() -> bool:
-            table = execution.table(1)
-            return execution.frame().isEmpty() if table is None else not table.num_rows
-
-        return execution.attempt("isEmpty", lacks_rows, execution.original.isEmpty)
+        return self._kquery.run("isEmpty", lambda actions: actions.is_empty())
 
     def toArrow(self) -> Any:
         """See pyspark.sql.DataFrame.toArrow."""

@@ -1,8 +1,7 @@
-"""How the actions on an accelerated query get their rows: in the driver, as Arrow from the workers, or from Spark's plan."""
+"""Which executor an action on an accelerated query uses: the driver's, Spark's, or after a failure Spark alone."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from traceback import clear_frames
@@ -11,15 +10,15 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from kquery_spark.accelerate.execution.actions import Actions, DriverActions, FrameActions, SparkActions
 from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import with_sources
 from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery
 from kquery_spark.logical import Scan, walk_plan
 from kquery_spark.run_control import LimitReached
-from kquery_spark.runtime.spark.arrow_result import ArrowResult
-from kquery_spark.runtime.spark.driver import DriverStage
-from kquery_spark.spark_bridge.failures import unless_result_too_large
-from kquery_spark.spark_bridge.lazy_dataframe import classic, text_of
+from kquery_spark.runtime.spark.driver import DriverExecutor
+from kquery_spark.runtime.spark.executor import SparkExecutor
+from kquery_spark.spark_bridge.lazy_dataframe import classic
 
 R = TypeVar("R")
 
@@ -30,17 +29,18 @@ _BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
 
 @dataclass(frozen=True)
 class PlacedQuery:
-    """A planned query and where its stages run.
+    """A planned query and its executors.
 
-    parts: those that the engine runs. build: makes Spark's plan of the stages, when something asks for it; true: for an
-    action, so tasks may share the last sort. driver: runs the last stage in the driver. result: brings all rows there.
+    parts: those that the engine runs. spark: runs actions as Spark's tasks. These keep the order of tasks, which may share
+    the last sort. any_order: builds the DataFrame for everything that may not keep that order. driver: runs the last stage
+    in the driver; None if that may be much work.
     """
 
     planned: PlannedQuery
     parts: tuple[Part, ...]
-    build: Callable[[bool], DataFrame]
-    driver: DriverStage | None = None
-    result: ArrowResult | None = None
+    spark: SparkExecutor
+    any_order: Callable[[], DataFrame]
+    driver: DriverExecutor | None = None
 
 
 class Execution:
@@ -62,31 +62,50 @@ class Execution:
         self._renew = renew
         self._base_frame: DataFrame | None = None
         self._own: PlacedQuery | None = None
-        self._shared: DataFrame | None = None
 
     @property
     def base_frame(self) -> DataFrame:
-        """See FrameRows; what is made of it finds an ordered result in one task."""
+        """See FrameRows. An ordered result is in one task, as operators on top may not keep the order of several."""
         if self._base_frame is None:
-            self._base_frame = with_sources(self.placement.build(False), self.original)
+            self._base_frame = with_sources(self.placement.any_order(), self.original)
         return self._base_frame
+
+    def run(self, action: str, work: Callable[[Actions], R]) -> R:
+        """Run a read-only action: in the driver, as Spark's tasks, or on Spark alone where the engine fails."""
+        return self.attempt(
+            action, lambda: self._in_engine(work), lambda: work(FrameActions(lambda: self.original))
+        )
 
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
         """What ``engine`` gives, or ``spark`` where that may run again after a failure."""
 
-        def looked() -> R:
+        def placed() -> R:
             self._place(action)
             return engine()
 
-        return attempt(action, looked, spark if self.rescue else None)
+        return attempt(action, placed, spark if self.rescue else None)
+
+    def _in_engine(self, work: Callable[[Actions], R]) -> R:
+        """Run an action in the driver if it may be there, as Spark's tasks from the moment that turns out to be too much."""
+        driver = self.placement.driver
+        if driver is not None and not self.cached and not self._exceeds_driver:
+            try:
+                return work(DriverActions(driver, self.original, self.frame))
+            except LimitReached as reached:
+                clear_frames(reached.__traceback__)  # they hold the rows so far
+            self._exceeds_driver = True
+            self.placement.parts[0].remember_exceeds_driver()
+            self.placement = replace(self.placement, driver=None)
+        if self.cached:
+            return work(FrameActions(self.frame))
+        return work(SparkActions(self.placement.spark, self.original))
 
     def _place(self, action: str) -> None:
         """Look at tables when Spark does: the first action by the DataFrame's own plan settles it for others like it."""
         if self.placement.planned.moment is None or self.cached:
             return
         if action in _BY_OWN_PLAN and self._own is not None:
-            if self.placement is not self._own:
-                self.placement, self._shared = self._own, None
+            self.placement = self._own
             return
         self.look_again()
         if action in _BY_OWN_PLAN:
@@ -98,67 +117,23 @@ class Execution:
         if moment is None or self._renew is None or self.cached or not moment.has_passed():
             return
         renewed = self._renew()
-        self._shared = None
         if isinstance(renewed, DataFrame):
-            self.placement = PlacedQuery(self.placement.planned, (), lambda _: renewed)
+            spark = SparkExecutor(lambda: renewed, self.original.schema)
+            self.placement = PlacedQuery(self.placement.planned, (), spark, lambda: renewed)
         else:
             self.placement = replace(renewed, planned=replace(renewed.planned, frame=self.original))
 
-    def table(self, rows: int | None = None) -> pa.Table | None:
-        """The rows, or the first of them, made here; None where that is Spark's workers' work, or done and kept there."""
-        return self._in_driver(lambda driver: driver.table(rows))
-
-    def count(self) -> int | None:
-        """How many rows there are, where they are counted here; None as for ``table``."""
-        return self._in_driver(lambda driver: driver.count())
-
-    def _in_driver(self, work: Callable[[DriverStage], R]) -> R | None:
-        """What the driver's work gives; None where it is not the driver's, from now on if it turns out to be too much."""
-        driver = self.placement.driver
-        if driver is None or self.cached or self._exceeds_driver:
-            return None
-        try:
-            result = unless_result_too_large(lambda: work(driver))
-        except LimitReached as reached:
-            clear_frames(reached.__traceback__)  # of what they hold
-            result = None
-        if result is None:
-            self._exceeds_driver = True
-            self.placement.parts[0].remember_exceeds_driver()
-            self.placement = replace(self.placement, driver=None)
-        return result
-
     def arrow_table(self) -> pa.Table | None:
-        """All rows, made in the driver or sent there as Arrow; None where Spark's DataFrame gives them."""
-        table, result = self.table(), self.placement.result
-        if table is not None or result is None or self.cached:
-            return table
-        return unless_result_too_large(result.table)
+        """See FrameRows."""
+        return self._in_engine(lambda actions: actions.arrow_table())
 
-    def frame(self, table: pa.Table | None = None) -> DataFrame:
-        """The DataFrame whose rows an action takes, which keeps the order of the tasks.
-
-        table: the rows, where they are in the driver.
-        """
-        spark = self.original.sparkSession
-        if table is not None:
-            # Arrow does not give Spark a struct that is NULL, of fields that are not
-            with contextlib.suppress(pa.ArrowInvalid):
-                return spark.createDataFrame(table, self.original.schema)
-        if self.cached:
-            return classic(self.base_frame)
-        if self._shared is None:
-            self._shared = self.placement.build(True)
-        return self._shared
+    def frame(self) -> DataFrame:
+        """The DataFrame of Spark's tasks whose rows an action takes, in the order of the tasks."""
+        return classic(self.base_frame) if self.cached else self.placement.spark.frame()
 
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
         """See FrameRows."""
-        counts = type(n) is int and n >= 0  # other arguments are Spark's to refuse
-
-        def by_engine() -> str:
-            return text_of(self.frame(self.table(n + 1) if counts else None), n, truncate, vertical)
-
-        return self.attempt("show", by_engine, lambda: text_of(self.original, n, truncate, vertical))
+        return self.run("show", lambda actions: actions.show_text(n, truncate, vertical))
 
     def frame_to_write(self) -> DataFrame:
         """The rows for a write, in which Spark sees the tables they come from."""

@@ -1,4 +1,4 @@
-"""Run a stage graph in this process: one stage after another, its tasks in a pool of threads.
+"""LocalExecutor: all stages in threads of this process.
 
 Arrow and numpy release the interpreter lock in their kernels, so threads use the cores.
 """
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, Full, Queue
 from typing import TypeVar
@@ -18,8 +18,10 @@ import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
-from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.errors import PlanError
+from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
+from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.payload import partitioned
@@ -35,53 +37,68 @@ _STOP_SECONDS = (
 )
 
 
-@dataclass
-class Run:
-    """What a finished run gave: result batches in order, and metrics per stage and operator position."""
+class LocalExecutor(Executor):
+    """Runs stages one after another, the tasks of each in a pool of threads.
 
-    schema: pa.Schema
-    batches: list[Batch]
-    metrics: dict[str, list[tuple[str, Metrics]]] = field(default_factory=dict)
-
-    def to_arrow(self) -> pa.Table:
-        """The result as a table of exactly the schema's types."""
-        return pa.Table.from_batches([b.to_arrow() for b in self.batches], schema=self.schema)
-
-
-def run_graph(graph: StageGraph, config: EngineConfig, inputs: Inputs | None = None) -> Run:
-    """Run all stages; the first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
-    exchanged: Exchanged = {}
-    config = with_budget(config, ContainerFacts(tasks=config.parallelism))
-    run = Run(graph.result.plan.schema, [])
-    with _threads(config) as threads:
-        for stage in graph.stages:
-            contexts = _contexts(stage, config, exchanged, inputs or {})
-            results = _run_tasks(threads, stage, contexts)
-            run.metrics[stage.stage_id] = _merge_metrics(stage.plan, contexts)
-            if stage.output is None:
-                run.batches = [batch for pieces in results for _, batch in pieces]
-            else:
-                exchanged[stage.stage_id] = _by_target(results, stage.output.count)
-    return run
-
-
-def stream_graph(
-    graph: StageGraph, config: EngineConfig, stop: Stop | None = None
-) -> Generator[Batch, None, None]:
-    """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
-
-    Nothing runs before the first batch is asked for; closing the iterator stops the tasks, and so does ``stop``.
+    schema: the result's names and nullability (default: the last stage's). stop: ends the query early, from any thread.
+    inputs: the batches that hand-over leaves read, by key.
     """
-    exchanged: Exchanged = {}
-    config = with_budget(config, ContainerFacts(tasks=config.parallelism))
-    with _threads(config, stop) as threads:
-        for stage in graph.stages:
-            contexts = _contexts(stage, config, exchanged, {})
+
+    def __init__(
+        self,
+        graph: StageGraph,
+        config: EngineConfig,
+        schema: pa.Schema | None = None,
+        stop: Stop | None = None,
+        inputs: Inputs | None = None,
+    ) -> None:
+        self._graph = graph
+        self._config = config
+        self._schema = schema
+        self._stop = stop
+        self._inputs = inputs or {}
+
+    def table(self) -> pa.Table:
+        """See Executor. The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
+        result = self._graph.result
+        with _threads(self._config, self._stop) as threads:
+            pieces = _run_tasks(threads, result, self._result_tasks(threads))
+        batches = [batch.to_arrow() for task in pieces for _, batch in task]
+        table = pa.Table.from_batches(batches, schema=result.plan.schema)
+        return table if self._schema is None else pa.Table.from_arrays(table.columns, schema=self._schema)
+
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
+        """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
+
+        Nothing runs before the first batch is read; closing the iterator stops the tasks.
+        """
+        with (
+            _threads(self._config, self._stop) as threads,
+            closing(_stream_tasks(threads, self._graph.result, self._result_tasks(threads))) as stream,
+        ):
+            for batch in stream:
+                rows = batch.to_arrow()
+                if self._schema is not None:
+                    rows = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
+                yield rows
+
+    def reader(self) -> pa.RecordBatchReader:
+        """See Executor; streams ``batches``."""
+        return pa.RecordBatchReader.from_batches(
+            self._schema or self._graph.result.plan.schema, self.batches()
+        )
+
+    def _result_tasks(self, threads: _Threads) -> list[TaskContext]:
+        """Run the stages before the last one: what the tasks of the last one read."""
+        config = with_budget(self._config, ContainerFacts(tasks=self._config.parallelism))
+        exchanged: Exchanged = {}
+        for stage in self._graph.stages:
+            contexts = _contexts(stage, config, exchanged, self._inputs)
             if stage.output is None:
-                yield from _stream_tasks(threads, stage, contexts)
-            else:
-                results = _run_tasks(threads, stage, contexts)
-                exchanged[stage.stage_id] = _by_target(results, stage.output.count)
+                return contexts
+            results = _run_tasks(threads, stage, contexts)
+            exchanged[stage.stage_id] = _by_target(results, stage.output.count)
+        raise PlanError("no stage gives a result")
 
 
 @dataclass(frozen=True)
@@ -136,7 +153,9 @@ def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[
     return targets
 
 
-def _stream_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> Iterator[Batch]:
+def _stream_tasks(
+    threads: _Threads, stage: Stage, contexts: list[TaskContext]
+) -> Generator[Batch, None, None]:
     """The tasks start in the order in which they are read, so the one that is waited for always runs."""
     stopped, stop = threading.Event(), threads.stop
     ahead: list[Queue[Batch | BaseException | None]] = [Queue(_BATCHES_AHEAD) for _ in contexts]
@@ -207,21 +226,3 @@ def _run_task(stage: Stage, context: TaskContext) -> list[tuple[int, Batch]]:
     if stage.output is None:
         return [(0, b) for b in batches]
     return list(partitioned(batches, stage.output, stage.plan.schema, context.config.payload_bytes))
-
-
-def _merge_metrics(plan: PhysicalPlan, contexts: list[TaskContext]) -> list[tuple[str, Metrics]]:
-    """Sums over tasks, one entry an operator in printing order."""
-    merged = []
-
-    def visit(node: PhysicalPlan, depth: int) -> None:
-        total = Metrics()
-        for context in contexts:
-            one = context.metrics.get(id(node))
-            if one is not None:
-                total.merge(one)
-        merged.append(("  " * depth + node.label(), total))
-        for child in node.children:
-            visit(child, depth + 1)
-
-    visit(plan, 0)
-    return merged

@@ -1,4 +1,4 @@
-"""The last stage of a query in the driver, where it is little work: no shuffle, no task of Spark, no worker.
+"""DriverExecutor: the last stage of a query in the driver, if it is little work: no shuffle, no task of Spark, no worker.
 
 The driver is the user's own process, so the work is bounded while it runs, whatever was estimated: past a number of rows,
 bytes or seconds it stops with LimitReached, and Spark's tasks take over.
@@ -21,16 +21,16 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.compiler import CompiledQuery
 from kquery_spark.compiler.placement import DRIVER_KEPT_BYTES
-from kquery_spark.config.engine import EngineConfig
 from kquery_spark.run_control import LimitReached, RunControl
-from kquery_spark.runtime.local import stream_graph
-from kquery_spark.runtime.spark.arrow_result import table_of
-from kquery_spark.runtime.spark.frames import gathered
+from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.local import LocalExecutor
+from kquery_spark.runtime.spark.frames import input_frame
+from kquery_spark.runtime.spark.result_table import result_table
 from kquery_spark.runtime.spark.worker import TOO_MUCH, StageRun
 from kquery_spark.spark_bridge.arrow_collection import collect_batches
 from kquery_spark.spark_bridge.cancellation import cancellable
+from kquery_spark.spark_bridge.failures import unless_result_too_large
 from kquery_spark.spark_bridge.session import Bridge
-from kquery_spark.stages.graph import StageGraph
 from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
@@ -40,41 +40,40 @@ DRIVER_SECONDS = 3.0
 _MAX_ROWS = 20_000_000  # of all operators together
 _MAX_BYTES = 192 << 20
 _BYTES_PER_INPUT_BYTE = 8  # that operators may produce where the settings allow much input
-_GATHERED_SHARE = 4  # of the bytes, that the rows of earlier stages may take
+_INPUT_SHARE = 4  # of the bytes: one in so many may be input from earlier stages
 
 
-class DriverStage:
-    """The result stage of ``graph``, which has one task, run over the rows that the stages before it give.
+class DriverExecutor(Executor):
+    """Runs the last stage of ``query``, which has one task, over the rows that Spark's tasks give for the stages before it.
 
-    ``schema``: the result's. These rows are kept, as Spark keeps its shuffle files, for further actions on the query.
-    ``threads``: the same query cut for threads of the driver, where it has work for several. Methods raise LimitReached
-    where the work is more than the driver may do.
+    schema: the result's. The rows of earlier stages are kept, as Spark keeps its shuffle files, for further actions.
+    threaded: the same query cut for threads of the driver, which run all of it, or None if it has too little work for them.
+    Methods raise LimitReached if the work is more than the driver may do, or its input more than Spark lets it have.
     """
 
     def __init__(
         self,
         link: Bridge,
-        graph: StageGraph,
+        query: CompiledQuery,
         schema: StructType,
-        config: EngineConfig,
-        threads: Callable[[], CompiledQuery | None],
+        threaded: Callable[[], CompiledQuery | None],
     ) -> None:
         self._link = link
-        self._graph = graph
+        self._graph = query.graph
+        self._config = query.config
         self._schema = schema
-        self._config = config
-        self._threads = threads
-        self._gathered: list[pa.RecordBatch] | None = None
+        self._threaded = threaded
+        self._input: list[pa.RecordBatch] | None = None
         self._max_bytes = max(
             _MAX_BYTES,
-            _BYTES_PER_INPUT_BYTE * config.driver_bytes,
-            _BYTES_PER_INPUT_BYTE * config.thread_bytes,
+            _BYTES_PER_INPUT_BYTE * query.config.driver_bytes,
+            _BYTES_PER_INPUT_BYTE * query.config.thread_bytes,
         )
 
-    def table(self, rows: int | None = None) -> pa.Table:
-        """The result, or its first rows, in the Arrow types that Spark gives; PythonException as from a worker."""
-        made = self._graph.result.plan.schema
-        return self._run(lambda batches: table_of(_first(batches, rows), made, self._schema))
+    def table(self, limit: int | None = None) -> pa.Table:
+        """See Executor; in the Arrow types that Spark gives, PythonException as from a worker. limit: of rows."""
+        produced = self._graph.result.plan.schema
+        return self._run(lambda batches: result_table(_first(batches, limit), produced, self._schema))
 
     def count(self) -> int:
         """How many rows the result has, none of which is held."""
@@ -83,17 +82,12 @@ class DriverStage:
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
         control = RunControl(_MAX_ROWS, self._max_bytes)
         with cancellable(self._link.spark, control):
-            threaded = self._threads()
-            rows = self._rows() if threaded is None else []
+            batches = self._batches()
             control.limit_time(DRIVER_SECONDS)
 
             def work() -> R:
-                # as in a worker, whatever the user has set here
-                with (
-                    np.errstate(all="ignore"),
-                    decimal.localcontext(decimal.Context()),
-                    closing(self._batches(rows) if threaded is None else _by_threads(threaded)) as batches,
-                ):
+                # the settings of a worker, whatever the user's are
+                with np.errstate(all="ignore"), decimal.localcontext(decimal.Context()), closing(batches):
                     return consume(batches)
 
             control.check()
@@ -105,44 +99,51 @@ class DriverStage:
                 text = "".join(traceback.format_exception(raised))
                 raise PythonException(f"In the driver:\n{text}") from None
 
-    def _batches(self, rows: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
+        """The result, computed as it is read: by threads, or by one task over input that Spark collects first."""
+        threaded = self._threaded()
+        if threaded is not None:
+            return LocalExecutor(threaded.graph, threaded.config).batches()
+        return self._last_stage(self._collected_input())
+
+    def _last_stage(self, rows: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
         stage = self._graph.result
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
         config = replace(self._config, kept_bytes=min(self._config.kept_bytes, DRIVER_KEPT_BYTES))
         yield from StageRun(stage, config, len(self._graph.stages) - 1, None, tags)(iter(rows))
 
-    def _rows(self) -> list[pa.RecordBatch]:
+    def _collected_input(self) -> list[pa.RecordBatch]:
+        """What the last stage's task reads: its number if that is files, or payload rows of the stages before it."""
         if self._graph.result.is_map:
             return [pa.record_batch([pa.array([0])], ["id"])]
-        if self._gathered is None:
-            limit = self._max_bytes // _GATHERED_SHARE
-            frame = gathered(self._link, self._graph, self._config, limit)
-            batches = collect_batches(frame)
-            tags = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
-            if TOO_MUCH in tags or sum(batch.nbytes for batch in batches) > limit:
-                raise LimitReached("rows of earlier stages")
-            self._gathered = batches
-        return self._gathered
+        if self._input is None:
+            self._input = self._collect_input(self._max_bytes // _INPUT_SHARE)
+        return self._input
 
+    def _collect_input(self, limit: int) -> list[pa.RecordBatch]:
+        def collect() -> list[pa.RecordBatch]:
+            return collect_batches(input_frame(self._link, self._graph, self._config, limit))
 
-def _by_threads(query: CompiledQuery) -> Generator[pa.RecordBatch, None, None]:
-    """The result of a query compiled for threads; closing the iterator stops them."""
-    with closing(stream_graph(query.graph, query.config)) as stream:
-        for batch in stream:
-            yield batch.to_arrow()
+        batches = unless_result_too_large(collect)
+        if batches is None:
+            raise LimitReached("Spark's limit of a result")
+        tags = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+        if TOO_MUCH in tags or sum(batch.nbytes for batch in batches) > limit:
+            raise LimitReached("rows of earlier stages")
+        return batches
 
 
 def _row_count(batches: Iterable[pa.RecordBatch]) -> int:
     return sum(int(batch.num_rows) for batch in batches)
 
 
-def _first(batches: Iterable[pa.RecordBatch], rows: int | None) -> Iterator[pa.RecordBatch]:
-    """The first rows of the batches, none of which is asked for in vain; None: all."""
-    if rows is None:
+def _first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The first rows of the batches, reading no batch more than needed; None: all."""
+    if limit is None:
         yield from batches
         return
-    for batch in batches if rows > 0 else ():
-        yield batch.slice(0, rows)
-        rows -= batch.num_rows
-        if rows <= 0:
+    for batch in batches if limit > 0 else ():
+        yield batch.slice(0, limit)
+        limit -= batch.num_rows
+        if limit <= 0:
             return

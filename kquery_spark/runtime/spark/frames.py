@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
 from kquery_spark.runtime.spark.metering import Meter
-from kquery_spark.runtime.spark.worker import StageTask
+from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
@@ -58,24 +58,38 @@ def _with_own_names(schema: StructType) -> StructType:
     )
 
 
-def gathered(link: Bridge, graph: StageGraph, config: EngineConfig, limit: int | None = None) -> DataFrame:
-    """The payload rows that the last stage reads, of all the stages before it.
-
-    limit: about how many bytes of them are wanted; a task with much more than its share ends with a row tagged TOO_MUCH.
-    """
-    plans = SparkPlans(link)
-    made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), limit=limit)
-    return plans.frame(made.gathered(graph.result))
-
-
-def shipped(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
+def payload_frame(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
     """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
     plans = SparkPlans(link)
-    made = _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), shipped=True)
-    return plans.frame_of_large_rows(made.plan(graph.result))
+    builder = _payload_builder(plans, graph, config, RowEncoding.PAYLOADS)
+    return plans.frame_of_large_rows(builder.plan(graph.result))
+
+
+def input_frame(link: Bridge, graph: StageGraph, config: EngineConfig, limit: int) -> DataFrame:
+    """The payload rows that the last stage reads, of all the stages before it.
+
+    limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
+    """
+    plans = SparkPlans(link)
+    return plans.frame(_payload_builder(plans, graph, config, limit=limit).input_rows(graph.result))
+
+
+def _payload_builder(
+    plans: SparkPlans,
+    graph: StageGraph,
+    config: EngineConfig,
+    encoding: RowEncoding = RowEncoding.COLUMNS,
+    limit: int | None = None,
+) -> _Builder:
+    return _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), encoding, limit)
 
 
 class _Builder:
+    """Builds the Catalyst plan of a stage graph: ``mapInArrow`` for a stage, a repartition for an exchange.
+
+    ``schema``, ``output``: columns and attributes of the last stage's rows in this ``encoding``.
+    """
+
     def __init__(
         self,
         plans: SparkPlans,
@@ -85,7 +99,7 @@ class _Builder:
         inputs: Mapping[str, DataFrame],
         meter: Meter | None,
         output: Any,
-        shipped: bool = False,
+        encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
     ) -> None:
         self._plans = plans
@@ -95,9 +109,9 @@ class _Builder:
         self._inputs = inputs
         self._meter = meter
         self._output = output
-        self._shipped = shipped
+        self._encoding = encoding
         self._limit = limit
-        self._made: dict[str, Any] = {}
+        self._built: dict[str, Any] = {}
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
     def plan(self, stage: Stage) -> Any:
@@ -105,10 +119,10 @@ class _Builder:
 
         Two stages that read the same ones share a plan, in which Spark sees that one shuffle serves both.
         """
-        found = self._made.get(stage.stage_id)
-        if found is None:
-            found = self._made[stage.stage_id] = self._plan(stage)
-        return found
+        plan = self._built.get(stage.stage_id)
+        if plan is None:
+            plan = self._built[stage.stage_id] = self._plan(stage)
+        return plan
 
     def _plan(self, stage: Stage) -> Any:
         last = stage.output is None
@@ -120,7 +134,7 @@ class _Builder:
             self._schema.names if last else None,
             sources,
             self._meter,
-            last and self._shipped,
+            self._encoding if last else RowEncoding.PAYLOADS,
             self._limit_of(stage),
             self._plans.container,
         )
@@ -150,7 +164,7 @@ class _Builder:
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
         return self._plans.repartitioned(
-            self.gathered(stage), len(stage.tasks), _PAYLOAD.names.index("partition")
+            self.input_rows(stage), len(stage.tasks), _PAYLOAD.names.index("partition")
         )
 
     def _handed_over(self, frame: DataFrame) -> Any:
@@ -160,7 +174,7 @@ class _Builder:
             return plan
         return self._plans.renamed(plan, self._plans.attributes(_with_own_names(frame.schema)))
 
-    def gathered(self, stage: Stage) -> Any:
+    def input_rows(self, stage: Stage) -> Any:
         """The plan of the payload rows that a stage of stages reads."""
-        found = [self._graph.stage(i) for i in stage.inputs]
-        return self._plans.union([self.plan(s) for s in found if s is not None])
+        stages = [self._graph.stage(i) for i in stage.inputs]
+        return self._plans.union([self.plan(s) for s in stages if s is not None])

@@ -11,6 +11,7 @@ import gc
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ _TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _KEPT = 64
-_SHIPPED_BYTES = 512 * 1024  # of the result in a row for the driver; larger ones the JVM copies less fast
+_RESULT_PAYLOAD_BYTES = 512 * 1024  # larger ones the JVM copies less fast
 # of mallopt(3): free memory to keep at the top of the heap, to ask for at once, and the size from which arrays stay outside
 _TRIM, _PAD, _MAP = -1, -2, -3
 _MALLOC = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 64 << 20))
@@ -77,6 +78,15 @@ def fit_heap(memory_bytes: int) -> None:
     _set_heap((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _MALLOC)
 
 
+class RowEncoding(Enum):
+    """How the last stage gives its rows to Spark; the stages before it always give payload rows."""
+
+    COLUMNS = "columns"
+    """As the result's columns, which Spark takes apart into rows."""
+    PAYLOADS = "payloads"
+    """As payload rows, like those of a shuffle, which Spark only passes on to the driver."""
+
+
 def _stage(data: bytes) -> Stage:
     found = _stages.get(data)
     if found is None:
@@ -92,8 +102,8 @@ class StageTask:
     """Callable given to ``mapInArrow``.
 
     ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
-    names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``shipped``: the
-    last stage writes payload rows, too, for the driver. ``limit``: bytes that a task which is no last one may write.
+    names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``encoding``: of
+    the last stage's rows. ``limit``: bytes that a task which is no last one may write.
     ``container``: what the driver knows of the memory of executors.
     """
 
@@ -105,7 +115,7 @@ class StageTask:
         names: list[str] | None,
         sources: dict[str, int],
         meter: Meter | None = None,
-        shipped: bool = False,
+        encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
         container: ContainerFacts | None = None,
     ) -> None:
@@ -115,7 +125,7 @@ class StageTask:
         self._names = names
         self._sources = sources
         self._meter = meter
-        self._shipped = shipped
+        self._encoding = encoding
         self._limit = limit
         self._container = container
 
@@ -138,7 +148,7 @@ class StageTask:
             self._names,
             self._sources,
             self._meter,
-            self._shipped,
+            self._encoding,
             self._limit,
         )
         return run(batches)
@@ -154,7 +164,7 @@ class StageRun:
     names: list[str] | None
     sources: dict[str, int]
     meter: Meter | None = None
-    shipped: bool = False
+    encoding: RowEncoding = RowEncoding.COLUMNS
     limit: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -218,8 +228,8 @@ class StageRun:
                     yield _TOO_MUCH_ROW
                     return
                 yield payload
-        elif self.shipped:
-            for batch in result_pieces(rows, schema, _SHIPPED_BYTES):
+        elif self.encoding is RowEncoding.PAYLOADS:
+            for batch in result_pieces(rows, schema, _RESULT_PAYLOAD_BYTES):
                 yield self._payload(0, batch)
         else:
             for batch in rows:

@@ -16,7 +16,7 @@ from kquery_spark.frontends.catalyst.importer import Handover, Imported, Importe
 from kquery_spark.functions import catalog
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -47,7 +47,7 @@ class Taken:
         config = EngineConfig(small_bytes=0, parallelism=2)
         graph = build_stages(plan_query(optimize(imported.plan), config), config)
         inputs = {h.key: partial(self._rows, h) for h in imported.inputs}
-        table = run_graph(graph, config, inputs).to_arrow()
+        table = LocalExecutor(graph, config, inputs=inputs).table()
         columns = [table.column(name) for name in imported.output]
         return pa.Table.from_arrays(columns, names=self.frame.columns)
 

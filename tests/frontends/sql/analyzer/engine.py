@@ -17,7 +17,7 @@ from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.logical import LogicalPlan, Scan
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
-from kquery_spark.runtime.local import run_graph
+from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages import build_stages
@@ -47,7 +47,7 @@ def analyzed(sql: str, tables: Tables, facts: SessionFacts | None = None) -> Ana
 
 
 def execute(plan: LogicalPlan, config: EngineConfig = CONFIG) -> pa.Table:
-    return run_graph(build_stages(plan_query(plan, config), config), config).to_arrow()
+    return LocalExecutor(build_stages(plan_query(plan, config), config), config).table()
 
 
 def run(sql: str, tables: Tables, facts: SessionFacts | None = None) -> tuple[tuple[str, ...], pa.Table]:

@@ -1,0 +1,164 @@
+"""PySpark's read-only actions at the three places where a query can run: in the driver, as Spark's tasks, on Spark alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+
+from kquery_spark.runtime.spark.driver import DriverExecutor
+from kquery_spark.runtime.spark.executor import SparkExecutor
+from kquery_spark.spark_bridge.failures import unless_result_too_large
+from kquery_spark.spark_bridge.lazy_dataframe import text_of
+from kquery_spark.spark_bridge.rows import makes_rows, rows_of
+
+
+class Actions(Protocol):
+    """The actions on one query. Each gives what PySpark's method of that name gives."""
+
+    def collect(self) -> list[Row]:
+        """All rows."""
+
+    def take(self, num: int) -> list[Row]:
+        """The first rows."""
+
+    def tail(self, num: int) -> list[Row]:
+        """The last rows."""
+
+    def count(self) -> int:
+        """The number of rows."""
+
+    def is_empty(self) -> bool:
+        """Whether there are no rows."""
+
+    def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
+        """What ``show`` prints."""
+
+    def arrow_table(self) -> pa.Table | None:
+        """All rows in the Arrow types that Spark gives; None if PySpark is to collect them from the DataFrame itself."""
+
+
+class FrameActions:
+    """PySpark's own actions on a DataFrame, which is built when first needed."""
+
+    def __init__(self, frame: Callable[[], DataFrame]) -> None:
+        self._frame = frame
+
+    def collect(self) -> list[Row]:
+        """See Actions."""
+        return self._frame().collect()
+
+    def take(self, num: int) -> list[Row]:
+        """See Actions."""
+        return self._frame().take(num)
+
+    def tail(self, num: int) -> list[Row]:
+        """See Actions."""
+        return self._frame().tail(num)
+
+    def count(self) -> int:
+        """See Actions."""
+        return self._frame().count()
+
+    def is_empty(self) -> bool:
+        """See Actions."""
+        return self._frame().isEmpty()
+
+    def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
+        """See Actions."""
+        return text_of(self._frame(), n, truncate, vertical)
+
+    def arrow_table(self) -> pa.Table | None:
+        """See Actions."""
+        return None
+
+
+class SparkActions(FrameActions):
+    """The engine's stages as Spark's tasks: ``collect`` and Arrow take all rows as payloads, if the result allows that."""
+
+    def __init__(self, executor: SparkExecutor, original: DataFrame) -> None:
+        super().__init__(executor.frame)
+        self._executor = executor
+        self._original = original
+
+    def collect(self) -> list[Row]:
+        """See Actions. PySpark makes nested values from rows of its own, so these are not collected as Arrow."""
+        table = self.arrow_table() if makes_rows(self._original.schema) else None
+        if table is None:
+            return super().collect()
+        rows = rows_of(table, self._original.schema)
+        return _over_table(table, self._original, self._frame).collect() if rows is None else rows
+
+    def arrow_table(self) -> pa.Table | None:
+        """See Actions."""
+        return unless_result_too_large(self._executor.payload_table)
+
+
+class DriverActions(FrameActions):
+    """The last stage in the driver. Methods raise LimitReached if that is more work than the driver may do.
+
+    frame: of Spark's tasks, for arguments that Spark is to refuse and values that Arrow cannot give to Spark.
+    """
+
+    def __init__(self, executor: DriverExecutor, original: DataFrame, frame: Callable[[], DataFrame]) -> None:
+        super().__init__(frame)
+        self._executor = executor
+        self._original = original
+
+    def collect(self) -> list[Row]:
+        """See Actions."""
+        table = self._executor.table()
+        rows = rows_of(table, self._original.schema)
+        return self._over(table).collect() if rows is None else rows
+
+    def take(self, num: int) -> list[Row]:
+        """See Actions."""
+        if not _is_row_count(num):
+            return super().take(num)
+        table = self._executor.table(num)
+        rows = rows_of(table, self._original.schema)
+        return self._over(table).take(num) if rows is None else rows
+
+    def tail(self, num: int) -> list[Row]:
+        """See Actions."""
+        if not _is_row_count(num):
+            return super().tail(num)
+        table = self._executor.table()
+        rows = rows_of(table.slice(max(table.num_rows - num, 0)), self._original.schema)
+        return self._over(table).tail(num) if rows is None else rows
+
+    def count(self) -> int:
+        """See Actions."""
+        return self._executor.count()
+
+    def is_empty(self) -> bool:
+        """See Actions."""
+        return not self._executor.table(1).num_rows
+
+    def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
+        """See Actions. Spark shows n rows and looks for one more to know whether there are others."""
+        if not _is_row_count(n):
+            return super().show_text(n, truncate, vertical)
+        return self._over(self._executor.table(n + 1)).show_text(n, truncate, vertical)
+
+    def arrow_table(self) -> pa.Table | None:
+        """See Actions."""
+        return self._executor.table()
+
+    def _over(self, table: pa.Table) -> FrameActions:
+        return _over_table(table, self._original, self._frame)
+
+
+def _over_table(table: pa.Table, original: DataFrame, frame: Callable[[], DataFrame]) -> FrameActions:
+    """PySpark's actions on rows in the driver; on ``frame`` if Arrow cannot give these to Spark."""
+    try:
+        collected = original.sparkSession.createDataFrame(table, original.schema)
+    except pa.ArrowInvalid:  # a NULL struct with fields that are not NULL
+        return FrameActions(frame)
+    return FrameActions(lambda: collected)
+
+
+def _is_row_count(number: object) -> bool:
+    return type(number) is int and number >= 0

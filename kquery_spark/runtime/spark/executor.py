@@ -1,0 +1,97 @@
+"""SparkExecutor: Spark's tasks run all stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from traceback import clear_frames
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from kquery_spark.run_control import LimitReached, RunControl
+from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.spark.result_table import result_table
+from kquery_spark.spark_bridge.arrow_collection import collect_batches, max_result_bytes, with_session_tags
+from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.stages.payload import decode_payload
+
+
+@dataclass(frozen=True)
+class Payloads:
+    """A result that the workers encode and the driver decodes, so that the JVM only passes bytes on.
+
+    Left to itself Spark takes every row out of the workers' batches, and puts it into other batches for the driver.
+    build: makes the DataFrame of payload rows (see ``payload_frame``), or gives None if it cannot. schema: the last stage's.
+    """
+
+    build: Callable[[], DataFrame | None]
+    schema: pa.Schema
+
+
+class SparkExecutor(Executor):
+    """Collects the result as payloads if it may, otherwise as PySpark collects any DataFrame.
+
+    rows: builds the lazy DataFrame of the result. schema: the result's. payloads: None if a result of these types, or one
+    that Spark computes in part, cannot be collected so. Each DataFrame is built once, when first needed, and kept.
+    """
+
+    def __init__(
+        self, rows: Callable[[], DataFrame], schema: StructType, payloads: Payloads | None = None
+    ) -> None:
+        self._rows = rows
+        self._schema = schema
+        self._payloads = payloads
+        self._frame: DataFrame | None = None
+        self._payload_frame: Any = None
+
+    @property
+    def sends_payloads(self) -> bool:
+        """Whether ``payload_table`` is worth a try: False once a result was too large."""
+        return self._payloads is not None
+
+    def frame(self) -> DataFrame:
+        """The lazy DataFrame of the result, in the order of its tasks."""
+        if self._frame is None:
+            self._frame = self._rows()
+        return self._frame
+
+    def table(self) -> pa.Table:
+        """See Executor; in the Arrow types of Spark's ``toArrow``."""
+        table = self.payload_table()
+        if table is None:
+            with bypass():
+                table = self.frame().toArrow()
+        return table
+
+    def payload_table(self) -> pa.Table | None:
+        """All rows, in order, in the Arrow types that Spark gives; None if ``frame`` has to give them."""
+        payloads = self._payloads
+        if payloads is None:
+            return None
+        if self._payload_frame is None:
+            self._payload_frame = payloads.build()
+        if self._payload_frame is None:
+            return None
+        with with_session_tags(self._payload_frame.sparkSession):
+            batches = collect_batches(self._payload_frame)
+        control = RunControl(max_bytes=max_result_bytes(self._payload_frame.sparkSession))
+        try:
+            return control.controlled(self._decode)(batches, payloads.schema, control)
+        except LimitReached as reached:
+            clear_frames(reached.__traceback__)  # they hold the rows decoded so far
+            self._payloads = self._payload_frame = None
+            return None
+
+    def _decode(self, batches: list[pa.RecordBatch], produced: pa.Schema, control: RunControl) -> pa.Table:
+        """The rows in the payloads, which may take many times as many bytes as these."""
+
+        def decoded() -> Iterator[pa.RecordBatch]:
+            for payload in (cell.as_buffer() for batch in batches for cell in batch.column(2)):
+                rows = decode_payload(payload, produced).to_arrow()
+                control.add(rows.num_rows, rows.nbytes)
+                yield rows
+
+        return result_table(decoded(), produced, self._schema)
