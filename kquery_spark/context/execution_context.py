@@ -172,13 +172,13 @@ class ExecutionContext:
 
     def table(self, name: str) -> DataFrame:
         """All rows of a table."""
-        return DataFrame(table_query(name), self._executor(""))
+        return DataFrame(table_query(name), self._session(""))
 
     def sql(self, text: str) -> DataFrame:
         """A query in Spark's SQL; SqlError with line, column and a caret for what cannot be understood."""
         if not isinstance(text, str):
             raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
-        return DataFrame(parse_query(text), self._executor(text))
+        return DataFrame(parse_query(text), self._session(text))
 
     # --- for who runs queries of others -------------------------------------------------------------------
 
@@ -197,17 +197,17 @@ class ExecutionContext:
 
     def run(self, analyzed: Analyzed) -> pa.Table:
         """The rows of a resolved query."""
-        return self._place(analyzed).table()
+        return self._executor(analyzed).table()
 
     def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
         """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
 
         stop: ends the query early. A query on Spark does not look at it.
         """
-        return self._place(analyzed, stop).reader()
+        return self._executor(analyzed, stop).reader()
 
-    def _place(self, analyzed: Analyzed, stop: Stop | None = None) -> Executor:
-        """Compile a resolved query for the place where this context runs queries."""
+    def _executor(self, analyzed: Analyzed, stop: Stop | None = None) -> Executor:
+        """Compile a resolved query for where this context runs queries: in this process, or on Spark."""
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
 
@@ -254,8 +254,8 @@ class ExecutionContext:
         assert isinstance(node, StructType)
         return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
 
-    def _executor(self, text: str) -> _Executor:
-        return _Executor(self, self._catalog(), dict(self._functions), text)
+    def _session(self, text: str) -> _Session:
+        return _Session(self, self._catalog(), dict(self._functions), text)
 
     def _catalog(self) -> _Catalog:
         return _Catalog(self._tables, self._facts)
@@ -280,7 +280,7 @@ class _Catalog:
         return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
 
 
-class _Executor:
+class _Session:
     """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
 
     def __init__(
@@ -293,7 +293,7 @@ class _Executor:
         self._text = text
 
     def bind(self, query: q.Query) -> q.Query:
-        """See Executor."""
+        """See Session."""
 
         def bound(node: Node) -> Node:
             if _is_unbound(node):
@@ -309,23 +309,23 @@ class _Executor:
         return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
 
     def analyze(self, query: q.Query) -> Analyzed:
-        """See Executor."""
+        """See Session."""
         return analyze(query, self._text, self._catalog, self._facts)
 
     def to_arrow(self, analyzed: Analyzed) -> pa.Table:
-        """See Executor."""
+        """See Session."""
         return self._context.run(analyzed)
 
     def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """See Executor."""
+        """See Session."""
         return self._context.stream(analyzed)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
-        """See Executor."""
+        """See Session."""
         return self._context.to_spark(analyzed)
 
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
-        """See Executor."""
+        """See Session."""
         plan = Limit(analyzed.plan, count)
         shown = [plan.column(n) for n in plan.schema.names]
         texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
@@ -341,24 +341,24 @@ class _Executor:
         return [list(row) for row in zip(*columns, strict=True)] if columns else [[]] * table.num_rows
 
     def fold(self, name: str) -> str:
-        """See Executor."""
+        """See Session."""
         return self._facts.fold(name)
 
     def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """See Executor."""
+        """See Session."""
         name = f"{_CACHED}{uuid.uuid4().hex}"
         source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
         self._catalog.add(name, Scan("cached", source))
         return name
 
     def register(self, name: str, analyzed: Analyzed) -> None:
-        """See Executor."""
+        """See Session."""
         if tuple(analyzed.plan.schema.names) != analyzed.names:
             raise PlanError(f"{name} would have two columns of one name: {', '.join(analyzed.names)}")
         self._catalog.add(name, analyzed.plan)
 
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
-        """See Executor."""
+        """See Session."""
         return self._context.explain(analyzed, trace)
 
 

@@ -11,7 +11,7 @@ from kquery_spark.frontends.dataframe.column import (
     sql_expr,
     when,
 )
-from kquery_spark.frontends.dataframe.frame import DataFrame, Executor
+from kquery_spark.frontends.dataframe.frame import DataFrame, Session
 from kquery_spark.frontends.dataframe.functions import function_names, named_function
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
@@ -20,9 +20,9 @@ __all__ = [
     "ArrowUdf",
     "Column",
     "DataFrame",
-    "Executor",
     "GroupedData",
     "OpenPlan",
+    "Session",
     "Window",
     "WindowBuilder",
     "arrow_udf",

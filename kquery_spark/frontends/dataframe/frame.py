@@ -22,7 +22,7 @@ from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
 
 
-class Executor(Protocol):
+class Session(Protocol):
     """Resolves and runs the query of a DataFrame; the context provides it."""
 
     def bind(self, query: q.Query) -> q.Query:
@@ -60,11 +60,11 @@ class Executor(Protocol):
 class DataFrame(Builder):
     """A query over the tables of an ``ExecutionContext``; wrong names and types are errors at once."""
 
-    executor: Executor = field(repr=False, compare=False)
+    _session: Session = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "query", self.executor.bind(self.query))
-        object.__setattr__(self, "_analyzed", self.executor.analyze(self.query))
+        object.__setattr__(self, "query", self._session.bind(self.query))
+        object.__setattr__(self, "_analyzed", self._session.analyze(self.query))
 
     def _with(self, query: q.Query) -> Self:
         return replace(self, query=query)
@@ -120,7 +120,7 @@ class DataFrame(Builder):
         return Column(ast.Name((name,), self._origin(name)))
 
     def _indices(self, name: str) -> list[int]:
-        same = self.executor.fold
+        same = self._session.fold
         return [i for i, n in enumerate(self.columns) if same(n) == same(name)]
 
     def _origin(self, name: str) -> str:
@@ -134,7 +134,7 @@ class DataFrame(Builder):
 
     def withColumns(self, columns: Mapping[str, Column]) -> Self:
         """With columns added, or replaced in their places; each is computed from this DataFrame's columns."""
-        same = self.executor.fold
+        same = self._session.fold
         for name, column in columns.items():
             if not isinstance(column, Column):
                 raise PlanError(
@@ -151,7 +151,7 @@ class DataFrame(Builder):
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
         """With columns under other names; unknown ones change nothing, as in PySpark."""
-        same = self.executor.fold
+        same = self._session.fold
         new = {same(n): to for n, to in names.items()}
         if not any(same(n) in new for n in self.columns):
             return self
@@ -170,7 +170,7 @@ class DataFrame(Builder):
         """Without some columns; unknown names change nothing, as in PySpark."""
         if any(_lineage_of(c) for c in columns):
             return self._without_origins(columns)
-        same = self.executor.fold
+        same = self._session.fold
         known = {same(n) for n in self.columns}
         paths = tuple(
             (c,) if isinstance(c, str) else path_of(c)
@@ -198,7 +198,7 @@ class DataFrame(Builder):
             return self.distinct()
         if isinstance(subset, str):
             raise PlanError(f"dropDuplicates() takes a list of names: [{subset!r}]")
-        same = self.executor.fold
+        same = self._session.fold
         keys = {same(n) for n in subset}
         unknown = keys - {same(n) for n in self.columns}
         if unknown:
@@ -248,10 +248,10 @@ class DataFrame(Builder):
 
     def _spelled(self, names: Any) -> Any:
         """Names of columns, in a list or as keys, in the spelling of this frame."""
-        own = {self.executor.fold(n): n for n in self.columns}
+        own = {self._session.fold(n): n for n in self.columns}
         if isinstance(names, Mapping):
-            return {own.get(self.executor.fold(n), n): v for n, v in names.items()}
-        return [own.get(self.executor.fold(n), n) for n in names] if isinstance(names, list) else names
+            return {own.get(self._session.fold(n), n): v for n, v in names.items()}
+        return [own.get(self._session.fold(n), n) for n in names] if isinstance(names, list) else names
 
     def _numeric_columns(self) -> list[str]:
         return [f.name for f in self.schema if is_numeric(f.type)]
@@ -259,7 +259,7 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run now and hold the rows in memory; queries over the result read them instead of running again."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        name = self.executor.keep(self.executor.to_arrow(table), lineages(self.plan))
+        name = self._session.keep(self._session.to_arrow(table), lineages(self.plan))
         cached = self._with(table_query(name))
         return cached if cached.columns == self.columns else cached.toDF(*self.columns)
 
@@ -267,7 +267,7 @@ class DataFrame(Builder):
 
     def createOrReplaceTempView(self, name: str) -> None:
         """Let SQL of the same context read this query as a table."""
-        self.executor.register(name, self.analyzed)
+        self._session.register(name, self.analyzed)
 
     def unionByName(self, other: Self, allowMissingColumns: bool = False) -> Self:
         """All rows of both, columns by name; a column that one side lacks is an error, or NULL there if allowed."""
@@ -277,7 +277,7 @@ class DataFrame(Builder):
                     f"unionByName() needs the same columns: {', '.join(self.columns)} and {', '.join(other.columns)}"
                 )
             return self.union(other.select(*map(to_quoted, self.columns)))
-        same = self.executor.fold
+        same = self._session.fold
         mine, theirs = ({same(n) for n in side.columns} for side in (self, other))
         names = [*self.columns, *(n for n in other.columns if same(n) not in mine)]
 
@@ -288,7 +288,7 @@ class DataFrame(Builder):
 
     def to_arrow(self) -> pa.Table:
         """Run and give an Arrow table."""
-        return self.executor.to_arrow(self.analyzed)
+        return self._session.to_arrow(self.analyzed)
 
     toArrow = to_arrow
 
@@ -297,7 +297,7 @@ class DataFrame(Builder):
 
         Closing the reader stops the query. On Spark the rows arrive together.
         """
-        return self.executor.stream(self.analyzed)
+        return self._session.stream(self.analyzed)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows for any library that reads Arrow streams: ``pa.table(frame)``, ``polars.DataFrame(frame)``."""
@@ -359,7 +359,7 @@ class DataFrame(Builder):
     def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """The text that ``show`` prints."""
         width = 20 * truncate if isinstance(truncate, bool) else truncate
-        rows = self.executor.to_text(self.analyzed, n + 1)
+        rows = self._session.to_text(self.analyzed, n + 1)
         text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)
         if len(rows) > n:
             text += f"only showing top {n} row{'' if n == 1 else 's'}"
@@ -367,11 +367,11 @@ class DataFrame(Builder):
 
     def explain(self, trace: bool = False) -> str:
         """Logical plan, optimized plan and stages; ``trace`` adds the plan after each rule."""
-        return self.executor.explain(self.analyzed, trace)
+        return self._session.explain(self.analyzed, trace)
 
     def to_spark(self) -> Any:
         """The same query as a lazy Spark DataFrame; needs an ``ExecutionContext(spark)``."""
-        return self.executor.to_spark(self.analyzed)
+        return self._session.to_spark(self.analyzed)
 
     def __str__(self) -> str:
         return format_plan(self.plan)
