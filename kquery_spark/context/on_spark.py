@@ -78,8 +78,8 @@ def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig
     large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     payloads = None
     if len(query.schema) and not query.inputs and not large:
-        payloads = Payloads(query.payload_frame, query.graph.result.plan.schema)
-    return SparkExecutor(query.frame, query.schema, payloads)
+        payloads = Payloads(query.payload_frame, query.graph.result.plan.schema, query.schema)
+    return SparkExecutor(query.frame, payloads)
 
 
 def _compiled(

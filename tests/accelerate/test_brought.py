@@ -94,7 +94,7 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
     ):
         frame = large.sql(query)
         fast: Any = kquery_plan(frame, when="always", fallback="error")
-        assert fast._kquery.placement.spark.sends_payloads
+        assert fast._kquery.placement.spark._payloads is not None
         found, expected = fast.toArrow(), frame.toArrow()
         assert found.schema == expected.schema
         assert found.sort_by("n").equals(expected.sort_by("n"))

@@ -100,7 +100,7 @@ def fast_of(frame: Any) -> Any:
     assert (fast._kquery.placement.driver is not None) is (
         frame.sparkSession.conf.get("spark.kquery.driverBytes") != "0"
     )
-    assert fast._kquery.placement.spark.sends_payloads
+    assert fast._kquery.placement.spark._payloads is not None
     return fast
 
 

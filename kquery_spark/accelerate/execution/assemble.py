@@ -56,18 +56,16 @@ def accelerate(
         frame = placed(_Assembler(planned, possible, metrics).whole, "Spark runs the query")
         return planned.frame if frame is None else frame
 
-    schema = planned.frame.schema
     driver, payloads = None, None
     if metrics is None and planned.whole:
-        (part,), link = parts, planned.bridge
+        (part,), link, schema = parts, planned.bridge, planned.frame.schema
         if fits_driver(planned, part):
             driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
         if has_columns(part) and not (driver_only and driver):
             frame = partial(payload_frame, link, part.compiled.graph, planned.config)
-            payloads = Payloads(
-                partial(placed, frame, "Spark brings the rows"), part.compiled.physical.schema
-            )
-    spark = SparkExecutor(partial(build, True), schema, payloads)
+            placed_frame = partial(placed, frame, "Spark brings the rows")
+            payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
+    spark = SparkExecutor(partial(build, True), payloads)
     placement = PlacedQuery(planned, tuple(parts), spark, partial(build, False), driver)
     return EngineFrame(Execution(placement, rescue, renew))
 

@@ -118,7 +118,7 @@ class Execution:
             return
         renewed = self._renew()
         if isinstance(renewed, DataFrame):
-            spark = SparkExecutor(lambda: renewed, self.original.schema)
+            spark = SparkExecutor(lambda: renewed)
             self.placement = PlacedQuery(self.placement.planned, (), spark, lambda: renewed)
         else:
             self.placement = replace(renewed, planned=replace(renewed.planned, frame=self.original))

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
-from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.runtime.executor import Executor
@@ -32,9 +31,8 @@ Exchanged = dict[str, list[list[Batch]]]
 R = TypeVar("R")
 
 _BATCHES_AHEAD = 4  # of each task that runs, before they are asked for
-_STOP_SECONDS = (
-    0.1  # how often a thread that waits looks whether the run is still wanted; Python sees Ctrl-C then, too
-)
+_STOP_SECONDS = 0.1
+"""How often a waiting thread checks whether to stop; Python handles Ctrl-C then, too."""
 
 
 class LocalExecutor(Executor):
@@ -84,21 +82,19 @@ class LocalExecutor(Executor):
 
     def reader(self) -> pa.RecordBatchReader:
         """See Executor; streams ``batches``."""
-        return pa.RecordBatchReader.from_batches(
-            self._schema or self._graph.result.plan.schema, self.batches()
-        )
+        schema = self._graph.result.plan.schema if self._schema is None else self._schema
+        return pa.RecordBatchReader.from_batches(schema, self.batches())
 
     def _result_tasks(self, threads: _Threads) -> list[TaskContext]:
         """Run the stages before the last one: what the tasks of the last one read."""
         config = with_budget(self._config, ContainerFacts(tasks=self._config.parallelism))
         exchanged: Exchanged = {}
-        for stage in self._graph.stages:
-            contexts = _contexts(stage, config, exchanged, self._inputs)
-            if stage.output is None:
-                return contexts
-            results = _run_tasks(threads, stage, contexts)
+        *earlier, result = self._graph.stages
+        for stage in earlier:
+            assert stage.output is not None
+            results = _run_tasks(threads, stage, _contexts(stage, config, exchanged, self._inputs))
             exchanged[stage.stage_id] = _by_target(results, stage.output.count)
-        raise PlanError("no stage gives a result")
+        return _contexts(result, config, exchanged, self._inputs)
 
 
 @dataclass(frozen=True)

@@ -24,33 +24,27 @@ class Payloads:
     """A result that the workers encode and the driver decodes, so that the JVM only passes bytes on.
 
     Left to itself Spark takes every row out of the workers' batches, and puts it into other batches for the driver.
-    build: makes the DataFrame of payload rows (see ``payload_frame``), or gives None if it cannot. schema: the last stage's.
+    build: makes the DataFrame of payload rows (see ``payload_frame``), or gives None if it cannot. produced: the schema of
+    the last stage. schema: the result's.
     """
 
     build: Callable[[], DataFrame | None]
-    schema: pa.Schema
+    produced: pa.Schema
+    schema: StructType
 
 
 class SparkExecutor(Executor):
     """Collects the result as payloads if it may, otherwise as PySpark collects any DataFrame.
 
-    rows: builds the lazy DataFrame of the result. schema: the result's. payloads: None if a result of these types, or one
-    that Spark computes in part, cannot be collected so. Each DataFrame is built once, when first needed, and kept.
+    rows: builds the lazy DataFrame of the result. payloads: None if a result of these types, or one that Spark computes in
+    part, cannot be collected so. Each DataFrame is built once, when first needed, and kept.
     """
 
-    def __init__(
-        self, rows: Callable[[], DataFrame], schema: StructType, payloads: Payloads | None = None
-    ) -> None:
+    def __init__(self, rows: Callable[[], DataFrame], payloads: Payloads | None = None) -> None:
         self._rows = rows
-        self._schema = schema
         self._payloads = payloads
         self._frame: DataFrame | None = None
         self._payload_frame: Any = None
-
-    @property
-    def sends_payloads(self) -> bool:
-        """Whether ``payload_table`` is worth a try: False once a result was too large."""
-        return self._payloads is not None
 
     def frame(self) -> DataFrame:
         """The lazy DataFrame of the result, in the order of its tasks."""
@@ -79,19 +73,20 @@ class SparkExecutor(Executor):
             batches = collect_batches(self._payload_frame)
         control = RunControl(max_bytes=max_result_bytes(self._payload_frame.sparkSession))
         try:
-            return control.controlled(self._decode)(batches, payloads.schema, control)
+            return control.controlled(_decode)(batches, payloads, control)
         except LimitReached as reached:
             clear_frames(reached.__traceback__)  # they hold the rows decoded so far
             self._payloads = self._payload_frame = None
             return None
 
-    def _decode(self, batches: list[pa.RecordBatch], produced: pa.Schema, control: RunControl) -> pa.Table:
-        """The rows in the payloads, which may take many times as many bytes as these."""
 
-        def decoded() -> Iterator[pa.RecordBatch]:
-            for payload in (cell.as_buffer() for batch in batches for cell in batch.column(2)):
-                rows = decode_payload(payload, produced).to_arrow()
-                control.add(rows.num_rows, rows.nbytes)
-                yield rows
+def _decode(batches: list[pa.RecordBatch], payloads: Payloads, control: RunControl) -> pa.Table:
+    """The rows in the payloads, which may take many times as many bytes as these."""
 
-        return result_table(decoded(), produced, self._schema)
+    def decoded() -> Iterator[pa.RecordBatch]:
+        for payload in (cell.as_buffer() for batch in batches for cell in batch.column(2)):
+            rows = decode_payload(payload, payloads.produced).to_arrow()
+            control.add(rows.num_rows, rows.nbytes)
+            yield rows
+
+    return result_table(decoded(), payloads.produced, payloads.schema)
