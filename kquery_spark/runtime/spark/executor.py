@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from traceback import clear_frames
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -44,7 +43,7 @@ class SparkExecutor(Executor):
         self._rows = rows
         self._payloads = payloads
         self._frame: DataFrame | None = None
-        self._payload_frame: Any = None
+        self._payload_frame: DataFrame | None = None
 
     def frame(self) -> DataFrame:
         """The lazy DataFrame of the result, in the order of its tasks."""
@@ -62,16 +61,16 @@ class SparkExecutor(Executor):
 
     def payload_table(self) -> pa.Table | None:
         """All rows, in order, in the Arrow types that Spark gives; None if ``frame`` has to give them."""
-        payloads = self._payloads
+        payloads, frame = self._payloads, self._payload_frame
         if payloads is None:
             return None
-        if self._payload_frame is None:
-            self._payload_frame = payloads.build()
-        if self._payload_frame is None:
+        if frame is None:
+            frame = self._payload_frame = payloads.build()
+        if frame is None:
             return None
-        with with_session_tags(self._payload_frame.sparkSession):
-            batches = collect_batches(self._payload_frame)
-        control = RunControl(max_bytes=max_result_bytes(self._payload_frame.sparkSession))
+        with with_session_tags(frame.sparkSession):
+            batches = collect_batches(frame)
+        control = RunControl(max_bytes=max_result_bytes(frame.sparkSession))
         try:
             return control.controlled(_decode)(batches, payloads, control)
         except LimitReached as reached:
