@@ -14,6 +14,7 @@ from kquery_spark.cli.engines import ENGINES, check, choose, own_session
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output
 from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, register_locally, table_option
+from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 LOCAL = "local"
+*_FIRST_ENDINGS, _LAST_ENDING = [entry.endings[0] for entry in FORMATS if entry.writable]
+_ENDINGS = f"{', '.join(_FIRST_ENDINGS)} or {_LAST_ENDING}"
 
 
 def _query_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -64,7 +67,7 @@ def cli(context: click.Context) -> None:
     help="both: compare first; local: in this process, without Spark and Java.",
 )
 @click.option(
-    "--output", help="Folder to write; .parquet, .csv, .json or .orc says the format, parquet if none does."
+    "--output", help=f"Folder to write; {_ENDINGS} says the format, {DEFAULT_FORMAT.name} if none does."
 )
 @click.option("--overwrite", is_flag=True, help="Replace an output that is there.")
 @click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
-from kquery_spark.cli.tables import FORMATS, format_of_path
+from kquery_spark.cli.tables import format_of_path
+from kquery_spark.sources.formats import DEFAULT_FORMAT, format_named
 from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ class Output:
         self._path, self._files = self._hadoop.path, self._hadoop.system
         self._overwrite = overwrite
         self.path = path
-        self.format = format_of_path(path) or "parquet"
+        name = format_of_path(path)
+        self._format = DEFAULT_FORMAT if name is None else format_named(name)
+        if not self._format.writable:
+            raise Failure(Exit.OUTPUT, f"cannot write {path}: {self._format.title} files are only read")
         folder = self._path.getParent()
         while folder is not None and not self._files.exists(folder):
             folder = folder.getParent()
@@ -37,13 +41,10 @@ class Output:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
 
     def write(self, frame: DataFrame) -> None:
-        """Write ``frame`` in the format its ending names: parquet (also without one), csv, json or orc."""
-        assert self.format in FORMATS
+        """Write ``frame`` in the format that the ending of the path names, or in the default one."""
         aside = self._sibling("new")
         try:
-            writer = frame.write.format(self.format)
-            if self.format == "csv":
-                writer = writer.option("header", True)
+            writer = frame.write.format(self._format.name).options(**self._format.file_options)
             try:
                 writer.save(aside.toString())
             except AnalysisException as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kquery_spark.cli.failures import Exit, Failure, reading
+from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
 
 if TYPE_CHECKING:
@@ -19,16 +20,8 @@ if TYPE_CHECKING:
 
     import kquery_spark as kq
 
-FORMATS = ("parquet", "csv", "json", "orc")
-_EXTENSIONS = {
-    ".parquet": "parquet",
-    ".parq": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-}
+_NAMES = tuple(entry.name for entry in FORMATS)
+_EXTENSIONS = {ending: entry.name for entry in FORMATS for ending in entry.endings}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 
 
@@ -71,7 +64,7 @@ def parse_table(text: str) -> TableSpec:
     if not name.isidentifier():
         raise ValueError(f"'{name}' cannot be the name of a table: letters, digits and _ only")
     format_, colon, rest = path.partition(":")
-    if colon and format_ in FORMATS:
+    if colon and format_ in _NAMES:
         if not rest:
             raise ValueError(f"'{text}' has no path after '{format_}:'")
         return TableSpec(name, rest, format_)
@@ -87,7 +80,7 @@ def format_of_path(path: str) -> str | None:
 
 
 def _unknown_format(spec: TableSpec) -> Failure:
-    how = f"write {spec.name}=FORMAT:PATH, FORMAT one of {', '.join(FORMATS)}"
+    how = f"write {spec.name}=FORMAT:PATH, FORMAT one of {', '.join(_NAMES)}"
     return Failure(Exit.USAGE, f"cannot tell the format of {spec.path}; {how}")
 
 
@@ -117,17 +110,15 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
 
 def read_table(spark: SparkSession, spec: TableSpec) -> DataFrame:
     """The table as Spark reads it. CSV has a header, and types from ``spec.schema`` or from the data."""
-    format_ = table_format(spark, spec)
-    reader = spark.read.format(format_)
+    file_format = format_named(table_format(spark, spec))
+    reader = spark.read.format(file_format.name).options(**file_format.file_options)
     if spec.schema:
         reader = reader.schema(spec.schema)
-    if format_ == "csv":
-        reader = reader.option("header", True)
-        if not spec.schema:
-            reader = reader.option("inferSchema", True)
+    else:
+        reader = reader.options(**file_format.inference)
     frame = reader.load(spec.path)
     if frame.columns == ["_corrupt_record"]:
-        raise Failure(Exit.UNREADABLE, f"no line of {spec.path} is valid JSON")
+        raise Failure(Exit.UNREADABLE, f"no line of {spec.path} is valid {file_format.title}")
     return frame
 
 

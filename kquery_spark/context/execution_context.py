@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 from zoneinfo import available_timezones
 
@@ -36,10 +37,8 @@ from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_pl
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local import LocalExecutor, Stop
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.csv.source import csv_source
-from kquery_spark.sources.json.source import json_source
+from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class ExecutionContext:
 
     def register_parquet(self, name: str, path: Paths) -> None:
         """Parquet files, directories (``year=2019/`` become columns) or globs."""
-        self.register_source(name, parquet_source(_paths(path), self._facts.time_zone))
+        self._register_files("parquet", name, path)
 
     def register_csv(
         self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
@@ -95,19 +94,7 @@ class ExecutionContext:
         schema: Arrow schema or SQL (``"id int, name string"``); without one types are inferred as Spark infers them.
         Without header and schema columns are ``field_1``, ``field_2`` and so on.
         """
-        header = options.pop("has_header", options.pop("header", True))
-        if schema is None:
-            options.setdefault("inferSchema", True)
-        source = csv_source(
-            _paths(path),
-            self._schema(schema),
-            self._facts.time_zone,
-            names="field_{1}",
-            case_sensitive=self._facts.case_sensitive,
-            header=header,
-            **options,
-        )
-        self.register_source(name, source)
+        self._register_files("csv", name, path, schema, options)
 
     def register_json(
         self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
@@ -117,20 +104,11 @@ class ExecutionContext:
         schema: Arrow schema or SQL (``"id int, tags array<string>"``); without one it is inferred from all lines as
         Spark infers it, columns in the order of their names.
         """
-        source = json_source(
-            _paths(path),
-            self._schema(schema),
-            self._facts.time_zone,
-            case_sensitive=self._facts.case_sensitive,
-            **options,
-        )
-        self.register_source(name, source)
+        self._register_files("json", name, path, schema, options)
 
     def register_orc(self, name: str, path: Paths) -> None:
         """ORC files, directories or globs."""
-        from kquery_spark.sources.orc.source import orc_source
-
-        self.register_source(name, orc_source(_paths(path), self._facts.time_zone))
+        self._register_files("orc", name, path)
 
     def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
         """A table in memory."""
@@ -246,6 +224,19 @@ class ExecutionContext:
                 str(query.graph),
             ]
         )
+
+    def _register_files(
+        self,
+        format_name: str,
+        name: str,
+        path: Paths,
+        schema: pa.Schema | str | None = None,
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        source = format_named(format_name).open_paths(
+            _paths(path), self._schema(schema), self._facts.time_zone, self._facts.case_sensitive, options
+        )
+        self.register_source(name, source)
 
     def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
         if not isinstance(schema, str):

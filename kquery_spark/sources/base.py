@@ -101,6 +101,13 @@ class Source(ABC):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
 
+    def under_filters(self, null_filters: bool) -> Source:
+        """The source to read where Spark's own read would be filtered, for rows that Spark then reads differently.
+
+        null_filters: some filter lets NULL through.
+        """
+        return self
+
     def without_kernels(self) -> Source:
         """The same source for who wants nothing to be read by compiled kernels."""
         return self

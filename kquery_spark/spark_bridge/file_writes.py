@@ -6,9 +6,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kquery_spark.sources.formats import FORMATS
 from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
 
-FILE_FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "xml", "avro"})
+# Formats that the engine does not read, and that Spark writes in the same way.
+_OTHERS = ("text", "xml", "avro")
+FILE_FORMATS = frozenset({entry.name for entry in FORMATS if entry.job_commit} | set(_OTHERS))
 """Formats that Spark writes as files of tasks, which come to their place together."""
 
 _PROTOCOL = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.sources.orc.source import check_orc_type
-from kquery_spark.sources.parquet.field_ids import FieldIds, field_ids
+from kquery_spark.sources.file_format import Format
+from kquery_spark.sources.file_relation import FileRelation, ListedFile
+from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import array_of_texts, from_text, scalar
@@ -24,48 +24,10 @@ from kquery_spark.types.names import spark_name as name_of
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _DIRECTORY = f"{_SOURCES}PartitionDirectory"
 _FILE = f"{_SOURCES}FileStatusWithMetadata"
-_FORMATS = {
-    f"{_SOURCES}parquet.ParquetFileFormat": "parquet",
-    f"{_SOURCES}orc.OrcFileFormat": "orc",
-    f"{_SOURCES}csv.CSVFileFormat": "csv",
-    f"{_SOURCES}json.JsonFileFormat": "json",
-}
-# Formats that find a column by its name, so that others in the file do not matter.
-_BY_NAME = frozenset({"parquet", "orc"})
+_FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS}
 _NAME = "java.lang.Class getName"
 _SEQ = "scala.collection.immutable.Seq"
 _STRUCT = "org.apache.spark.sql.types.StructType"
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """One file of a relation; ``partition`` has a value for each field of the partition schema."""
-
-    path: str
-    size: int
-    modified_ms: int
-    partition: tuple[pa.Scalar, ...] = ()
-
-
-@dataclass(frozen=True)
-class FileRelation:
-    """A HadoopFsRelation: all its non-empty files, before partition pruning.
-
-    Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
-    node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
-    of columns that the engine has no type for why not; ``data_schema`` is without them. ``field_ids`` has those of
-    the table's columns, for Parquet. ``jvm_zone`` is the time zone of Spark's JVM, which ORC files are read by.
-    """
-
-    format: str
-    roots: tuple[str, ...]
-    files: tuple[DataFile, ...]
-    data_schema: pa.Schema
-    partition_schema: pa.Schema
-    options: Mapping[str, str] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)
-    field_ids: Mapping[str, FieldIds] = field(default_factory=dict)
-    jvm_zone: str = "UTC"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +124,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
         files = _files(source, described.partition_schema, jvm)
     except Unsupported as error:
         return OtherRelation(described.format, error.reason)
-    if described.format != "orc":
+    if not format_named(described.format).in_jvm_zone:
         return replace(described, files=files)
     return replace(
         described, files=files, jvm_zone=jvm.static_call("java.util.TimeZone", "getDefault").getID()
@@ -172,24 +134,24 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
 def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
     """All of a relation but its files."""
     format_class = jvm.getter(kind, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
-    name = _FORMATS.get(format_class)
-    if name is None:
+    file_format = _FORMATS.get(format_class)
+    if file_format is None:
         short = format_class.rsplit(".", 1)[-1]
         return OtherRelation(short, f"files of {short} are read by Spark")
+    name = file_format.name
     try:
         columns = _fields(source.dataSchema(), jvm)
         data_schema, unread = _schema_and_unread(columns, time_zone)
-        if unread and name not in _BY_NAME:
+        if unread and not file_format.finds_by_name:
             return OtherRelation(name, next(iter(unread.values())))
-        if name == "orc":
-            data_schema, unread = _readable_from_orc(data_schema, unread, jvm)
+        data_schema, unread = _readable(file_format, data_schema, unread, jvm)
         partition_schema = _schema(source.partitionSchema(), jvm, time_zone)
     except Unsupported as error:
         return OtherRelation(name, error.reason)
     options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
     roots = tuple(jvm.strings(source.location().rootPaths()))
-    ids = {column["name"]: found for column in columns if (found := field_ids(column)) is not None}
-    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread, ids)
+    by_name = {column["name"]: column for column in columns}
+    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread, by_name)
 
 
 def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
@@ -204,22 +166,28 @@ def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, d
     return pa.schema(fields), unread
 
 
-def _readable_from_orc(
-    schema: pa.Schema, unread: dict[str, str], jvm: Jvm
+def _readable(
+    file_format: Format, schema: pa.Schema, unread: dict[str, str], jvm: Jvm
 ) -> tuple[pa.Schema, dict[str, str]]:
-    """The columns that ORC files can be read into exactly, and why the others cannot."""
+    """The columns that files of a format can be read into exactly, and why the others cannot."""
     fields, found = [], dict(unread)
     for column in schema:
         try:
-            if column.metadata:
-                raise Unsupported(f"{column.name} is of a char or varchar type, which ORC files may pad")
-            if pa.types.is_timestamp(column.type) and column.type.tz is not None and not jvm.is_local():
-                raise Unsupported("timestamps of ORC files depend on the time zone of each executor's JVM")
-            check_orc_type(column.name, column.type)
+            if file_format.in_jvm_zone and _has_zone(column.type) and not jvm.is_local():
+                title = file_format.title
+                raise Unsupported(
+                    f"timestamps of {title} files depend on the time zone of each executor's JVM"
+                )
+            if file_format.check_column is not None:
+                file_format.check_column(column)
             fields.append(column)
         except Unsupported as error:
             found[column.name] = error.reason
     return pa.schema(fields), found
+
+
+def _has_zone(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype)) and dtype.tz is not None
 
 
 def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
@@ -234,7 +202,7 @@ def _fields(struct: Any, jvm: Jvm) -> list[Any]:
     return fields
 
 
-def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
+def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
     listed = jvm.steps(
         "directories",
@@ -254,7 +222,7 @@ def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[DataFile, ...]:
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
-        DataFile(path, int(size), int(time), partition)
+        ListedFile(path, int(size), int(time), partition)
         for (path, size, time), partition in zip(facts, partitions, strict=True)
     )
 

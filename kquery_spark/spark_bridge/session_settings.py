@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.formats import FORMATS
+from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
@@ -19,71 +21,37 @@ OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
 # format, the time parser's decline what parses or prints times by a pattern, the others the query.
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
-        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+        TIME_PARSER: "CORRECTED",
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
-        "spark.sql.parquet.ignoreVariantAnnotation": "false",
-        "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
-        "orc.force.positional.evolution": "false",
-        "spark.hadoop.orc.force.positional.evolution": "false",
-        "spark.sql.legacy.csv.enableDateTimeParsingFallback": "false",
-        "spark.sql.json.enablePartialResults": "true",
-        "spark.sql.json.enableExactStringParsing": "true",
-        "spark.sql.legacy.json.enableDateTimeParsingFallback": "false",
-        "spark.sql.legacy.json.allowEmptyString.enabled": "false",
+        **{name: value for entry in FORMATS for name, value in entry.settings.expected.items()},
     }
 )
 # Settings of file formats that look as if they decided what a scan gives, and do not; tests compare scans under each.
 IRRELEVANT: Mapping[str, str] = MappingProxyType(
     {
-        "spark.sql.parquet.mergeSchema": "read when a schema is inferred, which a relation has by then",
-        "spark.sql.orc.mergeSchema": "read when a schema is inferred, which a relation has by then",
-        "spark.sql.parquet.binaryAsString": "makes the schema say string of plain bytes, and such a column is declined",
-        "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
-        "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
         "spark.sql.sources.partitionOverwriteMode": "read by writers only",
         "spark.sql.files.maxRecordsPerFile": "read by writers only",
-        "spark.sql.parquet.filterPushdown": "decides what Spark skips unread, and not which rows pass",
-        "spark.sql.orc.filterPushdown": "decides what Spark skips unread, and not which rows pass",
-        "spark.sql.parquet.enableVectorizedReader": "another reader of Spark's, with the same rows",
-        "spark.sql.orc.enableVectorizedReader": "another reader of Spark's, with the same rows",
+        **{name: reason for entry in FORMATS for name, reason in entry.settings.irrelevant.items()},
     }
 )
-# Settings that matter to some columns only, or that an option of the relation may overrule: each scan looks at them.
+# Settings that an option of the relation may overrule: each scan looks at them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
-FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
-IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
-INT96_AS_TIMESTAMP = "spark.sql.parquet.int96AsTimestamp"
-INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
-TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
-# Prefixes of the settings that say how ORC files are read.
-ORC_SETTINGS = ("spark.sql.orc.", "orc.", "spark.hadoop.orc.")
+FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings.prefixes)
+"""What the names of settings begin with that decline a scan of some format, not the query."""
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
-_UNSET_BY_DEFAULT = frozenset(
-    {
-        "orc.force.positional.evolution",
-        "spark.hadoop.orc.force.positional.evolution",
-        "spark.sql.legacy.csv.enableDateTimeParsingFallback",
-        "spark.sql.legacy.json.enableDateTimeParsingFallback",
-    }
-)
+_UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settings.unset)
 _UNDEFINED = "<undefined>"
 _OWN = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
     "spark.sql.caseSensitive",
-    "spark.sql.parquet.int96RebaseModeInRead",
-    "spark.sql.parquet.datetimeRebaseModeInRead",
     "spark.sql.columnNameOfCorruptRecord",
-    "spark.sql.csv.parser.columnPruning.enabled",
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
-    FIELD_IDS,
-    IGNORE_MISSING_IDS,
-    INT96_AS_TIMESTAMP,
-    INT96_CONVERSION,
+    *(name for entry in FORMATS for name in entry.settings.read),
 )
 
 
@@ -98,14 +66,16 @@ class SessionSettings:
     ansi: bool
     time_zone: str
     case_sensitive: bool
-    int96_rebase: str
-    datetime_rebase: str
     corrupt_record_column: str
     values: Mapping[str, str | None]
 
     def is_on(self, name: str) -> bool:
         """Whether a setting that was asked for is true; false if this Spark does not know it."""
         return str(self.values.get(name)).lower() == "true"
+
+    def text(self, name: str) -> str:
+        """The value of a setting that was asked for; Unsupported if this Spark does not know it."""
+        return _text(self.values, name)
 
     def unexpected(self, *prefixes: str) -> dict[str, str]:
         """Settings below one of the prefixes (default: all) whose value the engine does not follow."""
@@ -139,8 +109,6 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
         ansi=_text(values, "spark.sql.ansi.enabled") == "true",
         time_zone=_text(values, "spark.sql.session.timeZone"),
         case_sensitive=_text(values, "spark.sql.caseSensitive") == "true",
-        int96_rebase=_text(values, "spark.sql.parquet.int96RebaseModeInRead"),
-        datetime_rebase=_text(values, "spark.sql.parquet.datetimeRebaseModeInRead"),
         corrupt_record_column=_text(values, "spark.sql.columnNameOfCorruptRecord"),
         values=MappingProxyType(values),
     )

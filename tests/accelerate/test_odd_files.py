@@ -16,7 +16,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.sources.csv import csv_source
+from kquery_spark.sources.csv.source import csv_source
 from tests.accelerate.checks import check
 
 CASES = {

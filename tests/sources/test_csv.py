@@ -12,7 +12,9 @@ from kquery_spark.errors import ExecutionError, SourceError, Unsupported
 from kquery_spark.logical import Scan
 from kquery_spark.sources import compiled
 from kquery_spark.sources import lines as lines_module
-from kquery_spark.sources.csv import csv_options, csv_source, source
+from kquery_spark.sources.csv import source
+from kquery_spark.sources.csv.options import csv_options
+from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types import names as t

@@ -15,7 +15,8 @@ from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.logical import Scan
 from kquery_spark.sources import lines as lines_module
-from kquery_spark.sources.json import json_options, json_source
+from kquery_spark.sources.json.options import json_options
+from kquery_spark.sources.json.source import json_source
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from tests.sources.compare import assert_same, read_all
 

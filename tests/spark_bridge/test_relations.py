@@ -6,8 +6,8 @@ import os
 import pyarrow as pa
 import pytest
 
+from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.spark_bridge.relations import (
-    FileRelation,
     LocalRows,
     OneRow,
     OtherRelation,
@@ -119,7 +119,8 @@ def test_settings_of_the_session(spark, jvm):
     found = session_settings(conf, jvm)
     assert (found.ansi, found.time_zone, found.case_sensitive) == (True, "UTC", False)
     assert found.corrupt_record_column == "_corrupt_record"
-    assert found.int96_rebase == found.datetime_rebase == "CORRECTED"
+    for name in ("datetime", "int96"):
+        assert found.text(f"spark.sql.parquet.{name}RebaseModeInRead") == "CORRECTED"
     assert found.unexpected() == {}
     assert set(EXPECTED) <= set(found.values)
 

@@ -31,21 +31,13 @@ from kquery_spark.logical import (
     walk_plan,
 )
 from kquery_spark.sources.base import Source
+from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import ORC_SETTINGS, TIME_PARSER, SessionSettings
+from kquery_spark.spark_bridge.session_settings import FORMAT_PREFIXES, SessionSettings
 
 # Settings that matter to file scans or to some expressions: these are declined for them, not the query.
-_LOCAL_SETTINGS = (
-    TIME_PARSER,
-    "spark.sql.parquet.",
-    "spark.sql.files.",
-    *ORC_SETTINGS,
-    "spark.sql.legacy.parquet.",
-    "spark.sql.legacy.csv.",
-    "spark.sql.json.",
-    "spark.sql.legacy.json.",
-)
+_LOCAL_SETTINGS = (TIME_PARSER, "spark.sql.files.", *FORMAT_PREFIXES)
 
 # Classes that are imported as scans, projections, filters and unions.
 PASS_ROWS_ON = frozenset(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.kernels.ordered_bytes import has_floats
+from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import TIME_PARSER, SessionSettings
+from kquery_spark.spark_bridge.session_settings import SessionSettings
 
 _CHANGED_IN_4_3 = {
     "Corr": "gives NaN, or divides by zero, for a column of one value",

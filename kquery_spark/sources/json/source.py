@@ -27,6 +27,10 @@ class JsonSource(LineSource):
 
     options: JsonOptions
 
+    def under_filters(self, null_filters: bool) -> JsonSource:
+        """See Source; Spark tests filters before it has seen a whole line."""
+        return replace(self, options=replace(self.options, filters=True, null_filters=null_filters))
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
         file = self.files[split.file]

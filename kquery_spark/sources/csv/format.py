@@ -1,0 +1,108 @@
+"""The entry of CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.file_format import (
+    INFERENCE,
+    WRITING,
+    Format,
+    FormatOptions,
+    FormatSettings,
+    ReadSettings,
+)
+from kquery_spark.sources.text_format import TEXT_OPTIONS, TIME_PARSER, check_text_relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kquery_spark.sources.base import DataFile, Source
+    from kquery_spark.sources.file_relation import FileRelation
+
+_COLUMN_PRUNING = "spark.sql.csv.parser.columnPruning.enabled"
+_DATES_FALL_BACK = "spark.sql.legacy.csv.enableDateTimeParsingFallback"
+_OPTIONS = dict.fromkeys(
+    (
+        *("header", "inferschema", "sep", "delimiter", "quote", "escape", "quoteall", "escapequotes"),
+        *("comment", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "enforceschema"),
+        *("ignoreleadingwhitespace", "ignoretrailingwhitespace", "maxcolumns", "maxcharspercolumn"),
+        *("unescapedquotehandling", "chartoescapequoteescaping", "inputbuffersize"),
+    ),
+    "read by CSV only",
+)
+_FILE_OPTIONS: Mapping[str, str | bool] = {"header": True}
+_INFERENCE_OPTIONS: Mapping[str, str | bool] = {"inferSchema": True}
+
+
+def _open_paths(
+    paths: Sequence[str],
+    schema: pa.Schema | None,
+    time_zone: str,
+    case_sensitive: bool,
+    options: Mapping[str, object],
+) -> Source:
+    """CSV with a header and, where no schema gives types, types from the data; options say otherwise."""
+    from kquery_spark.sources.csv.source import csv_source
+
+    given = dict(options)
+    header = given.pop("header", True)
+    header = given.pop("has_header", header)
+    for name, value in _INFERENCE_OPTIONS.items() if schema is None else ():
+        given.setdefault(name, value)
+    return csv_source(
+        paths, schema, time_zone, names="field_{1}", case_sensitive=case_sensitive, header=header, **given
+    )
+
+
+def _read_relation(
+    relation: FileRelation,
+    files: tuple[DataFile, ...],
+    schema: pa.Schema,
+    options: Mapping[str, str],
+    settings: ReadSettings,
+) -> Source:
+    from kquery_spark.sources.csv.options import csv_options
+    from kquery_spark.sources.csv.source import CsvSource
+    from kquery_spark.sources.csv.values import check_type
+
+    check_text_relation(CSV.title, relation, files)
+    if not settings.is_on(_COLUMN_PRUNING):
+        raise Unsupported("CSV files are read by Spark while its column pruning is off")
+    parsed = replace(csv_options(options, settings.time_zone), case_sensitive=settings.case_sensitive)
+    for column in relation.data_schema:
+        check_type(column.name, column.type)
+        if column.name == settings.corrupt_record_column:
+            raise Unsupported("CSV files with a column of corrupt records are read by Spark")
+    return CsvSource(files, schema, parsed, tuple(relation.partition_schema.names))
+
+
+CSV = Format(
+    name="csv",
+    title="CSV",
+    endings=(".csv",),
+    catalyst_class="csv.CSVFileFormat",
+    open_paths=_open_paths,
+    read_relation=_read_relation,
+    settings=FormatSettings(
+        prefixes=("spark.sql.legacy.csv.", TIME_PARSER),
+        expected={_DATES_FALL_BACK: "false"},
+        unset=frozenset({_DATES_FALL_BACK}),
+        read=(_COLUMN_PRUNING,),
+    ),
+    options=FormatOptions(
+        ignored={
+            "samplingratio": INFERENCE,
+            "quoteall": WRITING,
+            "escapequotes": WRITING,
+            "extension": WRITING,
+            "codec": WRITING,
+        },
+        private={**_OPTIONS, **TEXT_OPTIONS},
+    ),
+    file_options=_FILE_OPTIONS,
+    inference=_INFERENCE_OPTIONS,
+)

@@ -1,0 +1,182 @@
+"""What a file format is to the engine: one entry that every layer iterates.
+
+The entries are read by the command line and by whatever asks for a session's settings, long before a file is opened. So
+importing one must be cheap: the functions of an entry import what reads files, the entry's module does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from kquery_spark.errors import Unsupported
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kquery_spark.sources.base import DataFile, Source
+    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.hybrid_calendar import HybridZone
+
+
+# Why an option does not change which rows a scan gives.
+LISTING = "chooses files, which Spark has listed by the time the engine plans"
+WRITING = "read by writers only"
+INFERENCE = "read when a schema is inferred, which a relation has by then"
+SKIPPING = "decides what Spark skips unread, and not which rows pass"
+NOBODY = "read by nobody: tables carry it for Hive's sake"
+# Why a setting does not.
+SETTING_OF_INFERENCE = "read when a schema is inferred, which a relation has by then"
+OTHER_READER = "another reader of Spark's, with the same rows"
+
+
+@dataclass(frozen=True)
+class FormatOptions:
+    """Options of a file relation, by names in lower case. One that is in none of these reaches ``Format.source``.
+
+    ignored: with the reason why a scan of this format need not look at them. private: with the reason why a scan of any
+    other format need not, unless they are private to that one, too. kept: what a table of this format keeps as properties
+    when its format is changed, with the reason why a scan of any format need not look at them.
+    """
+
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    private: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FormatSettings:
+    """Settings of a Spark session that say how files of a format are read.
+
+    prefixes: of the settings in ``expected`` that decline a scan of this format, not the query. expected: settings with the
+    only value under which the engine's rows are known to be Spark's. unset: those of ``expected`` that have no default in
+    Spark. read: settings that the functions of the format look at. irrelevant: settings that look as if they decided what a
+    scan gives, and why they do not.
+    """
+
+    prefixes: tuple[str, ...]
+    expected: Mapping[str, str] = field(default_factory=dict)
+    unset: frozenset[str] = frozenset()
+    read: tuple[str, ...] = ()
+    irrelevant: Mapping[str, str] = field(default_factory=dict)
+
+
+class ReadSettings(Protocol):
+    """The settings of a Spark session that a format may look at."""
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone."""
+
+    @property
+    def case_sensitive(self) -> bool:
+        """True if names that differ in case are different names."""
+
+    @property
+    def corrupt_record_column(self) -> str:
+        """The name of the column for lines that cannot be parsed."""
+
+    def is_on(self, name: str) -> bool:
+        """True if a setting in ``FormatSettings.read`` is true."""
+
+    def text(self, name: str) -> str:
+        """The value of a setting in ``FormatSettings.read``; Unsupported if this Spark does not know it."""
+
+
+class Zones(Protocol):
+    """The time zones of Spark's JVM, for values of the hybrid calendar."""
+
+    def default(self) -> str | None:
+        """The zone where a file names none; None where each executor may have its own."""
+
+    def get(self, name: str) -> HybridZone | None:
+        """A zone by its name; None if Spark cannot rebase in it."""
+
+
+class OpensPaths(Protocol):
+    """Describes the files under some paths, which no Spark has looked at."""
+
+    def __call__(
+        self,
+        paths: Sequence[str],
+        schema: pa.Schema | None,
+        time_zone: str,
+        case_sensitive: bool,
+        options: Mapping[str, object],
+    ) -> Source:
+        """The source; ``schema`` and ``options`` are for formats whose files do not tell their columns."""
+
+
+class ReadsRelation(Protocol):
+    """Makes the source of a relation of Spark's plan, or raises Unsupported or ConfigError."""
+
+    def __call__(
+        self,
+        relation: FileRelation,
+        files: tuple[DataFile, ...],
+        schema: pa.Schema,
+        options: Mapping[str, str],
+        settings: ReadSettings,
+    ) -> Source:
+        """The source of ``files``.
+
+        schema: columns of the data, then of partitions. options: those that no format ignores.
+        """
+
+
+class ReadsColumns(Protocol):
+    """Completes the source of a relation when the query's columns are known, or raises Unsupported."""
+
+    def __call__(
+        self,
+        source: Source,
+        relation: FileRelation,
+        columns: Sequence[str],
+        settings: ReadSettings,
+        zones: Zones,
+    ) -> Source:
+        """The source to read ``columns`` from; it serves later reads of the same relation, too."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """All that differs by format. A format is complete with its entry, its ``Source`` and ``register_<name>``.
+
+    name: of the format in Spark (``spark.read.format(name)``). title: in sentences. endings: of file names, the first one
+    being the usual one. catalyst_class: Spark's ``FileFormat`` below ``org.apache.spark.sql.execution.datasources``.
+
+    open_paths, read_relation, read_columns: see the protocols. check_column: raises Unsupported for a column of a relation
+    that files of the format cannot be read into exactly; the column is then read by Spark.
+
+    finds_by_name: a column is found in a file by its name, so other columns of the file do not matter. in_jvm_zone: times
+    are read in the time zone of the JVM that reads them. file_options: with which the command line reads and writes files.
+    inference: options with which Spark infers the types of files without a schema.
+
+    writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
+    is done, so that a write that failed may run again.
+    """
+
+    name: str
+    title: str
+    endings: tuple[str, ...]
+    catalyst_class: str
+    open_paths: OpensPaths
+    read_relation: ReadsRelation
+    settings: FormatSettings
+    options: FormatOptions = FormatOptions()
+    read_columns: ReadsColumns | None = None
+    check_column: Callable[[pa.Field], None] | None = None
+    finds_by_name: bool = False
+    in_jvm_zone: bool = False
+    file_options: Mapping[str, str | bool] = field(default_factory=dict)
+    inference: Mapping[str, str | bool] = field(default_factory=dict)
+    writable: bool = True
+    job_commit: bool = True
+
+
+def decline_options(options: Mapping[str, str], *followed: str) -> None:
+    """Raise Unsupported for an option that is none of ``followed``."""
+    for name in options:
+        if name not in followed:
+            raise Unsupported(f"files with the option {name} are read by Spark")

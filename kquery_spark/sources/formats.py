@@ -1,0 +1,20 @@
+"""The file formats that the engine reads: one line each."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.csv.format import CSV
+from kquery_spark.sources.file_format import Format
+from kquery_spark.sources.json.format import JSON
+from kquery_spark.sources.orc.format import ORC
+from kquery_spark.sources.parquet.format import PARQUET
+
+FORMATS: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
+DEFAULT_FORMAT = PARQUET
+"""What the command line writes where no ending says a format."""
+
+_BY_NAME = {entry.name: entry for entry in FORMATS}
+
+
+def format_named(name: str) -> Format:
+    """The entry of a format; KeyError for a name that no entry has."""
+    return _BY_NAME[name]

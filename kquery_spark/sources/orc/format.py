@@ -1,0 +1,98 @@
+"""The entry of ORC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.file_format import (
+    LISTING,
+    OTHER_READER,
+    SETTING_OF_INFERENCE,
+    SKIPPING,
+    WRITING,
+    Format,
+    FormatOptions,
+    FormatSettings,
+    ReadSettings,
+    decline_options,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kquery_spark.sources.base import DataFile, Source
+    from kquery_spark.sources.file_relation import FileRelation
+
+# ORC's library reads settings of its own, which Spark passes on with and without a prefix.
+_BY_POSITION = ("orc.force.positional.evolution", "spark.hadoop.orc.force.positional.evolution")
+_WRITERS_OPTIONS = (
+    *("orc.compress.size", "orc.compression.strategy", "orc.compression.zstd.level"),
+    *("orc.buffer.size.enforce", "orc.stripe.size", "orc.stripe.row.count", "orc.block.size"),
+    *("orc.block.padding", "orc.block.padding.tolerance", "orc.create.index", "orc.row.index.stride"),
+    *("orc.memory.pool", "orc.rows.between.memory.checks", "orc.bloom.filter.columns"),
+    *("orc.bloom.filter.fpp", "orc.bloom.filter.write.version", "orc.dictionary.key.threshold"),
+    *("orc.dictionary.early.check", "orc.dictionary.implementation", "orc.encoding.strategy"),
+    *("orc.column.encoding.direct", "orc.write.format", "orc.write.variable.length.blocks"),
+)
+
+
+def _open_paths(
+    paths: Sequence[str],
+    schema: pa.Schema | None,
+    time_zone: str,
+    case_sensitive: bool,
+    options: Mapping[str, object],
+) -> Source:
+    from kquery_spark.sources.orc.source import orc_source
+
+    return orc_source(paths, time_zone)
+
+
+def _read_relation(
+    relation: FileRelation,
+    files: tuple[DataFile, ...],
+    schema: pa.Schema,
+    options: Mapping[str, str],
+    settings: ReadSettings,
+) -> Source:
+    from kquery_spark.sources.orc.source import OrcSource
+
+    decline_options(options)
+    return OrcSource(files, schema, tuple(relation.partition_schema.names), relation.jvm_zone)
+
+
+def _check_column(column: pa.Field) -> None:
+    from kquery_spark.sources.orc.source import check_orc_type
+
+    if column.metadata:
+        raise Unsupported(f"{column.name} is of a char or varchar type, which ORC files may pad")
+    check_orc_type(column.name, column.type)
+
+
+ORC = Format(
+    name="orc",
+    title="ORC",
+    endings=(".orc",),
+    catalyst_class="orc.OrcFileFormat",
+    open_paths=_open_paths,
+    read_relation=_read_relation,
+    check_column=_check_column,
+    settings=FormatSettings(
+        prefixes=("spark.sql.orc.", "orc.", "spark.hadoop.orc."),
+        expected=dict.fromkeys(_BY_POSITION, "false"),
+        unset=frozenset(_BY_POSITION),
+        irrelevant={
+            "spark.sql.orc.mergeSchema": SETTING_OF_INFERENCE,
+            "spark.sql.orc.filterPushdown": SKIPPING,
+            "spark.sql.orc.enableVectorizedReader": OTHER_READER,
+        },
+    ),
+    options=FormatOptions(
+        ignored={**dict.fromkeys(_WRITERS_OPTIONS, WRITING), "timezone": LISTING},
+        kept={"orc.compress": WRITING},
+    ),
+    finds_by_name=True,
+    in_jvm_zone=True,
+)

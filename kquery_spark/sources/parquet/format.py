@@ -1,0 +1,162 @@
+"""The entry of Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.file_format import (
+    LISTING,
+    NOBODY,
+    OTHER_READER,
+    SETTING_OF_INFERENCE,
+    SKIPPING,
+    WRITING,
+    Format,
+    FormatOptions,
+    FormatSettings,
+    ReadSettings,
+    Zones,
+    decline_options,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kquery_spark.sources.base import DataFile, Source
+    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.parquet.calendar import RebaseSettings
+    from kquery_spark.sources.parquet.source import ParquetSource
+
+_FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+_IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
+_INT96_AS_TIMESTAMP = "spark.sql.parquet.int96AsTimestamp"
+_INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
+_DATETIME_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
+_INT96_REBASE = "spark.sql.parquet.int96RebaseModeInRead"
+# Options that overrule the settings of the same meaning.
+_DATETIME_OPTION, _INT96_OPTION = "datetimerebasemode", "int96rebasemode"
+# Without the name of a column behind "#", which some may have.
+_WRITERS_OPTIONS = (
+    *("parquet.block.size", "parquet.block.row.count.limit", "parquet.page.size"),
+    *("parquet.page.row.count.limit", "parquet.page.size.row.check.min", "parquet.page.size.row.check.max"),
+    *("parquet.page.size.check.estimate", "parquet.page.value.count.threshold"),
+    *("parquet.page.write-checksum.enabled", "parquet.dictionary.page.size", "parquet.enable.dictionary"),
+    *("parquet.enable.bytestreamsplit", "parquet.writer.version", "parquet.writer.max-padding"),
+    *("parquet.validation", "parquet.memory.pool.ratio", "parquet.memory.min.chunk.size"),
+    *("parquet.columnindex.truncate.length", "parquet.statistics.truncate.length"),
+    *("parquet.column.statistics.enabled", "parquet.size.statistics.enabled", "parquet.bloom.filter.enabled"),
+    *("parquet.bloom.filter.expected.ndv", "parquet.bloom.filter.fpp", "parquet.bloom.filter.max.bytes"),
+    *("parquet.bloom.filter.adaptive.enabled", "parquet.bloom.filter.candidates.number"),
+    *("parquet.compression.codec.zstd.level", "parquet.enable.summary-metadata"),
+    "parquet.summary.metadata.level",
+)
+_FILTERS = tuple(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats"))
+
+
+def _open_paths(
+    paths: Sequence[str],
+    schema: pa.Schema | None,
+    time_zone: str,
+    case_sensitive: bool,
+    options: Mapping[str, object],
+) -> Source:
+    from kquery_spark.sources.parquet.source import parquet_source
+
+    return parquet_source(paths, time_zone)
+
+
+def _read_relation(
+    relation: FileRelation,
+    files: tuple[DataFile, ...],
+    schema: pa.Schema,
+    options: Mapping[str, str],
+    settings: ReadSettings,
+) -> Source:
+    from kquery_spark.sources.parquet.source import ParquetSource
+
+    decline_options(options, _DATETIME_OPTION, _INT96_OPTION)
+    rebase = _rebase_settings(options, settings)
+    return ParquetSource(files, schema, tuple(relation.partition_schema.names), rebase=rebase)
+
+
+def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> RebaseSettings:
+    """What Spark does with old dates and times of files that no Spark wrote: an option of the reader, else a setting."""
+    from kquery_spark.sources.parquet.calendar import MODES, RebaseSettings
+
+    datetime = options.get(_DATETIME_OPTION, settings.text(_DATETIME_REBASE))
+    int96 = options.get(_INT96_OPTION, settings.text(_INT96_REBASE))
+    for mode in (datetime, int96):
+        if mode not in MODES:
+            raise Unsupported(f"files are read by Spark in the calendar mode {mode}")
+    return RebaseSettings(datetime, int96, default_zone=None)
+
+
+def _read_columns(
+    source: Source, relation: FileRelation, columns: Sequence[str], settings: ReadSettings, zones: Zones
+) -> Source:
+    """Declines columns that Spark, by its settings, finds or converts otherwise than the engine."""
+    from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
+    from kquery_spark.sources.parquet.source import ParquetSource
+
+    assert isinstance(source, ParquetSource)
+    ids = {name: field_ids(relation.columns[name]) for name in columns if name in relation.columns}
+    asked = {name: found for name, found in ids.items() if found is not None}
+    check_field_ids(source.files, asked, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS))
+    if settings.is_on(_INT96_CONVERSION) or not settings.is_on(_INT96_AS_TIMESTAMP):
+        source.check_no_int96(columns)
+    return _with_zones(source, columns, zones)
+
+
+def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> ParquetSource:
+    """The source with the time zones by which old times in its files are rebased, as far as they are known."""
+    names = source.zones_to_rebase(columns)
+    known = {zone.name: zone for zone in source.rebase.zones}
+    default = zones.default() if None in names else source.rebase.default_zone
+    for name in (default if name is None else name for name in names):
+        zone = None if name is None or name in known else zones.get(name)
+        if zone is not None:
+            known[zone.name] = zone
+    rebase = replace(source.rebase, default_zone=default, zones=tuple(known.values()))
+    return source if rebase == source.rebase else replace(source, rebase=rebase)
+
+
+PARQUET = Format(
+    name="parquet",
+    title="Parquet",
+    endings=(".parquet", ".parq"),
+    catalyst_class="parquet.ParquetFileFormat",
+    open_paths=_open_paths,
+    read_relation=_read_relation,
+    read_columns=_read_columns,
+    settings=FormatSettings(
+        prefixes=("spark.sql.parquet.", "spark.sql.legacy.parquet."),
+        expected={
+            "spark.sql.parquet.ignoreVariantAnnotation": "false",
+            "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
+        },
+        read=(
+            *(_FIELD_IDS, _IGNORE_MISSING_IDS, _INT96_AS_TIMESTAMP, _INT96_CONVERSION),
+            *(_DATETIME_REBASE, _INT96_REBASE),
+        ),
+        irrelevant={
+            "spark.sql.parquet.mergeSchema": SETTING_OF_INFERENCE,
+            "spark.sql.parquet.binaryAsString": "makes the schema say string of plain bytes, and such a column is declined",
+            "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
+            "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
+            "spark.sql.parquet.filterPushdown": SKIPPING,
+            "spark.sql.parquet.enableVectorizedReader": OTHER_READER,
+        },
+    ),
+    options=FormatOptions(
+        ignored={
+            **dict.fromkeys(_WRITERS_OPTIONS, WRITING),
+            **dict.fromkeys(_FILTERS, SKIPPING),
+            "timezone": LISTING,
+        },
+        kept={"parquet.compression": WRITING, "parquet.compress": NOBODY},
+    ),
+    finds_by_name=True,
+)

@@ -1,0 +1,35 @@
+"""What the formats of text lines have in common: options that only they read, and what the engine declines for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kquery_spark.errors import Unsupported
+
+if TYPE_CHECKING:
+    from kquery_spark.sources.base import DataFile
+    from kquery_spark.sources.file_relation import FileRelation
+
+TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
+"""The setting that says by which patterns Spark parses and prints times."""
+
+TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
+    (
+        *("mode", "multiline", "encoding", "charset", "linesep", "locale", "dateformat", "timestampformat"),
+        *("timestampntzformat", "columnnameofcorruptrecord", "samplingratio", "primitivesasstring"),
+    ),
+    "read by text formats only",
+)
+
+
+def check_text_relation(title: str, relation: FileRelation, files: tuple[DataFile, ...]) -> None:
+    """Raise Unsupported for text files that the engine would read otherwise than Spark, whatever their format."""
+    from kquery_spark.sources.text import check_codec
+
+    if set(relation.data_schema.names) & set(relation.partition_schema.names):
+        raise Unsupported(f"{title} files with a column of a partition's name are read by Spark")
+    if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
+        raise Unsupported(f"which {title} lines are malformed depends on Spark's own choice of columns")
+    for file in files:
+        check_codec(file.path)
