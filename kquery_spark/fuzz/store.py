@@ -33,8 +33,7 @@ class TableStore:
         self._registered: dict[str, FuzzTable] = {}
         self._folders: dict[str, Path] = {}
         self._written = 0
-        default = bridge(spark).jvm.static_call("java.util.TimeZone", "getDefault")
-        self._jvm_zone = str(default.getID())
+        self._jvm_zone = bridge(spark).jvm.time_zone()
 
     def __enter__(self) -> TableStore:
         return self

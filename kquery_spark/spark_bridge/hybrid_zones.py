@@ -26,7 +26,7 @@ class HybridZones:
         """The time zone that Spark's tasks take where a file names none; None where each executor may have its own."""
         if not self._jvm.is_local():
             return None
-        return str(self._jvm.static_call("java.util.TimeZone", "getDefault").getID())
+        return self._jvm.time_zone()
 
     def get(self, name: str) -> HybridZone | None:
         """A time zone by its name; None for a region that Spark has no table of."""

@@ -238,6 +238,10 @@ class Jvm:
         found: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
         return found
 
+    def time_zone(self) -> str:
+        """The name of this JVM's own time zone, which need not be the session's."""
+        return str(self.static_call("java.util.TimeZone", "getDefault").getID())
+
     def replacer(self, cls: str, owner: str, method: str, made: str, seed: int) -> Any:
         """``{ case x: cls => new made(x.method, seed); case x => x }`` as a ``scala.PartialFunction``."""
         key = ("replacer", cls, owner, method, made, seed)

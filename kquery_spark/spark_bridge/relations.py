@@ -126,9 +126,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
         return OtherRelation(described.format, error.reason)
     if not format_named(described.format).in_jvm_zone:
         return replace(described, files=files)
-    return replace(
-        described, files=files, jvm_zone=jvm.static_call("java.util.TimeZone", "getDefault").getID()
-    )
+    return replace(described, files=files, jvm_zone=jvm.time_zone())
 
 
 def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
