@@ -62,7 +62,7 @@ class AggregateCall(Expr):
         """Whether some rows can make the call raise, so that even a group nobody will see must be computed."""
         if any(map(can_raise, self.children)):
             return True
-        if self.mode is not EvalMode.ANSI or self.function not in ("sum", "avg"):
+        if self.mode is not EvalMode.ANSI or not self.entry.adds:
             return False
         # Spark averages bigint as double
         return not all(

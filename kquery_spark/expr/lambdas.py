@@ -10,10 +10,9 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
+from kquery_spark.functions.special_forms import HigherOrderFunction, higher_order_function
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.types import names as t
-
-HIGHER_ORDER = ("transform", "filter", "exists", "forall")
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,16 @@ class HigherOrder(Expr):
     @classmethod
     def of(cls, function: str, array: Expr, body: Expr, parameters: Sequence[Column]) -> HigherOrder:
         """A call; columns of ``body`` that are no parameters are those of the row. PlanError for wrong types."""
-        if function not in HIGHER_ORDER:
+        entry = higher_order_function(function)
+        if entry is None:
             raise PlanError(f"there is no function {function} of a lambda")
         if not is_array(array.dtype):
             raise PlanError(f"{t.spark_name(array.dtype)} is no array")
-        if function == "transform" and body.dtype == t.NULL:
-            raise Unsupported("transform to nothing but NULL is not supported")
-        if function != "transform" and body.dtype not in (t.BOOL, t.NULL):
+        if not entry.is_condition and body.dtype == t.NULL:
+            raise Unsupported(f"{function} to nothing but NULL is not supported")
+        if entry.is_condition and body.dtype not in (t.BOOL, t.NULL):
             raise PlanError(f"the lambda of {function} has to be a condition")
-        if len(parameters) not in ((1, 2) if function in ("transform", "filter") else (1,)):
+        if len(parameters) not in ((1, 2) if entry.indexed else (1,)):
             raise PlanError(f"the lambda of {function} cannot have {len(parameters)} parameters")
         own = tuple(p.name for p in parameters)
         outer = {e.name: e for e in walk(body) if isinstance(e, Column) and e.name not in own}
@@ -52,16 +52,25 @@ class HigherOrder(Expr):
         return cls(function, array, captured, substitute(body, moved), own, tuple(inputs.values()))
 
     @property
+    def entry(self) -> HigherOrderFunction:
+        """The registry entry."""
+        entry = higher_order_function(self.function)
+        assert entry is not None
+        return entry
+
+    @property
     def dtype(self) -> pa.DataType:
         """See Expr."""
-        if self.function == "transform":
-            return pa.list_(pa.field("element", self.body.dtype, self.body.nullable))
-        return self.array.dtype if self.function == "filter" else t.BOOL
+        if self.entry.quantifies:
+            return t.BOOL
+        if self.entry.is_condition:
+            return self.array.dtype
+        return pa.list_(pa.field("element", self.body.dtype, self.body.nullable))
 
     @property
     def nullable(self) -> bool:
         """See Expr."""
-        return self.array.nullable or (self.function in ("exists", "forall") and self.body.nullable)
+        return self.array.nullable or (self.entry.quantifies and self.body.nullable)
 
     @property
     def children(self) -> tuple[Expr, ...]:

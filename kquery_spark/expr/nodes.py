@@ -218,22 +218,24 @@ class Call(Expr):
         return replace(self, args=tuple(children))
 
     def __str__(self) -> str:
-        symbol = self.entry.symbol
+        symbol = self.entry.operator.symbol
         if symbol and len(self.args) == 2:
             return f"{_wrapped(self.args[0])} {symbol} {_wrapped(self.args[1])}"
         if symbol == "NOT":
             return f"NOT {_wrapped(self.args[0])}"
         if symbol:
             return f"{symbol}{_wrapped(self.args[0])}"
-        if self.function in ("isnull", "isnotnull"):
-            return f"{_wrapped(self.args[0])} IS {'NOT ' if self.function == 'isnotnull' else ''}NULL"
+        if self.function == "isnull":
+            return f"{_wrapped(self.args[0])} IS NULL"
+        if self.function == "isnotnull":
+            return f"{_wrapped(self.args[0])} IS NOT NULL"
         return f"{self.function}({', '.join(map(str, self.args))})"
 
 
 def _wrapped(expr: Expr) -> str:
     """The text of an operand, in parentheses wherever it is itself an operator."""
     bare = isinstance(expr, Column | Literal | Cast | Case) or (
-        isinstance(expr, Call) and not expr.entry.symbol
+        isinstance(expr, Call) and not expr.entry.operator.symbol
     )
     return str(expr) if bare else f"({expr})"
 

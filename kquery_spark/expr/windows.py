@@ -86,7 +86,6 @@ def in_days(offset: Literal) -> Literal:
 WHOLE_PARTITION = Frame(FrameUnit.ROWS, None, None)
 UP_TO_PEERS = Frame()  # the default with ORDER BY
 UP_TO_ROW = Frame(FrameUnit.ROWS, None, Literal(0, pa.int32()))
-PICKS = ("first_value", "last_value")
 
 
 @dataclass(frozen=True)
@@ -121,15 +120,16 @@ class WindowCall(Expr):
         where an argument may raise, as Spark evaluates it for the others too.
         """
         entry = window_function(name) or aggregate_function(name)
+        is_frame_end = isinstance(entry, WindowFunction) and entry.is_frame_end
         entry.check_arity(len(args))
         if condition is not None:
-            if isinstance(entry, WindowFunction) and entry.name not in PICKS:
+            if isinstance(entry, WindowFunction) and not is_frame_end:
                 raise PlanError(f"{name} is no aggregate function, so it takes no FILTER")
             if any(map(can_raise, args)):
                 raise Unsupported(
                     "FILTER over a window with an argument that may raise is not supported: Spark evaluates all rows."
                 )
-            if entry.name in PICKS:
+            if is_frame_end:
                 args = (*args, condition)
             else:
                 values = args or (Literal(1, pa.int32()),)
@@ -137,7 +137,7 @@ class WindowCall(Expr):
                 args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])
         if not isinstance(entry, WindowFunction) and not entry.over_windows:
             raise Unsupported(f"{entry.name} over a window is not supported.")
-        given = args[:1] if entry.name in PICKS else args
+        given = args[:1] if is_frame_end else args
         derived = entry.result([a.dtype for a in given]) if dtype is None else dtype
         return cls(entry.name, args, derived, frame, ignore_nulls, mode)
 
@@ -157,7 +157,7 @@ class WindowCall(Expr):
         entry = self.entry
         if entry is None:
             return aggregate_function(self.function).nullable
-        if self.function in ("lag", "lead") and len(self.args) == 3:
+        if entry.is_offset and len(self.args) == 3:
             return self.args[0].nullable or self.args[2].nullable
         return entry.nullable
 
@@ -171,11 +171,13 @@ class WindowCall(Expr):
         return replace(self, args=tuple(children))
 
     def __str__(self) -> str:
-        args, only = (self.args[:1], self.args[1:]) if self.function in PICKS else (self.args, ())
+        entry = self.entry
+        is_frame_end = entry is not None and entry.is_frame_end
+        args, only = (self.args[:1], self.args[1:]) if is_frame_end else (self.args, ())
         inner = ", ".join(map(str, args))
-        if not self.args and self.entry is None:
+        if not self.args and entry is None:
             inner = "*"
         text = f"{self.function.upper()}({inner}){' IGNORE NULLS' if self.ignore_nulls else ''}"
         text += "".join(f" FILTER (WHERE {c})" for c in only)
-        framed = self.entry is None or self.entry.framed
+        framed = entry is None or entry.framed
         return f"{text} OVER ({self.frame})" if framed else f"{text} OVER ()"

@@ -1,5 +1,10 @@
-"""Every scalar and aggregate function: one registry entry each, read by all frontends and the kernel compiler."""
+"""Every function: one registry entry each, read by all frontends and the kernel compiler.
 
-from kquery_spark.functions import catalog as _catalog
+Importing the package imports all of its modules, so that those with entries fill the registries.
+"""
 
-del _catalog
+from importlib import import_module as _import_module
+from pkgutil import iter_modules as _iter_modules
+
+for _module in _iter_modules(__path__, f"{__name__}."):
+    _import_module(_module.name)

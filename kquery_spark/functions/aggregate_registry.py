@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kquery_spark.errors import PlanError
-from kquery_spark.functions.registry import Coercion, TypeRule
+from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
+from kquery_spark.functions.registry import Coercion, TypeRule, VersionChange
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,13 @@ class AggregateFunction:
     duplicate_free: DISTINCT changes nothing (min, max). over_windows: whether it can be computed over windows.
     accumulator: its name in ``physical/aggregates``.
     takes_null_treatment: SQL allows IGNORE NULLS and RESPECT NULLS, also as a flag after the argument.
-    over_window: the window function that SQL means by the name over a window. internal: SQL has no function of its names.
+    over_window: the window function that it is over a window. ignores_nulls: it is that function with IGNORE NULLS.
+    internal: SQL has no function of its names.
+    counts: it gives a number of rows or values, 0 where there are none. adds: it adds values up, so that it can overflow.
+    extreme: "least" or "greatest" where it gives that one of the values. repeatable: it gives the same for the same
+    numbers in any order, but for fractions. keeps_nulls: NULLs are values to it, so that they stand for no missing row.
+    calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
+    changed: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -38,7 +45,16 @@ class AggregateFunction:
     over_windows: bool = True
     takes_null_treatment: bool = False
     over_window: str = ""
+    ignores_nulls: bool = False
     internal: bool = False
+    counts: bool = False
+    adds: bool = False
+    extreme: str = ""
+    repeatable: bool = False
+    keeps_nulls: bool = False
+    calls: CallForm = ONE_COLUMN
+    alias_calls: Spellings = ()
+    changed: VersionChange | None = None
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""
@@ -55,10 +71,8 @@ _CATALYST: dict[str, str] = {}
 def register_aggregate(*entries: AggregateFunction) -> None:
     """Add entries; a name can be taken only once."""
     for entry in entries:
-        for name in (entry.name, *entry.aliases):
-            if name in _NAMES:
-                raise ValueError(f"aggregate {name} is registered twice")
-            _NAMES[name] = entry.name
+        register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
+        _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))
         _CATALYST.update(dict.fromkeys(entry.catalyst, entry.name))
         _AGGREGATES[entry.name] = entry
 
@@ -79,6 +93,12 @@ def has_aggregate(name: str) -> bool:
 def takes_null_treatment(name: str) -> bool:
     """Whether ``name`` is an aggregate that SQL allows IGNORE NULLS and RESPECT NULLS for."""
     return has_aggregate(name) and aggregate_function(name).takes_null_treatment
+
+
+def ignoring_nulls(name: str) -> str | None:
+    """The name of the aggregate that ``name`` with IGNORE NULLS is; None if there is none."""
+    ignoring = f"{name}_ignore_nulls"
+    return ignoring if has_aggregate(ignoring) else None
 
 
 def window_function_of(name: str) -> str:

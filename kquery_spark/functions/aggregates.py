@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
-from kquery_spark.functions.registry import accept, cast_to, fixed, same
+from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
+from kquery_spark.functions.registry import VersionChange, accept, cast_to, fixed, same
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -97,11 +98,24 @@ _BOOLEAN = accept(t.BOOL, t.BOOL)
 
 
 def _statistic(
-    name: str, catalyst: str, arguments: int = 1, aliases: tuple[str, ...] = ()
+    name: str,
+    catalyst: str,
+    arguments: int = 1,
+    aliases: tuple[str, ...] = (),
+    changed: VersionChange | None = None,
 ) -> AggregateFunction:
     """A statistic over doubles: NULL of nothing, and where a single value does not define it."""
-    both = (arguments, arguments)
-    return AggregateFunction(name, _double, name, (catalyst,), both, coerce=_DOUBLES, aliases=aliases)
+    return AggregateFunction(
+        name,
+        _double,
+        name,
+        (catalyst,),
+        (arguments, arguments),
+        coerce=_DOUBLES,
+        aliases=aliases,
+        calls=CallForm(columns=tuple(range(arguments))),
+        changed=changed,
+    )
 
 
 def _frame_end(
@@ -117,20 +131,73 @@ def _frame_end(
         ordered=True,
         takes_null_treatment=True,
         over_window=over_window,
+        keeps_nulls=True,
     )
 
 
-def _ignoring_nulls(name: str, aliases: tuple[str, ...] = ()) -> AggregateFunction:
+def _ignoring_nulls(name: str, over_window: str, aliases: tuple[str, ...] = ()) -> AggregateFunction:
     """The function that ``name`` with IGNORE NULLS is."""
     entry = f"{name}_ignore_nulls"
-    return AggregateFunction(entry, same, entry, aliases=aliases, ordered=True, internal=True)
+    return AggregateFunction(
+        entry,
+        same,
+        entry,
+        aliases=aliases,
+        ordered=True,
+        over_window=over_window,
+        ignores_nulls=True,
+        internal=True,
+    )
+
+
+def _extreme(name: str, catalyst: str, extreme: str) -> AggregateFunction:
+    return AggregateFunction(
+        name, _ordered, name, (catalyst,), duplicate_free=True, extreme=extreme, repeatable=True
+    )
+
+
+def _value_by(name: str, catalyst: str) -> AggregateFunction:
+    """The value of the row in which another value is the extreme one."""
+    return AggregateFunction(
+        name, _by, name, (catalyst,), (2, 2), ordered=True, keeps_nulls=True, calls=TWO_COLUMNS
+    )
 
 
 register_aggregate(
-    AggregateFunction("sum", _sum, "sum", ("Sum",), coerce=_number),
-    AggregateFunction("avg", _avg, "avg", ("Average",), coerce=_number, aliases=("mean",)),
-    AggregateFunction("count", fixed(t.LONG), "count", ("Count",), arity=(0, None), nullable=False),
-    AggregateFunction("count_if", accept(t.LONG, t.BOOL), "count_if", ("CountIf",), nullable=False),
+    AggregateFunction(
+        "sum",
+        _sum,
+        "sum",
+        ("Sum",),
+        coerce=_number,
+        adds=True,
+        repeatable=True,
+        calls=CallForm(distinct_names=("sumDistinct", "sum_distinct")),
+    ),
+    AggregateFunction(
+        "avg",
+        _avg,
+        "avg",
+        ("Average",),
+        coerce=_number,
+        aliases=("mean",),
+        adds=True,
+        repeatable=True,
+    ),
+    AggregateFunction(
+        "count",
+        fixed(t.LONG),
+        "count",
+        ("Count",),
+        arity=(0, None),
+        nullable=False,
+        counts=True,
+        repeatable=True,
+        calls=CallForm(distinct_names=("countDistinct", "count_distinct")),
+    ),
+    AggregateFunction(
+        "count_if", accept(t.LONG, t.BOOL), "count_if", ("CountIf",), nullable=False, counts=True
+    ),
     # x and, where given, the largest relative standard deviation, a constant
     AggregateFunction(
         "approx_count_distinct",
@@ -142,21 +209,33 @@ register_aggregate(
         coerce=lambda types: [types[0], *[t.DOUBLE for _ in types[1:]]],
         duplicate_free=True,
         over_windows=False,
+        counts=True,
+        calls=CallForm(shape=(2, "approx_count_distinct({0})")),
     ),
-    AggregateFunction("min", _ordered, "min", ("Min",), duplicate_free=True),
-    AggregateFunction("max", _ordered, "max", ("Max",), duplicate_free=True),
-    AggregateFunction("bool_and", _BOOLEAN, "min", ("BoolAnd",), aliases=("every",), duplicate_free=True),
-    AggregateFunction("bool_or", _BOOLEAN, "max", ("BoolOr",), aliases=("some", "any"), duplicate_free=True),
+    _extreme("min", "Min", "least"),
+    _extreme("max", "Max", "greatest"),
+    AggregateFunction(
+        "bool_and", _BOOLEAN, "min", ("BoolAnd",), aliases=("every",), duplicate_free=True, extreme="least"
+    ),
+    AggregateFunction(
+        "bool_or",
+        _BOOLEAN,
+        "max",
+        ("BoolOr",),
+        aliases=("some", "any"),
+        duplicate_free=True,
+        extreme="greatest",
+    ),
     AggregateFunction("bit_and", _integer, "bit_and", ("BitAndAgg",), duplicate_free=True),
     AggregateFunction("bit_or", _integer, "bit_or", ("BitOrAgg",), duplicate_free=True),
     AggregateFunction("bit_xor", _integer, "bit_xor", ("BitXorAgg",)),
     # Catalyst's First and Last carry ignoreNulls in a field; the importer picks the entry by it.
     _frame_end("first", "First", "first_value", aliases=("any_value",)),
-    _ignoring_nulls("first", aliases=("any_value_ignore_nulls",)),
+    _ignoring_nulls("first", "first_value", aliases=("any_value_ignore_nulls",)),
     _frame_end("last", "Last", "last_value"),
-    _ignoring_nulls("last"),
-    AggregateFunction("max_by", _by, "max_by", ("MaxBy",), arity=(2, 2), ordered=True),
-    AggregateFunction("min_by", _by, "min_by", ("MinBy",), arity=(2, 2), ordered=True),
+    _ignoring_nulls("last", "last_value"),
+    _value_by("max_by", "MaxBy"),
+    _value_by("min_by", "MinBy"),
     AggregateFunction(
         "collect_list",
         _list,
@@ -165,11 +244,28 @@ register_aggregate(
         aliases=("array_agg",),
         nullable=False,
         ordered=True,
+        calls=CallForm(shown_as="collect_list"),
     ),
     AggregateFunction(
-        "collect_set", _set, "collect_set", ("CollectSet",), nullable=False, duplicate_free=True
+        "collect_set",
+        _set,
+        "collect_set",
+        ("CollectSet",),
+        nullable=False,
+        duplicate_free=True,
+        changed=VersionChange(
+            "keeps the sign of zeros in collect_set", lambda types, _: has_floats(types[0])
+        ),
     ),
-    AggregateFunction("percentile", _double, "percentile", ("Percentile",), arity=(2, 2), coerce=_DOUBLES),
+    AggregateFunction(
+        "percentile",
+        _double,
+        "percentile",
+        ("Percentile",),
+        arity=(2, 2),
+        coerce=_DOUBLES,
+        calls=CallForm(adds=(2, ", 1")),
+    ),
     # Of equally frequent values Spark takes any, by the order of its hash map: no Catalyst class. Ours is the lowest.
     AggregateFunction("mode", _mode, "mode"),
     AggregateFunction("median", _double, "median", ("Median",), coerce=_DOUBLES),
@@ -181,5 +277,7 @@ register_aggregate(
     _statistic("kurtosis", "Kurtosis"),
     _statistic("covar_samp", "CovSample", 2),
     _statistic("covar_pop", "CovPopulation", 2),
-    _statistic("corr", "Corr", 2),
+    _statistic(
+        "corr", "Corr", 2, changed=VersionChange("gives NaN, or divides by zero, for a column of one value")
+    ),
 )

@@ -13,11 +13,13 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, CallForm
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
     EvalMode,
     Function,
+    Operator,
     register,
     register_internal,
     same,
@@ -413,7 +415,13 @@ _SAFE = {"divide": _by_nonzero, "mod": _by_nonzero, "pmod": _by_nonzero} | dict.
 
 
 def _entry(
-    name: str, symbol: str, catalyst: str, kernel: Any, result: Any, coerce: Any = coerce_binary
+    name: str,
+    symbol: str,
+    catalyst: str,
+    kernel: Any,
+    result: Any,
+    coerce: Any = coerce_binary,
+    associative: bool = False,
 ) -> Function:
     return Function(
         name,
@@ -426,25 +434,33 @@ def _entry(
         safe_for=_SAFE.get(name),
         encoded=True,
         coerce=coerce,
-        symbol=symbol,
+        operator=Operator(symbol, arithmetic=True, associative=associative),
     )
 
 
-def _division(*args: Any) -> Function:
+def _division(*args: Any, calls: CallForm = ONE_COLUMN) -> Function:
     """Spark looks at the divisor before the dividend."""
-    return replace(_entry(*args), nullable="always", evaluates=(1, 0), zero_ends=True)
+    return replace(_entry(*args), calls=calls, nullable="always", evaluates=(1, 0), zero_ends=True)
 
 
 register_internal(
-    _entry("add", "+", "Add", _add, _result("add")),
+    _entry("add", "+", "Add", _add, _result("add"), associative=True),
     _entry("subtract", "-", "Subtract", _subtract, _result("subtract")),
-    _entry("multiply", "*", "Multiply", _multiply, _result("multiply")),
+    _entry("multiply", "*", "Multiply", _multiply, _result("multiply"), associative=True),
     _division("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
 )
 register(
-    _division("div", "div", "IntegralDivide", _integral_divide, _integral_result, _coerce_integral),
+    _division(
+        "div",
+        "div",
+        "IntegralDivide",
+        _integral_divide,
+        _integral_result,
+        _coerce_integral,
+        calls=CallForm(shape=(2, "({0} div {1})")),
+    ),
     _division("mod", "%", "Remainder", _remainder, _result("remainder")),
-    _division("pmod", "", "Pmod", _pmod, _result("pmod")),
+    _division("pmod", "", "Pmod", _pmod, _result("pmod"), calls=TWO_COLUMNS),
     Function(
         "negative",
         _negative,
@@ -454,7 +470,7 @@ register(
         safe_for=_never,
         encoded=True,
         coerce=_coerce_unary,
-        symbol="-",
+        operator=Operator("-"),
     ),
     Function(
         "abs",

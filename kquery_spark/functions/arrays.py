@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
+from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
+from kquery_spark.functions.registry import CallContext, EvalMode, Function, Operator, VersionChange, register
 from kquery_spark.functions.strings import coerce_concat, concat, concat_type, joint_mask, numbers
 from kquery_spark.kernels.elements import (
     Elements,
@@ -378,6 +379,7 @@ register(
         _rule("sort_array", _same, _FLAT, lambda dtype: bool(dtype == t.BOOL)),
         catalyst=("SortArray",),
         arity=(1, 2),
+        calls=CallForm(adds=(1, ", true")),
     ),
     *(
         Function(
@@ -390,13 +392,14 @@ register(
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
     ),
     Function("array_distinct", _distinct, _rule("array_distinct", _same, _SAFE), catalyst=("ArrayDistinct",)),
-    Function("array_union", _union, _union_type, catalyst=("ArrayUnion",), arity=(2, 2)),
+    Function("array_union", _union, _union_type, catalyst=("ArrayUnion",), arity=(2, 2), calls=TWO_COLUMNS),
     Function(
         "array_intersect",
         _common(True),
         _pair("array_intersect", _of_array),
         catalyst=("ArrayIntersect",),
         arity=(2, 2),
+        calls=TWO_COLUMNS,
     ),
     Function(
         "array_except",
@@ -404,6 +407,7 @@ register(
         _pair("array_except", _of_array),
         catalyst=("ArrayExcept",),
         arity=(2, 2),
+        calls=TWO_COLUMNS,
     ),
     Function(
         "arrays_overlap",
@@ -411,6 +415,7 @@ register(
         _pair("arrays_overlap", _of_array, t.BOOL),
         catalyst=("ArraysOverlap",),
         arity=(2, 2),
+        calls=TWO_COLUMNS,
         nullable="always",
     ),
     Function(
@@ -429,7 +434,16 @@ register(
         arity=(2, 2),
         coerce=element_of,
     ),
-    Function("concat", _concat, _concat_type, catalyst=("Concat",), arity=(0, None), coerce=_coerce_concat),
+    Function(
+        "concat",
+        _concat,
+        _concat_type,
+        catalyst=("Concat",),
+        arity=(0, None),
+        coerce=_coerce_concat,
+        operator=Operator(spellings=("||",)),
+        calls=ALL_COLUMNS,
+    ),
     Function(
         "reverse",
         _reverse,
@@ -443,6 +457,8 @@ register(
         _rule("slice", _same, is_array, _whole, _whole),
         catalyst=("Slice",),
         arity=(3, 3),
+        calls=THREE_COLUMNS,
+        changed=VersionChange("gives no element where start and length together pass 2147483647"),
         raises=_ANY,
     ),
     Function(
@@ -465,6 +481,7 @@ register(
         _rule("array_repeat", lambda types: pa.list_(types[0]), lambda dtype: dtype != t.NULL, _whole),
         catalyst=("ArrayRepeat",),
         arity=(2, 2),
+        calls=TWO_COLUMNS,
         nullable="rest",
         evaluates=(1, 0),
     ),

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.call_form import FOUR_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
@@ -75,6 +76,7 @@ register(
         arity=(4, 4),
         nullable="always",
         coerce=cast_to(t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
+        calls=FOUR_COLUMNS,
     ),
     Function(
         "getbit",
@@ -85,5 +87,6 @@ register(
         raises=ALWAYS_RAISES,
         aliases=("bit_get",),
         coerce=lambda types: [types[0], t.INT],
+        calls=TWO_COLUMNS,
     ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
@@ -200,6 +201,7 @@ register(
         _add,
         _moved_type,
         arity=(3, 3),
+        unit_words=("TIMESTAMPADD", "DATEADD", "DATE_ADD"),
         raises=frozenset(EvalMode),
         check_values=_check_unit,
         coerce=lambda types: [t.STRING, t.LONG, types[2] if is_stamp(types[2]) else t.timestamp("UTC")],
@@ -209,6 +211,7 @@ register(
         _diff,
         accept(t.LONG, t.STRING, is_stamp, is_stamp),
         arity=(3, 3),
+        unit_words=("TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF", "TIMEDIFF"),
         check_values=_check_unit,
         coerce=_STAMPS,
     ),
@@ -221,6 +224,7 @@ register(
         arity=(6, 6),
         raises=ANSI_RAISES,
         coerce=cast_to(t.INT, t.INT, t.INT, t.INT, t.INT, t.decimal(16, 6)),
+        calls=CallForm(columns=tuple(range(9))),
     ),
     *(
         Function(

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, Function, register, register_internal
+from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
+from kquery_spark.functions.registry import CallContext, Function, Operator, register, register_internal
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -160,26 +161,27 @@ def _any_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.BOOL
 
 
-def _entry(name: str, symbol: str, catalyst: str) -> Function:
+def _entry(name: str, catalyst: str, operator: Operator, selectivity: float | None = None) -> Function:
     return Function(
         name,
         _kernel(name),
         _flat,
-        catalyst=(catalyst,),
+        catalyst=(catalyst,) if catalyst else (),
         arity=(2, 2),
         encoded=True,
         coerce=coerce_comparison,
-        symbol=symbol,
+        operator=operator,
+        selectivity=selectivity,
     )
 
 
 register_internal(
-    _entry("eq", "=", "EqualTo"),
-    Function("neq", _kernel("neq"), _flat, arity=(2, 2), encoded=True, coerce=coerce_comparison, symbol="<>"),
-    _entry("lt", "<", "LessThan"),
-    _entry("lteq", "<=", "LessThanOrEqual"),
-    _entry("gt", ">", "GreaterThan"),
-    _entry("gteq", ">=", "GreaterThanOrEqual"),
+    _entry("eq", "EqualTo", Operator("=", ("==",), flipped="eq", opposite="neq", equality=True), 0.05),
+    _entry("neq", "", Operator("<>", ("!=",), flipped="neq", opposite="eq"), 0.95),
+    _entry("lt", "LessThan", Operator("<", flipped="gt", opposite="gteq")),
+    _entry("lteq", "LessThanOrEqual", Operator("<=", flipped="gteq", opposite="gt")),
+    _entry("gt", "GreaterThan", Operator(">", flipped="lt", opposite="lteq")),
+    _entry("gteq", "GreaterThanOrEqual", Operator(">=", flipped="lteq", opposite="lt")),
     Function(
         "eq_null_safe",
         _null_safe,
@@ -189,12 +191,33 @@ register_internal(
         nullable="never",
         encoded=True,
         coerce=coerce_comparison,
-        symbol="<=>",
+        operator=Operator("<=>", flipped="eq_null_safe", equality=True),
         aliases=("equal_null",),
+        calls=TWO_COLUMNS,
     ),
 )
 register(
-    Function("isnull", _is_null, _any_type, catalyst=("IsNull",), nullable="never", encoded=True),
-    Function("isnotnull", _is_not_null, _any_type, catalyst=("IsNotNull",), nullable="never", encoded=True),
+    Function(
+        "isnull",
+        _is_null,
+        _any_type,
+        catalyst=("IsNull",),
+        nullable="never",
+        encoded=True,
+        operator=Operator(opposite="isnotnull"),
+        selectivity=0.05,
+        calls=CallForm(shape=(1, "({0} IS NULL)")),
+    ),
+    Function(
+        "isnotnull",
+        _is_not_null,
+        _any_type,
+        catalyst=("IsNotNull",),
+        nullable="never",
+        encoded=True,
+        operator=Operator(opposite="isnull"),
+        selectivity=1.0,
+        calls=CallForm(shape=(1, "({0} IS NOT NULL)")),
+    ),
     Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable="never"),
 )

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import casts
+from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
 from kquery_spark.kernels.elements import is_array
@@ -143,7 +144,8 @@ register(
         nullable="all",
         encoded=True,
         coerce=coerce_comparison,
-        aliases=("nvl", "ifnull"),
+        lazy=True,
+        calls=ALL_COLUMNS,
     ),
     # Catalyst turns NULLIF and NVL2 into If(EqualTo / IsNotNull ...): the importer sees Case nodes
     Function(
@@ -155,6 +157,8 @@ register(
         raises=frozenset({EvalMode.ANSI}),
         safe_for=lambda types, values: types[0] == types[1],
         encoded=True,
+        lazy=True,
+        calls=TWO_COLUMNS,
     ),
     Function(
         "nvl2",
@@ -164,6 +168,8 @@ register(
         nullable="rest",
         encoded=True,
         coerce=_coerce_nvl2,
+        lazy=True,
+        calls=THREE_COLUMNS,
     ),
     Function(
         "nanvl",
@@ -171,6 +177,8 @@ register(
         _FLOATING,
         catalyst=("NaNvl",),
         arity=(2, 2),
+        lazy=True,
+        calls=TWO_COLUMNS,
         coerce=lambda types: (
             [t.FLOAT, t.FLOAT] if list(types) == [t.FLOAT, t.FLOAT] else [t.DOUBLE, t.DOUBLE]
         ),
@@ -180,6 +188,7 @@ register(
         _greatest,
         _orderable,
         catalyst=("Greatest",),
+        calls=ALL_COLUMNS,
         arity=(2, None),
         nullable="all",
         encoded=True,
@@ -190,6 +199,7 @@ register(
         _least,
         _orderable,
         catalyst=("Least",),
+        calls=ALL_COLUMNS,
         arity=(2, None),
         nullable="all",
         encoded=True,

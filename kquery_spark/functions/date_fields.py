@@ -53,29 +53,6 @@ def _day_of_year(days: Int64s) -> Int64s:
 
 _MANY = 10_000  # days whose fields are looked up in a table
 
-_FIELDS: dict[str, Callable[[Int64s], Int64s]] = {
-    "year": lambda d: civil.months_of(d) // 12 + 1970,
-    "quarter": lambda d: civil.months_of(d) % 12 // 3 + 1,
-    "month": lambda d: civil.months_of(d) % 12 + 1,
-    "day": lambda d: civil.split(d)[2],
-    "dayofweek": lambda d: (d + 4) % 7 + 1,
-    "weekday": lambda d: (d + 3) % 7,
-    "dayofyear": _day_of_year,
-    "weekofyear": lambda d: _iso_week(d)[1],
-    "yearofweek": lambda d: _iso_week(d)[0],
-}
-_FIELD_CLASSES = {
-    "year": "Year",
-    "quarter": "Quarter",
-    "month": "Month",
-    "day": "DayOfMonth",
-    "dayofweek": "DayOfWeek",
-    "weekday": "WeekDay",
-    "dayofyear": "DayOfYear",
-    "weekofyear": "WeekOfYear",
-    "yearofweek": "YearOfWeek",
-}
-
 
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
@@ -111,7 +88,6 @@ def _fraction(args: Sequence[Vector], context: CallContext) -> Data:
 
 DATE = accept(t.INT, t.DATE)
 STAMP = accept(t.INT, is_stamp)
-_ALIASES = {"day": ("dayofmonth",)}
 
 
 def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -119,28 +95,70 @@ def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [types[0] if is_stamp(types[0]) else t.timestamp("UTC"), *types[1:]]
 
 
-def _time_entry(name: str, unit: int, count: int, catalyst: str) -> Function:
+def _date_entry(
+    name: str,
+    catalyst: str,
+    field: Callable[[Int64s], Int64s],
+    distinct_values: float | None,
+    date_fields: tuple[str, ...] = (),
+    **options: Any,
+) -> Function:
+    # Catalyst casts timestamps to date below these; EXTRACT and DATE_PART are the same classes
+    return Function(
+        name,
+        _date_field(field),
+        DATE,
+        catalyst=(catalyst,),
+        coerce=cast_to(t.DATE),
+        distinct_values=distinct_values,
+        date_fields=date_fields,
+        **options,
+    )
+
+
+def _time_entry(name: str, unit: int, count: int, catalyst: str, date_fields: tuple[str, ...]) -> Function:
     # Catalyst's timeZoneId is the Call's tz; the child is timestamp or timestamp_ntz
-    return Function(name, _time_field(unit, count), STAMP, catalyst=(catalyst,), coerce=coerce_stamp)
+    return Function(
+        name,
+        _time_field(unit, count),
+        STAMP,
+        catalyst=(catalyst,),
+        coerce=coerce_stamp,
+        distinct_values=count + 1.0,
+        date_fields=date_fields,
+    )
 
 
 register(
-    # Catalyst casts timestamps to date below these; EXTRACT and DATE_PART are the same classes
-    *(
-        Function(
-            name,
-            _date_field(_FIELDS[name]),
-            DATE,
-            catalyst=(cls,),
-            coerce=cast_to(t.DATE),
-            aliases=_ALIASES.get(name, ()),
-            internal=name == "yearofweek",  # only EXTRACT
-        )
-        for name, cls in _FIELD_CLASSES.items()
+    # few tables span more years
+    _date_entry(
+        "year",
+        "Year",
+        lambda d: civil.months_of(d) // 12 + 1970,
+        30.0,
+        ("YEAR", "Y", "YEARS", "YR", "YRS"),
     ),
-    _time_entry("hour", 3600 * _SECOND, 24, "Hour"),
-    _time_entry("minute", 60 * _SECOND, 60, "Minute"),
-    _time_entry("second", _SECOND, 60, "Second"),
+    _date_entry("quarter", "Quarter", lambda d: civil.months_of(d) % 12 // 3 + 1, 5.0, ("QUARTER", "QTR")),
+    _date_entry(
+        "month", "Month", lambda d: civil.months_of(d) % 12 + 1, 13.0, ("MONTH", "MON", "MONS", "MONTHS")
+    ),
+    _date_entry(
+        "day",
+        "DayOfMonth",
+        lambda d: civil.split(d)[2],
+        32.0,
+        ("DAY", "D", "DAYS"),
+        aliases=("dayofmonth",),
+    ),
+    _date_entry("dayofweek", "DayOfWeek", lambda d: (d + 4) % 7 + 1, 8.0, ("DAYOFWEEK", "DOW")),
+    _date_entry("weekday", "WeekDay", lambda d: (d + 3) % 7, 8.0),
+    _date_entry("dayofyear", "DayOfYear", _day_of_year, 367.0, ("DOY",)),
+    _date_entry("weekofyear", "WeekOfYear", lambda d: _iso_week(d)[1], 54.0, ("WEEK", "W", "WEEKS")),
+    # only EXTRACT
+    _date_entry("yearofweek", "YearOfWeek", lambda d: _iso_week(d)[0], None, ("YEAROFWEEK",), internal=True),
+    _time_entry("hour", 3600 * _SECOND, 24, "Hour", ("HOUR", "H", "HOURS", "HR", "HRS")),
+    _time_entry("minute", 60 * _SECOND, 60, "Minute", ("MINUTE", "M", "MIN", "MINS", "MINUTES")),
+    _time_entry("second", _SECOND, 60, "Second", ()),
     # EXTRACT(SECOND FROM ts): decimal(8,6), held as unscaled microseconds
     Function(
         "second_with_fraction",
@@ -148,6 +166,7 @@ register(
         accept(t.decimal(8, 6), is_stamp),
         catalyst=("SecondWithFraction",),
         coerce=coerce_stamp,
+        date_fields=("SECOND", "S", "SEC", "SECONDS", "SECS"),
         internal=True,
     ),
 )

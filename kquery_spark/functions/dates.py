@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.call_form import THREE_COLUMNS, TWO_COLUMNS, CallForm
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import coerce_stamp, ints, is_stamp, local
 from kquery_spark.functions.distinct import per_distinct
@@ -250,12 +251,14 @@ register(
         arity=(2, 2),
         coerce=lambda types: [t.DATE, types[1] if types[1] in (t.BYTE, t.SHORT) else t.INT],
         aliases=("dateadd",),
+        calls=CallForm(columns=(0, 1), shown_as="date_add"),
     ),
     Function(
         "date_sub",
         _date_shift(-1),
         accept(t.DATE, t.DATE, t.is_integral),
         catalyst=("DateSub",),
+        calls=TWO_COLUMNS,
         arity=(2, 2),
         coerce=lambda types: [t.DATE, types[1] if types[1] in (t.BYTE, t.SHORT) else t.INT],
     ),
@@ -264,6 +267,7 @@ register(
         _date_diff,
         accept(t.INT, t.DATE),
         catalyst=("DateDiff",),
+        calls=TWO_COLUMNS,
         arity=(2, 2),
         coerce=cast_to(t.DATE),
         aliases=("date_diff",),
@@ -287,6 +291,7 @@ register(
         _add_months,
         accept(t.DATE, t.DATE, t.INT),
         catalyst=("AddMonths", "DateAddYMInterval"),
+        calls=TWO_COLUMNS,
         arity=(2, 2),
         coerce=cast_to(t.DATE, t.INT),
     ),
@@ -307,6 +312,7 @@ register(
         _make_date,
         accept(t.DATE, t.INT),
         catalyst=("MakeDate",),
+        calls=THREE_COLUMNS,
         arity=(3, 3),
         raises=ANSI_RAISES,
         coerce=cast_to(t.INT),
@@ -326,6 +332,7 @@ register(
         _date_trunc,
         accept(lambda types: types[1], t.STRING, t.is_timestamp),
         catalyst=("TruncTimestamp",),
+        calls=CallForm(columns=(1,)),
         arity=(2, 2),
         nullable="always",
         coerce=lambda types: [t.STRING, types[1] if t.is_timestamp(types[1]) else t.timestamp("UTC")],
@@ -335,6 +342,7 @@ register(
         _months_between,
         accept(t.DOUBLE, t.is_timestamp, t.is_timestamp, t.BOOL),
         catalyst=("MonthsBetween",),
+        calls=CallForm(columns=(0, 1), adds=(2, ", true")),
         arity=(2, 3),
         coerce=lambda types: [
             *(x if t.is_timestamp(x) else t.timestamp("UTC") for x in types[:2]),

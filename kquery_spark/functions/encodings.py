@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallForm
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, cast_to, register
 from kquery_spark.types import names as t
@@ -244,6 +245,7 @@ register(
         catalyst=("Overlay",),
         arity=(3, 4),
         coerce=cast_to(_S, _S, _I),
+        calls=CallForm(columns=(0, 1, 2, 3), adds=(3, ", -1")),
     ),
     Function(
         "elt",
@@ -254,6 +256,8 @@ register(
         nullable="always",
         raises=frozenset({EvalMode.ANSI}),
         coerce=_one_kind,
+        lazy=True,
+        calls=ALL_COLUMNS,
     ),
     # ElementAt over StringSplitSQL, with an empty text for parts that are not there
     Function(
@@ -264,5 +268,6 @@ register(
         nullable="always",
         raises=frozenset(EvalMode),
         coerce=cast_to(_S, _S, _I),
+        calls=THREE_COLUMNS,
     ),
 )

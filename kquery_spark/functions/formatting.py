@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.date_fields import coerce_stamp, is_stamp, local
 from kquery_spark.functions.registry import COLUMN, CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.strings import joint_mask, numbers
@@ -105,6 +106,7 @@ register(
         _from_unixtime,
         accept(t.STRING, t.LONG, t.STRING),
         catalyst=("FromUnixTime",),
+        calls=CallForm(adds=(1, ", yyyy-MM-dd HH:mm:ss")),
         arity=(1, 2),
         nullable="always",
         coerce=cast_to(t.LONG, t.STRING),

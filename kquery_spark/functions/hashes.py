@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.call_form import ALL_COLUMNS
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
 from kquery_spark.kernels.ordered_bytes import can_order
@@ -301,6 +302,7 @@ register(
         _hash(_Murmur3),
         _hashed(t.INT),
         catalyst=("Murmur3Hash",),
+        calls=ALL_COLUMNS,
         arity=(1, None),
         nullable="never",
         encoded=True,
@@ -310,6 +312,7 @@ register(
         _hash(_XxHash64),
         _hashed(t.LONG),
         catalyst=("XxHash64",),
+        calls=ALL_COLUMNS,
         arity=(1, None),
         nullable="never",
         encoded=True,

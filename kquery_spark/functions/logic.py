@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import CallContext, Function, Kernel, Operator, accept, cast_to, register
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -25,8 +25,22 @@ def _not(args: Sequence[Vector], context: CallContext) -> Data:
 
 _RULE = accept(t.BOOL, t.BOOL)
 
+
+def _connective(name: str, kernel: Kernel, catalyst: str) -> Function:
+    return Function(
+        name,
+        kernel,
+        _RULE,
+        catalyst=(catalyst,),
+        arity=(2, 2),
+        coerce=cast_to(t.BOOL),
+        operator=Operator(name.upper(), connective=True),
+        lazy=True,
+    )
+
+
 register(
-    Function("and", _and, _RULE, catalyst=("And",), arity=(2, 2), coerce=cast_to(t.BOOL), symbol="AND"),
-    Function("or", _or, _RULE, catalyst=("Or",), arity=(2, 2), coerce=cast_to(t.BOOL), symbol="OR"),
-    Function("not", _not, _RULE, catalyst=("Not",), coerce=cast_to(t.BOOL), symbol="NOT"),
+    _connective("and", _and, "And"),
+    _connective("or", _or, "Or"),
+    Function("not", _not, _RULE, catalyst=("Not",), coerce=cast_to(t.BOOL), operator=Operator("NOT")),
 )

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.case_mapping import lower
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.patterns import Pattern, translate
@@ -24,6 +25,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.functions.strings import TEXT_MATCH_SELECTIVITY
 from kquery_spark.kernels import substrings
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
@@ -340,10 +342,34 @@ _LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "chec
 
 register(
     # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
-    _checked(_like, "like", (2, 3), "Like", **_LIKE),
+    _checked(
+        _like,
+        "like",
+        (2, 3),
+        "Like",
+        **_LIKE,
+        selectivity=TEXT_MATCH_SELECTIVITY,
+        calls=CallForm(columns=(0, 1), shape=(2, "{0} LIKE {1}")),
+    ),
     # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
-    _checked(_ilike, "ilike", (2, 3), "ILike", **_LIKE),
-    _checked(_rlike, "rlike", (2, 2), "RLike", check_values=_check_rlike, aliases=("regexp", "regexp_like")),
+    _checked(
+        _ilike,
+        "ilike",
+        (2, 3),
+        "ILike",
+        **_LIKE,
+        calls=CallForm(columns=(0, 1), shape=(3, "ilike({0}, {1})")),
+    ),
+    _checked(
+        _rlike,
+        "rlike",
+        (2, 2),
+        "RLike",
+        check_values=_check_rlike,
+        aliases=("regexp", "regexp_like"),
+        selectivity=TEXT_MATCH_SELECTIVITY,
+        calls=CallForm(columns=(0, 1), upper=True),
+    ),
     _checked(
         _regexp_replace,
         "regexp_replace",
@@ -352,6 +378,7 @@ register(
         check_values=_check_replace,
         result=t.STRING,
         kinds=(t.STRING, t.STRING, t.STRING, t.INT),
+        calls=CallForm(adds=(3, ", 1")),
     ),
     _checked(
         _regexp_extract,
@@ -362,6 +389,7 @@ register(
         result=t.STRING,
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ANSI_RAISES,
+        calls=CallForm(adds=(2, ", 1")),
     ),
     _checked(
         _split,
@@ -371,5 +399,6 @@ register(
         check_values=_check_split,
         result=pa.list_(pa.field("element", t.STRING, False)),
         kinds=(t.STRING, t.STRING, t.INT),
+        calls=CallForm(columns=(0, 2), adds=(2, ", -1")),
     ),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER, CallForm
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
     Function,
+    Operator,
     accept,
     cast_to,
     register,
@@ -104,8 +107,6 @@ _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
     ("cbrt", "Cbrt", fdlibm.cbrt),
     ("exp", "Exp", fdlibm.exp),
     ("expm1", "Expm1", _by_libm(pc.expm1)),
-    ("signum", "Signum", _sign),
-    ("rint", "Rint", np.rint),
     ("sin", "Sin", np.sin),
     ("cos", "Cos", np.cos),
     ("tan", "Tan", np.tan),
@@ -122,13 +123,12 @@ _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
     ("radians", "ToRadians", lambda x: x * 0.017453292519943295),
 )
 _LOGS: tuple[tuple[str, str, Callable[[Doubles], Any], float], ...] = (
-    ("ln", "Log", fdlibm.log, 0.0),
     ("log2", "Log2", lambda x: fdlibm.log(x) / math.log(2.0), 0.0),
     ("log10", "Log10", _by_libm(pc.log10), 0.0),
     ("log1p", "Log1p", _by_libm(pc.log1p), -1.0),
 )
 _DOUBLE = accept(t.DOUBLE, t.DOUBLE)
-_ALIASES = {"signum": ("sign",)}
+_UPPER_PAIR = replace(UPPER, columns=(0, 1))
 
 
 def _log(args: Sequence[Vector], context: CallContext) -> Data:
@@ -151,8 +151,13 @@ def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any
 
 
 register(
-    *(_entry(n, _unary(f), c, aliases=_ALIASES.get(n, ())) for n, c, f in _UNARY),
-    *(_entry(n, _unary(f, _above(limit)), c, nullable="always") for n, c, f, limit in _LOGS),
+    *(_entry(n, _unary(f), c, calls=UPPER) for n, c, f in _UNARY),
+    _entry("rint", _unary(np.rint), "Rint"),
+    _entry(
+        "signum", _unary(_sign), "Signum", calls=UPPER, aliases=("sign",), alias_calls=(("sign", ONE_COLUMN),)
+    ),
+    _entry("ln", _unary(fdlibm.log, _above(0.0)), "Log"),
+    *(_entry(n, _unary(f, _above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
     # Catalyst's Logarithm has (base, value); log(x) has Euler's number as the base there
     Function(
         "log",
@@ -162,10 +167,27 @@ register(
         arity=(1, 2),
         nullable="always",
         coerce=cast_to(t.DOUBLE),
+        calls=replace(_UPPER_PAIR, shape=(1, "LOG(E(), {0})")),
     ),
-    _entry("power", _binary(_power), "Pow", 2, nullable="any", aliases=("pow",)),
-    _entry("atan2", _binary(lambda y, x: fdlibm.atan2(y + 0.0, x + 0.0)), "Atan2", 2, nullable="any"),
-    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable="any"),
+    _entry(
+        "power",
+        _binary(_power),
+        "Pow",
+        2,
+        nullable="any",
+        calls=_UPPER_PAIR,
+        aliases=("pow",),
+        alias_calls=(("pow", TWO_COLUMNS),),
+    ),
+    _entry(
+        "atan2",
+        _binary(lambda y, x: fdlibm.atan2(y + 0.0, x + 0.0)),
+        "Atan2",
+        2,
+        nullable="any",
+        calls=_UPPER_PAIR,
+    ),
+    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable="any", calls=_UPPER_PAIR),
 )
 
 
@@ -174,8 +196,8 @@ def _constant(value: float) -> Any:
 
 
 register(
-    Function("pi", _constant(math.pi), lambda types: t.DOUBLE, arity=(0, 0), nullable="never"),
-    Function("e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable="never"),
+    Function("pi", _constant(math.pi), lambda types: t.DOUBLE, arity=(0, 0), nullable="never", calls=UPPER),
+    Function("e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable="never", calls=UPPER),
 )
 
 
@@ -260,13 +282,19 @@ def _bitwise(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
         catalyst=(catalyst,),
         arity=(count, count),
         coerce=_coerce_integral,
-        symbol=symbol,
+        operator=Operator(symbol),
     )
 
 
 def _shifting(name: str, op: str, catalyst: str, symbol: str) -> Function:
     return Function(
-        name, _shift(op), _SHIFTED, catalyst=(catalyst,), arity=(2, 2), coerce=_coerce_shift, symbol=symbol
+        name,
+        _shift(op),
+        _SHIFTED,
+        catalyst=(catalyst,),
+        arity=(2, 2),
+        coerce=_coerce_shift,
+        operator=Operator(symbol),
     )
 
 
@@ -338,6 +366,13 @@ register_internal(
 )
 register(
     Function(
-        "positive", _identity, same, catalyst=("UnaryPositive",), encoded=True, coerce=_strings_to_doubles
+        "positive",
+        _identity,
+        same,
+        catalyst=("UnaryPositive",),
+        encoded=True,
+        coerce=_strings_to_doubles,
+        operator=Operator(spellings=("+",)),
+        calls=CallForm(shape=(1, "(+ {0})")),
     ),
 )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.call_form import ALL_COLUMNS
 from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.conditional import one_type
 from kquery_spark.functions.registry import (
@@ -246,6 +247,7 @@ register_internal(
         catalyst=("GetStructField",),
         arity=(2, 2),
         nullable="field",
+        reads_field=True,
         result_of=_field_type,
     ),
     # GetArrayStructFields(child, ..., ordinal, ...): likewise
@@ -256,6 +258,7 @@ register_internal(
         catalyst=("GetArrayStructFields",),
         arity=(2, 2),
         result_of=_field_of_each_type,
+        reads_field=True,
     ),
 )
 register(
@@ -267,6 +270,7 @@ register(
         arity=(2, None),
         nullable="never",
         result_of=_struct_type,
+        calls=ALL_COLUMNS,
     ),
 )
 register_internal(
@@ -312,6 +316,7 @@ register(
         _array,
         _array_type,
         catalyst=("CreateArray",),
+        calls=ALL_COLUMNS,
         arity=(0, None),
         nullable="never",
         coerce=_one_type,

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
@@ -215,6 +216,8 @@ def _coerce_readable(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 _ANSI = frozenset({EvalMode.ANSI})
 
+_DEFAULT_PATTERN = ", yyyy-MM-dd HH:mm:ss"
+
 register_internal(
     # GetTimestamp(text, format) under to_timestamp, to_date and their try_ forms; failOnError is the mode
     Function(
@@ -238,5 +241,7 @@ register(
         check_values=_check,
         coerce=_coerce_readable,
         aliases=("to_unix_timestamp",),
+        calls=CallForm(adds=(1, _DEFAULT_PATTERN)),
+        alias_calls=(("to_unix_timestamp", CallForm(columns=(0, 1), adds=(1, _DEFAULT_PATTERN))),),
     ),
 )

@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.names import spark_name
 from kquery_spark.types.sizes import reserve_gather, reserve_repeats
@@ -48,6 +49,42 @@ Coercion = Callable[[Sequence[pa.DataType]], Sequence[pa.DataType]]
 
 
 @dataclass(frozen=True)
+class Operator:
+    """What SQL's operators are beyond functions. The names are those of other entries.
+
+    symbol: what plans print between or before the operands. spellings: SQL's other spellings of it.
+    arithmetic: computes a number from two. associative: constants of a chain of it can be gathered.
+    connective: AND and OR, which can know their value from one side.
+    flipped: the comparison with its sides swapped. equality: a comparison that is true for equal values only.
+    opposite: the condition that is true where this one is false.
+    """
+
+    symbol: str = ""
+    spellings: tuple[str, ...] = ()
+    arithmetic: bool = False
+    associative: bool = False
+    connective: bool = False
+    flipped: str = ""
+    equality: bool = False
+    opposite: str = ""
+
+
+NO_OPERATOR = Operator()
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """Calls that releases of Spark before 4.3 answer otherwise than the engine, so that they stay with Spark there.
+
+    how: what those releases do, as the end of a sentence. concerns: whether calls of these types of arguments and
+    values (COLUMN for those that are no literals) are such; all calls where it is None.
+    """
+
+    how: str
+    concerns: Callable[[Sequence[pa.DataType], Sequence[object]], bool] | None = None
+
+
+@dataclass(frozen=True)
 class Function:
     """One scalar function.
 
@@ -66,6 +103,14 @@ class Function:
     evaluates: positions of arguments in the order in which Spark evaluates them until one is NULL; empty: from left to
     right where nullable is "any", and all of them elsewhere. zero_ends: outside of ANSI mode a zero ends it, too.
     internal: SQL has no function of the name, only operators, syntax or Spark's optimizer give it; aliases are SQL's.
+    calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
+    operator: what it is as an operator of SQL. lazy: Spark evaluates arguments after the first where it needs them only.
+    selectivity: the share of rows that a condition of it is expected to let pass, where it is an unusual one.
+    distinct_values: how many values it takes, NULL among them, where they are few.
+    date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
+    unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
+    reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
+    changed: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -79,13 +124,32 @@ class Function:
     encoded: bool = False
     coerce: Coercion | None = None
     aliases: tuple[str, ...] = ()
-    symbol: str = ""
     deterministic: bool = True
     check_values: Callable[[Sequence[object]], None] | None = None
     result_of: Callable[[Sequence[pa.DataType], Sequence[object]], pa.DataType] | None = None
     evaluates: tuple[int, ...] = ()
     zero_ends: bool = False
     internal: bool = False
+    calls: CallForm = ONE_COLUMN
+    alias_calls: Spellings = ()
+    operator: Operator = NO_OPERATOR
+    lazy: bool = False
+    selectivity: float | None = None
+    distinct_values: float | None = None
+    date_fields: tuple[str, ...] = ()
+    unit_words: tuple[str, ...] = ()
+    reads_field: bool = False
+    changed: VersionChange | None = None
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether it compares two values."""
+        return bool(self.operator.flipped)
+
+    @property
+    def is_null_of_null(self) -> bool:
+        """Whether it is an operator, arithmetic or a comparison, that gives NULL for every NULL."""
+        return self.operator.arithmetic or (self.is_comparison and self.nullable == "any")
 
     def evaluation_order(self, count: int) -> Sequence[int]:
         """The order of ``count`` arguments in which Spark stops at the first NULL; empty where it evaluates all."""
@@ -103,15 +167,20 @@ class Function:
 _FUNCTIONS: dict[str, Function] = {}
 _NAMES: dict[str, str] = {}
 _CATALYST: dict[str, str] = {}
+_DATE_FIELDS: dict[str, str] = {}
+_UNIT_WORDS: dict[str, str] = {}
+_OPERATORS: dict[tuple[str, int], str] = {}
 
 
 def register(*entries: Function) -> None:
     """Add entries; a name or a Catalyst class can be taken only once."""
     for entry in entries:
-        for name in (entry.name, *entry.aliases):
-            if name in _NAMES:
-                raise ValueError(f"function {name} is registered twice")
-            _NAMES[name] = entry.name
+        register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
+        _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))
+        _DATE_FIELDS.update(dict.fromkeys(entry.date_fields, entry.name))
+        _UNIT_WORDS.update(dict.fromkeys(entry.unit_words, entry.name))
+        for symbol in filter(None, (entry.operator.symbol.upper(), *entry.operator.spellings)):
+            _OPERATORS[symbol, 1 if entry.arity == (1, 1) else 2] = entry.name
         for cls in entry.catalyst:
             if cls in _CATALYST:
                 raise ValueError(f"Catalyst class {cls} is registered twice")
@@ -147,6 +216,21 @@ def for_catalyst(cls: str) -> Function | None:
     """The entry for a Catalyst expression class, by its simple name."""
     name = _CATALYST.get(cls)
     return None if name is None else _FUNCTIONS[name]
+
+
+def operator_function(symbol: str, operands: int) -> str | None:
+    """The name of the function that an operator is (``<>``, ``DIV``); None if there is no such operator."""
+    return _OPERATORS.get((symbol, operands))
+
+
+def date_field_function(field: str) -> str | None:
+    """The name of the function that ``EXTRACT(field FROM x)`` is, of a field in upper case; None if there is none."""
+    return _DATE_FIELDS.get(field)
+
+
+def unit_function(word: str) -> str | None:
+    """The name of the function that a word in upper case is where a unit is its first argument; None if it is none."""
+    return _UNIT_WORDS.get(word)
 
 
 def functions() -> Mapping[str, Function]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.arithmetic import overflow
+from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm
 from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
 from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, EvalMode, Function, register
 from kquery_spark.types import names as t
@@ -218,10 +219,11 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
         encoded=True,
         coerce=_coerce_round,
         result_of=_type,
+        calls=CallForm(adds=(1, ", 0")),
     )
 
 
-def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...]) -> Function:
+def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = ()) -> Function:
     return Function(
         name,
         _whole(up),
@@ -232,7 +234,9 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...]) -
         safe_for=lambda types, values: types[0] != t.DOUBLE,
         encoded=True,
         coerce=_coerce_whole,
+        calls=UPPER,
         aliases=aliases,
+        alias_calls=tuple((alias, ONE_COLUMN) for alias in aliases),
     )
 
 
@@ -241,5 +245,5 @@ register(
     _round_entry("bround", True, "BRound"),
     # ceil(x, scale) is Catalyst's RoundCeil and is declined; children of Ceil are double, bigint or decimal
     _whole_entry("ceil", True, "Ceil", ("ceiling",)),
-    _whole_entry("floor", False, "Floor", ()),
+    _whole_entry("floor", False, "Floor"),
 )

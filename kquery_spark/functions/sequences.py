@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.call_form import THREE_COLUMNS
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels import civil
@@ -84,5 +85,6 @@ register(
         arity=(2, 3),
         raises=frozenset(EvalMode),
         coerce=_widest,
+        calls=THREE_COLUMNS,
     ),
 )

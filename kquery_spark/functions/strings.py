@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     CallContext,
@@ -21,7 +22,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.kernels import substrings
 from kquery_spark.kernels.text import Characters, build, gather, layout, null_mask
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
@@ -29,6 +29,7 @@ from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _INT_MAX = 2**31 - 1
+TEXT_MATCH_SELECTIVITY = 0.1  # share of rows whose text is expected to match a pattern or hold another text
 
 
 def stringy(dtype: pa.DataType) -> bool:
@@ -225,115 +226,6 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
-# --- searching and replacing ----------------------------------------------------------------------
-
-
-def _find(array: pa.Array, needle: str, mask: Any) -> pa.Array:
-    """One-based character position of the first occurrence, 0 for none."""
-    place = pc.find_substring(array, needle)
-    at = np.asarray(place.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
-    characters = Characters(array)
-    before = characters.characters_before(characters.offsets[:-1] + np.maximum(at, 0))
-    return pa.array(np.where(at < 0, 0, before + 1).astype(np.int32), mask=mask)
-
-
-def _instr(args: Sequence[Vector], context: CallContext) -> Data:
-    text, needle = args
-    if needle.is_scalar and needle.data.is_valid:
-        array = text.array(context.num_rows)
-        return _find(array, needle.data.as_py(), null_mask(array))
-    return per_distinct(lambda s, sub: s.find(sub) + 1, args, context)
-
-
-def _locate(args: Sequence[Vector], context: CallContext) -> Data:
-    """``locate(sub, str, start)``: 0 when the start is NULL or before 1."""
-    needle, text = args[0], args[1]
-    if len(args) == 2:
-        return _instr([text, needle], context)
-    start = args[2]
-    if start.is_scalar and start.data.is_valid and start.data.as_py() == 1:
-        return _instr([text, needle], context)
-
-    def one(sub: str, value: str, begin: int) -> int:
-        if begin < 1:
-            return 0
-        if not sub:
-            return 1  # UTF8String.indexOf finds the empty string at 0 wherever it starts
-        return value.find(sub, begin - 1) + 1
-
-    found = per_distinct(one, args, context)
-    if start.null_count:
-        return pc.if_else(pc.is_null(start.array(context.num_rows)), pa.scalar(0, t.INT), found)
-    return found
-
-
-def _replace(args: Sequence[Vector], context: CallContext) -> Data:
-    text, search = args[0], args[1]
-    by = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(""))
-    if search.is_scalar and by.is_scalar and search.data.is_valid and by.data.is_valid:
-        if not search.data.as_py():
-            return text.data
-        old, new = search.data.as_py(), by.data.as_py()
-        if bounding_control() is not None and len(new) > len(old):
-            reserve_rows(pc.sum(pc.count_substring(text.data, old)).as_py() or 0, 4 * len(new))
-        return pc.replace_substring(text.data, old, new)
-    return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
-
-
-def _translate(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str, source: str, target: str) -> str:
-        table: dict[int, str | None] = {}
-        for i, character in enumerate(source):
-            table.setdefault(ord(character), target[i] if i < len(target) else None)
-        return value.translate(table)
-
-    return per_distinct(one, args, context)
-
-
-def _contains(args: Sequence[Vector], context: CallContext) -> Data:
-    text, needle = args
-    if needle.is_scalar and needle.data.is_valid:
-        return substrings.contains(text.data, needle.data.as_py())
-    return per_distinct(lambda s, sub: sub in s, args, context)
-
-
-def _starts_with(args: Sequence[Vector], context: CallContext) -> Data:
-    text, needle = args
-    if needle.is_scalar and needle.data.is_valid:
-        return pc.starts_with(text.data, needle.data.as_py())
-    return per_distinct(lambda s, sub: s.startswith(sub), args, context)
-
-
-def _ends_with(args: Sequence[Vector], context: CallContext) -> Data:
-    text, needle = args
-    if needle.is_scalar and needle.data.is_valid:
-        return pc.ends_with(text.data, needle.data.as_py())
-    return per_distinct(lambda s, sub: s.endswith(sub), args, context)
-
-
-def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str, delimiter: str, count: int) -> str:
-        if not delimiter or count == 0:
-            return ""
-        if count > 0:
-            place = -1
-            for _ in range(min(count, len(value) + 1)):
-                place = value.find(delimiter, place + 1)
-                if place < 0:
-                    return value
-            return value[:place]
-        place = len(value) - len(delimiter) + 1
-        for _ in range(min(-count, len(value) + 1)):
-            if place - 1 < 0:
-                return value
-            place = value.rfind(delimiter, 0, place - 1 + len(delimiter))
-            if place < 0:
-                return value
-        return value[place + len(delimiter) :]
-
-    return per_distinct(one, args, context)
-
-
 # --- characters -----------------------------------------------------------------------------------
 
 
@@ -383,29 +275,7 @@ def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(one, args, context)
 
 
-def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(left: str, right: str) -> int:
-        row = list(range(len(right) + 1))
-        for i, a in enumerate(left, 1):
-            corner, row[0] = row[0], i
-            for j, b in enumerate(right, 1):
-                corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
-        return row[-1]
-
-    return per_distinct(one, args, context)
-
-
-def _find_in_set(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str, members: str) -> int:
-        if "," in value:
-            return 0
-        parts = members.split(",")
-        return parts.index(value) + 1 if value in parts else 0
-
-    return per_distinct(one, args, context)
-
-
-def _entry(
+def text_entry(
     name: str,
     kernel: Any,
     result: pa.DataType | TypeRule,
@@ -415,6 +285,7 @@ def _entry(
     coerce: Coercion | None = None,
     **options: Any,
 ) -> Function:
+    """An entry for a function of texts. allowed: what its arguments are, a type or a test of types each."""
     counts = arity or (len(allowed), len(allowed))
     targets = tuple(a for a in allowed if isinstance(a, pa.DataType))
     rule = accept(result, *allowed)
@@ -432,14 +303,21 @@ def _coerce_substring(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [types[0] if stringy(types[0]) else t.STRING, t.INT, t.INT][: len(types)]
 
 
+def _trimming(side: str) -> CallForm:
+    return CallForm(columns=(0, 1), trims=side, shape=(2, f"TRIM({side} {{0}} FROM {{1}})"))
+
+
 _S, _I = t.STRING, t.INT
+_PADDING = CallForm(adds=(2, ",  "))
 
 register(
-    _entry("length", _length, _I, "Length", (stringy,), aliases=("char_length", "character_length", "len")),
-    _entry("octet_length", _octet_length, _I, "OctetLength", (stringy,)),
-    _entry("bit_length", _bit_length, _I, "BitLength", (stringy,)),
+    text_entry(
+        "length", _length, _I, "Length", (stringy,), aliases=("char_length", "character_length", "len")
+    ),
+    text_entry("octet_length", _octet_length, _I, "OctetLength", (stringy,)),
+    text_entry("bit_length", _bit_length, _I, "BitLength", (stringy,)),
     # Catalyst's Substring always has three children; substr(s, p) has Int.MaxValue as the third
-    _entry(
+    text_entry(
         "substring",
         _substring,
         _first,
@@ -448,41 +326,43 @@ register(
         (2, 3),
         _coerce_substring,
         aliases=("substr",),
+        calls=CallForm(columns=(0, 1, 2), adds=(2, ", 2147483647")),
     ),
     # LEFT and RIGHT reach the importer as Substring and If(... Substring)
-    _entry("left", _left, _first, "", (stringy, _I), coerce=_coerce_substring),
-    _entry("right", _right, _S, "", (_S, _I), nullable="always"),
+    text_entry("left", _left, _first, "", (stringy, _I), coerce=_coerce_substring, calls=TWO_COLUMNS),
+    text_entry("right", _right, _S, "", (_S, _I), nullable="always", calls=TWO_COLUMNS),
     # the second argument holds the characters to remove: Catalyst's children are (srcStr, trimStr), SQL's order for
     # ltrim/rtrim(trimStr, str) is the other way round
-    _entry("trim", _trim("both"), _S, "StringTrim", (_S, _S), (1, 2), aliases=("btrim",)),
-    _entry("ltrim", _trim("left"), _S, "StringTrimLeft", (_S, _S), (1, 2)),
-    _entry("rtrim", _trim("right"), _S, "StringTrimRight", (_S, _S), (1, 2)),
-    _entry("concat_ws", _concat_ws, _S, "ConcatWs", (_S,), (1, None), nullable="first"),
-    _entry("repeat", _repeat, _S, "StringRepeat", (_S, _I)),
-    _entry("space", _space, _S, "StringSpace", (_I,)),
-    _entry("lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3)),
-    _entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3)),
-    _entry("instr", _instr, _I, "StringInstr", (_S, _S)),
-    _entry(
-        "locate",
-        _locate,
-        _I,
-        "StringLocate",
-        (_S, _S, _I),
-        (2, 3),
-        nullable="any",
-        evaluates=(2, 0, 1),
-        aliases=("position",),
+    text_entry(
+        "trim",
+        _trim("both"),
+        _S,
+        "StringTrim",
+        (_S, _S),
+        (1, 2),
+        aliases=("btrim",),
+        calls=_trimming("BOTH"),
+        alias_calls=(("btrim", TWO_COLUMNS),),
     ),
-    _entry("replace", _replace, _S, "StringReplace", (_S, _S, _S), (2, 3)),
-    _entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S)),
-    _entry("contains", _contains, t.BOOL, "Contains", (_S, _S)),
-    _entry("startswith", _starts_with, t.BOOL, "StartsWith", (_S, _S)),
-    _entry("endswith", _ends_with, t.BOOL, "EndsWith", (_S, _S)),
-    _entry("substring_index", _substring_index, _S, "SubstringIndex", (_S, _S, _I)),
-    _entry("ascii", _ascii, _I, "Ascii"),
-    _entry("chr", _chr, _S, "Chr", (t.LONG,), aliases=("char",)),
-    _entry(
+    text_entry("ltrim", _trim("left"), _S, "StringTrimLeft", (_S, _S), (1, 2), calls=_trimming("LEADING")),
+    text_entry("rtrim", _trim("right"), _S, "StringTrimRight", (_S, _S), (1, 2), calls=_trimming("TRAILING")),
+    text_entry(
+        "concat_ws",
+        _concat_ws,
+        _S,
+        "ConcatWs",
+        (_S,),
+        (1, None),
+        nullable="first",
+        calls=CallForm(columns_from=1),
+    ),
+    text_entry("repeat", _repeat, _S, "StringRepeat", (_S, _I), calls=TWO_COLUMNS),
+    text_entry("space", _space, _S, "StringSpace", (_I,)),
+    text_entry("lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3), calls=_PADDING),
+    text_entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3), calls=_PADDING),
+    text_entry("ascii", _ascii, _I, "Ascii"),
+    text_entry("chr", _chr, _S, "Chr", (t.LONG,), aliases=("char",)),
+    text_entry(
         "hex",
         _hex,
         _S,
@@ -493,7 +373,5 @@ register(
         ],
     ),
     # Catalyst's failOnError is false for the SQL function; to_binary(..., 'hex') is not this entry
-    _entry("unhex", _unhex, t.BINARY, "Unhex", nullable="always"),
-    _entry("levenshtein", _levenshtein, _I, "Levenshtein", (_S, _S)),
-    _entry("find_in_set", _find_in_set, _I, "FindInSet", (_S, _S)),
+    text_entry("unhex", _unhex, t.BINARY, "Unhex", nullable="always"),
 )

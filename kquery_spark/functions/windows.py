@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
+from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm, Spellings, register_calls
 from kquery_spark.functions.registry import TypeRule, fixed, same
 from kquery_spark.types import names as t
 
@@ -21,6 +22,8 @@ class WindowFunction:
     aggregate: the aggregate function that SQL means by the name without a window.
     constant_argument: the index of the argument that must be a constant number.
     frame_text: the frame that Spark prints where none is written, with ``{offset}`` for the second argument.
+    cuts_groups: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
+    calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     """
 
     name: str
@@ -35,6 +38,14 @@ class WindowFunction:
     aggregate: str = ""
     constant_argument: int | None = None
     frame_text: str = ""
+    cuts_groups: bool = False
+    calls: CallForm = ONE_COLUMN
+    alias_calls: Spellings = ()
+
+    @property
+    def is_frame_end(self) -> bool:
+        """Whether it gives the value at an end of the frame, as an aggregate gives it of a group: first and last."""
+        return bool(self.aggregate)
 
     @property
     def is_offset(self) -> bool:
@@ -61,9 +72,17 @@ _RANGE_TO_CURRENT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 
 def _ranking(
-    name: str, dtype: pa.DataType, catalyst: str, frame_text: str = _ROWS_TO_CURRENT
+    name: str, dtype: pa.DataType, catalyst: str, calls: CallForm = UPPER, cuts_groups: bool = False
 ) -> WindowFunction:
-    return WindowFunction(name, fixed(dtype), (catalyst,), ordered=True, frame_text=frame_text)
+    return WindowFunction(
+        name,
+        fixed(dtype),
+        (catalyst,),
+        ordered=True,
+        frame_text=_ROWS_TO_CURRENT,
+        cuts_groups=cuts_groups,
+        calls=calls,
+    )
 
 
 def _offset(name: str, catalyst: str, bound: str) -> WindowFunction:
@@ -85,12 +104,12 @@ def _frame_end(name: str, aggregate: str) -> WindowFunction:
 
 
 _ENTRIES = (
-    _ranking("row_number", t.INT, "RowNumber"),
-    _ranking("rank", t.INT, "Rank"),
-    _ranking("dense_rank", t.INT, "DenseRank"),
+    _ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, cuts_groups=True),
+    _ranking("rank", t.INT, "Rank", cuts_groups=True),
+    _ranking("dense_rank", t.INT, "DenseRank", cuts_groups=True),
     _ranking("percent_rank", t.DOUBLE, "PercentRank"),
-    _ranking("cume_dist", t.DOUBLE, "CumeDist", _RANGE_TO_CURRENT),
-    replace(_ranking("ntile", t.INT, "NTile"), arity=(1, 1), constant_argument=0),
+    replace(_ranking("cume_dist", t.DOUBLE, "CumeDist", ONE_COLUMN), frame_text=_RANGE_TO_CURRENT),
+    replace(_ranking("ntile", t.INT, "NTile", ONE_COLUMN), arity=(1, 1), constant_argument=0),
     _offset("lag", "Lag", "-{offset} FOLLOWING"),
     _offset("lead", "Lead", "{offset} FOLLOWING"),
     _frame_end("first_value", "first"),
@@ -108,6 +127,8 @@ _ENTRIES = (
 )
 _BY_NAME = {name: entry for entry in _ENTRIES for name in (entry.name, *entry.aliases)}
 _BY_CATALYST = {cls: entry for entry in _ENTRIES for cls in entry.catalyst}
+for _entry in _ENTRIES:
+    register_calls(_entry.name, _entry.aliases, _entry.calls, _entry.alias_calls)
 
 
 def window_function(name: str) -> WindowFunction | None:

@@ -26,7 +26,7 @@ def split_condition(
 
 
 def _as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:
-    if not (isinstance(term, Call) and term.function in ("eq", "eq_null_safe")):
+    if not (isinstance(term, Call) and term.entry.operator.equality):
         return None
     a, b = term.args
     reads_a, reads_b = columns_of(a), columns_of(b)

@@ -24,14 +24,6 @@ _MOST_ROWS = 0.7  # share of a split's rows up to which it pays to leave the oth
 # for so many it is looked up how many of their rows can pass, as that decides where a query runs
 _FEW_SPLITS = 4
 _EPOCH = dt.date(1970, 1, 1)
-_FLIPPED = {
-    "lt": "gt",
-    "lteq": "gteq",
-    "gt": "lt",
-    "gteq": "lteq",
-    "eq": "eq",
-    "eq_null_safe": "eq_null_safe",
-}
 
 
 def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
@@ -175,10 +167,12 @@ def _possible(parts: _Parts, expr: Expr) -> list[bool]:
             return list(map(_may_have_value, parts.ranges(column.name), parts.rows))
         case Call(function="isnull", args=(Column() as column,)):
             return list(map(_may_have_null, parts.ranges(column.name)))
-        case Call(function=name, args=(Column() as column, Literal() as value)) if name in _FLIPPED:
+        case Call(function="neq"):
+            pass
+        case Call(function=name, args=(Column() as column, Literal() as value)) if expr.entry.is_comparison:
             return _compare(parts, name, column, value)
-        case Call(function=name, args=(Literal() as value, Column() as column)) if name in _FLIPPED:
-            return _compare(parts, _FLIPPED[name], column, value)
+        case Call(args=(Literal() as value, Column() as column)) if expr.entry.is_comparison:
+            return _compare(parts, expr.entry.operator.flipped, column, value)
         case InList(child=Column() as column):
             return _each(any, parts, [_compare(parts, "eq", column, v) for v in expr.values])
     return parts.by_folder(expr)
@@ -221,7 +215,7 @@ def _is_told_by_ends(op: str, literal: Any, dtype: pa.DataType) -> bool:
     """Whether the smallest and the largest value say if some value compares with the literal: NaN is above both."""
     if isinstance(literal, bool):
         return False
-    return not t.is_fractional(dtype) or (literal == literal and op in ("lt", "lteq"))
+    return not t.is_fractional(dtype) or (literal == literal and (op == "lt" or op == "lteq"))
 
 
 def _overlaps(statistics: ColumnRange | None, op: str, literal: Any, dtype: pa.DataType) -> bool:

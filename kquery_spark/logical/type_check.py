@@ -24,11 +24,10 @@ from kquery_spark.expr import (
     WindowCall,
 )
 from kquery_spark.expr.constants import literal_vector
-from kquery_spark.expr.lambdas import HIGHER_ORDER
-from kquery_spark.expr.windows import PICKS
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.windows import window_function
+from kquery_spark.functions.special_forms import higher_order_function
+from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.generate import Generate, Generator
@@ -127,7 +126,7 @@ class _Checker:
             derived = rule(types) if entry.result_of is None else entry.result_of(types, expr.literals)
         elif isinstance(expr, WindowCall):
             call = window_function(expr.function) or aggregate_function(expr.function)
-            given = types[:1] if call.name in PICKS else types
+            given = types[:1] if isinstance(call, WindowFunction) and call.is_frame_end else types
             call.check_arity(len(given))
             derived = call.result(given)
             _check_frame(expr)
@@ -142,7 +141,8 @@ class _Checker:
 
     def _lambda(self, expr: HigherOrder) -> None:
         array = expr.array.dtype
-        if expr.function not in HIGHER_ORDER or not pa.types.is_list(array):
+        entry = higher_order_function(expr.function)
+        if entry is None or not pa.types.is_list(array):
             raise PlanError(f"there is no function {expr.function} of {spark_name(array)} and a lambda")
         if len(expr.parameters) not in (1, 2) or len(expr.inputs) != len(expr.captured):
             raise PlanError(f"the lambda of {expr.function} has a wrong number of parameters")
@@ -150,7 +150,7 @@ class _Checker:
         fields += [pa.field(name, t.INT, False) for name in expr.parameters[1:]]
         fields += [pa.field(n, c.dtype, c.nullable) for n, c in zip(expr.inputs, expr.captured, strict=True)]
         _Checker({f.name: f for f in fields}, self._outer).check(expr.body)
-        if expr.function != "transform" and expr.body.dtype not in (t.BOOL, t.NULL):
+        if entry.is_condition and expr.body.dtype not in (t.BOOL, t.NULL):
             raise PlanError(f"the lambda of {expr.function} has to be a condition")
 
     def _subquery(self, expr: Subquery) -> None:

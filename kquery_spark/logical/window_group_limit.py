@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, SortKey, columns_of
+from kquery_spark.functions.windows import window_function
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on, names_of_columns
 
 
@@ -32,7 +33,8 @@ class WindowGroupLimit(UnaryPlan):
     def validate(self) -> None:
         """See LogicalPlan."""
         super().validate()
-        if self.function not in ("row_number", "rank", "dense_rank"):
+        entry = window_function(self.function)
+        if entry is None or not entry.cuts_groups:
             raise PlanError(f"{self.function} does not rank rows")
         if not self.order or self.limit < 0:
             raise PlanError("a limit by rank needs an order and a limit that is not negative")

@@ -41,8 +41,6 @@ Around = tuple[LogicalPlan, dict[str, Expr]]
 #: A plan without correlated conditions, and these, over columns the plan has in its output.
 Pulled = tuple[LogicalPlan, list[Expr]]
 
-_REPEATABLE_AGGREGATES = ("count", "min", "max", "sum", "avg")
-
 
 def _reads_outer(expr: Expr) -> bool:
     return any(isinstance(e, OuterColumn) for e in walk(expr))
@@ -229,7 +227,7 @@ def _gives_same(expr: Expr) -> bool:
         return False
     if not isinstance(expr, AggregateCall):
         return True
-    return expr.function in _REPEATABLE_AGGREGATES and not any(t.is_fractional(a.dtype) for a in expr.args)
+    return expr.entry.repeatable and not any(t.is_fractional(a.dtype) for a in expr.args)
 
 
 def _equality(term: Expr) -> tuple[Expr, Expr] | None:

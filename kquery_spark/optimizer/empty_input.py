@@ -38,6 +38,6 @@ def _empty_aggregate(expr: Expr) -> Expr:
     assert isinstance(expr, AggregateCall)
     if expr.nullable:
         return Literal(None, expr.dtype)
-    if expr.function in ("count", "count_if", "approx_count_distinct"):
+    if expr.entry.counts:
         return Literal(0, expr.dtype)
     raise Unsupported(f"A correlated subquery of {expr.function} is not supported.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from kquery_spark.expr import Call, Expr, InList
 from kquery_spark.expr.properties import conjuncts
+from kquery_spark.functions.registry import Function, function
 
-_BY_FUNCTION = {"eq": 0.05, "isnotnull": 1.0, "isnull": 0.05, "neq": 0.95} | dict.fromkeys(
-    ("like", "contains", "startswith", "endswith", "rlike"), 0.1
-)
 _OF_OTHER_FUNCTIONS = 0.4
 _OF_OTHER_CONDITIONS = 0.5
 _LEAST = 0.001
@@ -18,9 +16,13 @@ def selectivity(condition: Expr) -> float:
     share = 1.0
     for term in conjuncts(condition):
         if isinstance(term, InList):
-            share *= min(_BY_FUNCTION["eq"] * len(term.values), _OF_OTHER_CONDITIONS)
+            share *= min(_of_function(function("eq")) * len(term.values), _OF_OTHER_CONDITIONS)
         elif isinstance(term, Call):
-            share *= _BY_FUNCTION.get(term.function, _OF_OTHER_FUNCTIONS)
+            share *= _of_function(term.entry)
         else:
             share *= _OF_OTHER_CONDITIONS
     return max(share, _LEAST)
+
+
+def _of_function(entry: Function) -> float:
+    return _OF_OTHER_FUNCTIONS if entry.selectivity is None else entry.selectivity

@@ -29,20 +29,6 @@ from kquery_spark.types import names as t
 
 _ROOTS_OF_GROUPS = 10.0  # groups that keys of an Input make, in square roots of its rows
 _SEMI_SHARE = 0.5  # most rows that a semi join is expected to keep, and those that an anti join keeps
-# Values that a part of a date or time takes, NULL among them; few tables span more years.
-_PARTS = {
-    "year": 30.0,
-    "quarter": 5.0,
-    "month": 13.0,
-    "weekofyear": 54.0,
-    "dayofyear": 367.0,
-    "day": 32.0,
-    "dayofweek": 8.0,
-    "weekday": 8.0,
-    "hour": 25.0,
-    "minute": 61.0,
-    "second": 61.0,
-}
 
 #: A plan, and an expression over its output that a join compares.
 JoinSide = tuple[LogicalPlan, Expr]
@@ -133,8 +119,8 @@ class Estimator:
         """At most one value for each combination of those of its columns; parts of dates have fewer."""
         if isinstance(expr, Literal):
             return 1.0
-        if isinstance(expr, Call) and expr.function in _PARTS:
-            return _PARTS[expr.function]
+        if isinstance(expr, Call) and expr.entry.distinct_values is not None:
+            return expr.entry.distinct_values
         counts = [self.distinct(plan, plan.column(name)) for name in columns_of(expr)]
         known = [c for c in counts if c is not None]
         return math.prod(known) if known and len(known) == len(counts) else None

@@ -17,7 +17,6 @@ from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import AggregateExec, ExpandExec, Phase, PhysicalPlan
 from kquery_spark.types import names as t
 
-_KEEPS_NULLS = ("first", "last", "max_by", "min_by")  # a FILTER on these is not the same as NULLs
 _SET = "__set"
 _NO_SET = 0  # the number of the rows for the other aggregates
 
@@ -48,7 +47,7 @@ class _FirstLevel:
 def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     """The two levels over ``child``; None where a DISTINCT call cannot be split."""
     distinct = [call for call in plan.calls if call.is_distinct]
-    if any(call.condition is not None and call.entry.accumulator in _KEEPS_NULLS for call in distinct):
+    if any(call.condition is not None and call.entry.keeps_nulls for call in distinct):
         return None
     sets = _ValueSets(distinct)
     level = sets.first_level(plan, child)

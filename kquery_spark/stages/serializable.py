@@ -25,7 +25,6 @@ from kquery_spark import expr, logical, sources
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SerializationError
 from kquery_spark.expr import AggregateCall, Call, Expr
-from kquery_spark.functions import catalog as _catalog
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.logical.plan import UnaryPlan
 from kquery_spark.physical import operators
@@ -34,8 +33,6 @@ from kquery_spark.physical.operators.base import UnaryExec
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.stages.graph import Stage, StageGraph, TaskSplits
-
-del _catalog  # imported because Call and AggregateCall are checked against the function registries
 
 _BASES: tuple[type, ...] = (Expr, LogicalPlan, PhysicalPlan, Source)
 _NEVER_MADE = frozenset({*_BASES, UnaryPlan, UnaryExec})

@@ -34,16 +34,17 @@ def result_type(op: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
     ``op`` is one of ``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``, ``pmod``.
     """
     p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
-    if op in ("add", "subtract"):
-        scale = max(s1, s2)
-        return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
-    if op == "multiply":
-        return adjusted(p1 + p2 + 1, s1 + s2)
-    if op == "divide":
-        scale = max(MIN_ADJUSTED_SCALE, s1 + p2 + 1)
-        return adjusted(p1 - s1 + s2 + scale, scale)
     scale = max(s1, s2)
-    return adjusted(min(p1 - s1, p2 - s2) + scale, scale)
+    match op:
+        case "add" | "subtract":
+            return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "multiply":
+            return adjusted(p1 + p2 + 1, s1 + s2)
+        case "divide":
+            scale = max(MIN_ADJUSTED_SCALE, s1 + p2 + 1)
+            return adjusted(p1 - s1 + s2 + scale, scale)
+        case _:
+            return adjusted(min(p1 - s1, p2 - s2) + scale, scale)
 
 
 def for_integral(dtype: pa.DataType) -> pa.DataType:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal
-from kquery_spark.kernels.ordered_bytes import has_floats
+from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_functions
+from kquery_spark.functions.registry import COLUMN, Function, VersionChange, functions
 from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import SessionSettings
-
-_CHANGED_IN_4_3 = {
-    "Corr": "gives NaN, or divides by zero, for a column of one value",
-    "Slice": "gives no element where start and length together pass 2147483647",
-}
-
 
 # Those that parse or print times by a pattern.
 _PATTERNED = ("DateFormatClass", "FromUnixTime", "GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
@@ -24,27 +19,17 @@ _PATTERNED = ("DateFormatClass", "FromUnixTime", "GetTimestamp", "UnixTimestamp"
 
 @dataclass(frozen=True)
 class ChangedCall:
-    """A function that releases answer differently for some arguments only: for which ones, and what they do with them."""
+    """A function that releases answer differently for some arguments only, and why its calls stay with them."""
 
-    concerns: Callable[[Sequence[Expr]], bool]
+    change: VersionChange
     reason: str
 
-
-def _may_put_in_nul(args: Sequence[Expr]) -> bool:
-    replacements = args[2]
-    return not isinstance(replacements, Literal) or "\0" in (replacements.value or "")
-
-
-def _of_floats(args: Sequence[Expr]) -> bool:
-    return has_floats(args[0].dtype)
-
-
-_CALLS_CHANGED_IN_4_3 = {
-    "translate": ChangedCall(
-        _may_put_in_nul, "drops the characters that translate is to replace by the character NUL"
-    ),
-    "collect_set": ChangedCall(_of_floats, "keeps the sign of zeros in collect_set"),
-}
+    def concerns(self, args: Sequence[Expr]) -> bool:
+        """Whether a call with these arguments is one of those."""
+        if self.change.concerns is None:
+            return True
+        values = [a.value if isinstance(a, Literal) else COLUMN for a in args]
+        return self.change.concerns([a.dtype for a in args], values)
 
 
 def _is_current(version: str) -> bool:
@@ -56,9 +41,15 @@ def changed_calls(version: str) -> Mapping[str, ChangedCall]:
     if _is_current(version):
         return {}
     return {
-        name: replace(change, reason=f"Spark {version}, unlike 4.3, {change.reason}")
-        for name, change in _CALLS_CHANGED_IN_4_3.items()
+        entry.name: ChangedCall(entry.changed, f"Spark {version}, unlike 4.3, {entry.changed.how}")
+        for entry in _entries()
+        if entry.changed is not None and entry.changed.concerns is not None
     }
+
+
+def _entries() -> Iterator[Function | AggregateFunction]:
+    yield from functions().values()
+    yield from aggregate_functions().values()
 
 
 def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
@@ -66,8 +57,10 @@ def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
     found: dict[str, str] = {}
     version = settings.version
     if not _is_current(version):
-        for cls, how in _CHANGED_IN_4_3.items():
-            found[cls] = f"Spark {version}, unlike 4.3, {how}, so {cls} stays with it"
+        for entry in _entries():
+            if entry.changed is not None and entry.changed.concerns is None:
+                for cls in entry.catalyst:
+                    found[cls] = f"Spark {version}, unlike 4.3, {entry.changed.how}, so {cls} stays with it"
     policy = settings.unexpected(TIME_PARSER).get(TIME_PARSER)
     if policy is not None:
         found |= dict.fromkeys(

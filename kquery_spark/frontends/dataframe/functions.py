@@ -7,53 +7,20 @@ import itertools
 from collections.abc import Callable
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.dataframe.column import Column, SortOrder, flat, lit, to_column
-from kquery_spark.frontends.sql.analyzer.expressions.calls import special_forms
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import aggregate_functions, has_aggregate
+from kquery_spark.functions.call_form import ALL_COLUMNS, CallForm, call_form, distinct_function
 from kquery_spark.functions.registry import functions, has_function
+from kquery_spark.functions.special_forms import (
+    CastFunction,
+    higher_order_function,
+    special_form,
+    special_forms,
+)
 from kquery_spark.functions.windows import window_function, window_functions
 
-# Which strings are columns' names and not constants, as in PySpark: all but the leading ``n``, or the places listed.
-# A function that is not here takes a column first.
-_ALL = {
-    **dict.fromkeys(
-        ["array", "coalesce", "concat", "greatest", "hash", "least", "named_struct", "struct"], 0
-    ),
-    **dict.fromkeys(["xxhash64", "grouping_id", "count_distinct", "countDistinct"], 0),
-    "concat_ws": 1,
-    "elt": 0,
-}
-_PLACES = {
-    **dict.fromkeys(
-        ["add_months", "atan2", "contains", "corr", "covar_pop", "covar_samp", "date_add"], (0, 1)
-    ),
-    **dict.fromkeys(["date_diff", "date_sub", "datediff", "endswith", "equal_null", "find_in_set"], (0, 1)),
-    **dict.fromkeys(
-        ["hypot", "ifnull", "ilike", "left", "levenshtein", "like", "log", "ltrim", "max_by"], (0, 1)
-    ),
-    **dict.fromkeys(["min_by", "months_between", "nanvl", "nullif", "nvl", "pmod", "power", "pow"], (0, 1)),
-    **dict.fromkeys(["repeat", "right", "rlike", "regexp", "regexp_like", "rtrim", "btrim"], (0, 1)),
-    **dict.fromkeys(["startswith", "trim", "try_add", "try_divide", "try_mod", "try_multiply"], (0, 1)),
-    **dict.fromkeys(["try_subtract", "try_element_at", "dateadd", "try_to_timestamp"], (0, 1)),
-    **dict.fromkeys(["make_date", "nvl2", "position", "replace", "substring", "substr"], (0, 1, 2)),
-    **dict.fromkeys(["date_part", "datepart", "date_trunc", "extract"], (1,)),
-    **dict.fromkeys(
-        ["array_except", "array_intersect", "array_repeat", "array_union", "bit_get", "getbit"], (0, 1)
-    ),
-    **dict.fromkeys(["arrays_overlap", "to_unix_timestamp"], (0, 1)),
-    **dict.fromkeys(["sequence", "slice", "split_part"], (0, 1, 2)),
-    "overlay": (0, 1, 2, 3),
-    "make_timestamp": tuple(range(9)),
-    "locate": (1,),
-    "width_bucket": (0, 1, 2, 3),
-    "split": (0, 2),
-}
-_SPELLED = {"countDistinct": "count", "count_distinct": "count", "sumDistinct": "sum", "sum_distinct": "sum"}
 _lambdas = itertools.count()
-# PySpark gives the text first and the characters second, SQL's plain call the other way round.
-_TRIMS = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _ORDERS = {
     "asc": Column.asc,
     "desc": Column.desc,
@@ -66,8 +33,15 @@ _ORDERS = {
 
 def is_function(name: str) -> bool:
     """Whether SQL has a function called ``name``, in lower case."""
-    known = has_function(name) or has_aggregate(name) or window_function(name) is not None
-    return known or name in special_forms()
+    if has_function(name) or has_aggregate(name) or window_function(name) is not None:
+        return True
+    form = special_form(name)
+    return form is not None and not isinstance(form, CastFunction)
+
+
+def form_of(name: str) -> CallForm:
+    """How a DataFrame writes calls of PySpark's function ``name``."""
+    return call_form(name) if distinct_function(name) is None else ALL_COLUMNS
 
 
 def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
@@ -81,19 +55,21 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
         return to_column
     if spelled in _ORDERS:
         return _order(spelled)
-    function = _SPELLED.get(spelled, spelled)
+    function = distinct_function(spelled) or spelled
+    always_distinct = function != spelled
     if not is_function(function):
         return None
-    always_distinct = spelled in _SPELLED
+    form = form_of(spelled)
 
     def build(*arguments: object, distinct: bool = False, ignorenulls: bool = False) -> Column:
-        if spelled in _ALL:
-            arguments = (*arguments[: _ALL[spelled]], *flat(arguments[_ALL[spelled] :]))
-        nodes = [_node(spelled, index, argument) for index, argument in enumerate(arguments)]
+        if form.columns_from is not None:
+            arguments = (*arguments[: form.columns_from], *flat(arguments[form.columns_from :]))
+        nodes = [_node(spelled, form, index, argument) for index, argument in enumerate(arguments)]
         if spelled == "count" and not nodes:
             nodes = [ast.Star()]
-        if function in _TRIMS and len(nodes) == 2:
-            return Column(ast.Trim(_TRIMS[function], nodes[1], nodes[0]))
+        if form.trims and len(nodes) == 2:
+            # PySpark gives the text first and the characters second, SQL's plain call the other way round
+            return Column(ast.Trim(form.trims, nodes[1], nodes[0]))
         if always_distinct and nodes == [ast.Name(("*",))]:
             nodes = [ast.Star()]
         nulls = "IGNORE" if ignorenulls else None
@@ -104,12 +80,12 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     return build
 
 
-def _node(function: str, index: int, argument: object) -> ast.Expression:
+def _node(function: str, form: CallForm, index: int, argument: object) -> ast.Expression:
     if isinstance(argument, SortOrder):
         raise PlanError(f"{function}() takes no sort order")
     if callable(argument) and not isinstance(argument, Column):
         return _lambda(function, argument)
-    by_name = index >= _ALL[function] if function in _ALL else index in _PLACES.get(function, (0,))
+    by_name = index in form.columns if form.columns_from is None else index >= form.columns_from
     if isinstance(argument, str) and by_name:
         return to_column(argument).node
     return lit(argument).node
@@ -117,7 +93,7 @@ def _node(function: str, index: int, argument: object) -> ast.Expression:
 
 def _lambda(function: str, body: Callable[..., object]) -> ast.Lambda:
     """A Python function of columns as SQL's lambda; its parameters have names that no column has by chance."""
-    if function not in HIGHER_ORDER:
+    if higher_order_function(function) is None:
         raise PlanError(f"{function}() takes columns and constants, not a Python function")
     parameters = inspect.signature(body).parameters.values()
     if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
@@ -141,4 +117,6 @@ def _order(name: str) -> Callable[..., SortOrder]:
 def function_names() -> list[str]:
     """The names of all functions, sorted."""
     windows = {w.name for w in window_functions()}
-    return sorted({*functions(), *aggregate_functions(), *windows, *special_forms()})
+    forms = (form for form in special_forms() if not isinstance(form, CastFunction))
+    special = {name for form in forms for name in (form.name, *form.aliases)}
+    return sorted({*functions(), *aggregate_functions(), *windows, *special})

@@ -14,6 +14,7 @@ from kquery_spark.frontends.sql.intervals import BadInterval, from_range, from_t
 from kquery_spark.frontends.sql.keywords import NOT_A_COLUMN, SET_OPERATORS
 from kquery_spark.frontends.sql.literals import number_literal
 from kquery_spark.frontends.sql.tokens import Kind
+from kquery_spark.functions.registry import unit_function
 
 # Operators no keyword form can go on with: a keyword before one of them is a plain name.
 _AFTER_A_NAME = frozenset(
@@ -28,15 +29,6 @@ _DATE_TYPES = {
     "TIMESTAMP_NTZ": "timestamp_ntz",
 }
 _QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
-_UNIT_FUNCTIONS = {
-    "TIMESTAMPADD": "timestampadd",
-    "DATEADD": "timestampadd",
-    "DATE_ADD": "timestampadd",
-    "TIMESTAMPDIFF": "timestampdiff",
-    "DATEDIFF": "timestampdiff",
-    "DATE_DIFF": "timestampdiff",
-    "TIMEDIFF": "timestampdiff",
-}
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 _HEXADECIMAL = re.compile("[0-9A-Fa-f]*")
 _UNITS = frozenset(
@@ -176,8 +168,12 @@ class FormParser(CallParser):
             return self._interval()
         if self.peek().kind is Kind.STRING:
             return self._typed_literal()
-        if self.at_op("(", ahead=1) and token.upper in _FORMS:
-            return _FORMS[token.upper](self)
+        if self.at_op("(", ahead=1):
+            if token.upper in _FORMS:
+                return _FORMS[token.upper](self)
+            unit_call = unit_function(token.upper)
+            if unit_call is not None:
+                return self._unit_function(unit_call)
         if token.upper in NOT_A_COLUMN and not self.at_op(".", "(", ahead=1):
             self.fail_expected("an expression")
         return self.name_or_call()
@@ -293,8 +289,8 @@ class FormParser(CallParser):
         self.expect_op(")", f" to close {token.upper}")
         return e.Call((function,), tuple(arguments), pos=token.pos)
 
-    def _unit_function(self) -> e.Expression:
-        """``timestampadd(DAY, 1, x)``; with two arguments these names are ordinary functions."""
+    def _unit_function(self, function: str) -> e.Expression:
+        """``timestampadd(DAY, 1, x)`` as a call of ``function``; with two arguments these names are ordinary functions."""
         unit = self.peek(2)
         _, commas = self._inside()
         if unit.upper not in _UNITS or not self.at_op(",", ahead=3) or commas != 2:
@@ -306,7 +302,7 @@ class FormParser(CallParser):
         value = self.value_expression()
         self.expect_op(")", f" to close {token.upper}")
         arguments = (e.DateTimeUnit(unit.upper, pos=unit.pos), amount, value)
-        return e.Call((_UNIT_FUNCTIONS[token.upper],), arguments, pos=token.pos)
+        return e.Call((function,), arguments, pos=token.pos)
 
     def _inside(self) -> tuple[set[str], int]:
         """The words and the number of commas directly inside the parentheses after the next word."""
@@ -393,5 +389,4 @@ _FORMS: dict[str, Callable[[FormParser], e.Expression]] = {
     "SUBSTR": FormParser._substring,
     "OVERLAY": FormParser._overlay,
     "POSITION": FormParser._position,
-    **dict.fromkeys(_UNIT_FUNCTIONS, FormParser._unit_function),
 }

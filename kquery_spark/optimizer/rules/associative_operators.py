@@ -42,7 +42,7 @@ def _reordered(expr: Expr) -> Expr:
 
 def _gathered(expr: Call) -> Expr:
     """A sum or product with one constant at its end; itself if that is not what Spark makes of it."""
-    if expr.function not in ("add", "multiply") or not t.is_integral(expr.dtype):
+    if not expr.entry.operator.associative or not t.is_integral(expr.dtype):
         return expr
     terms = list(_terms(expr, expr.function))
     if len(terms) < 3 or not is_deterministic(expr):

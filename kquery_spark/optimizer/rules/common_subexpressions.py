@@ -49,10 +49,6 @@ def _shared(condition: Expr, above: LogicalPlan) -> list[Expr]:
     return shared
 
 
-# Spark evaluates the other arguments of these only for the rows that need them.
-_FIRST_ONLY = ("and", "or", "coalesce", "nvl2", "nullif", "nanvl", "elt")
-
-
 def _is_worth_carrying(expr: Expr) -> bool:
     """Whether an expression costs more to compute again than to carry."""
     costs = isinstance(expr, Call | Cast) and expr.dtype != t.BOOL
@@ -65,7 +61,7 @@ def _always_computed(expr: Expr) -> Iterator[Expr]:
         yield expr
     if isinstance(expr, Case):
         return
-    first_only = isinstance(expr, Call) and expr.function in _FIRST_ONLY
+    first_only = isinstance(expr, Call) and expr.entry.lazy
     for child in expr.children[:1] if first_only else expr.children:
         yield from _always_computed(child)
 

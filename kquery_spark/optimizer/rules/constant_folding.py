@@ -11,12 +11,6 @@ from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
-# operators that Catalyst calls null-intolerant; what the other side would do, raise included, is not asked
-_NULL_OF_NULL = frozenset(
-    ("add", "subtract", "multiply", "divide", "div", "mod", "pmod", "eq", "neq", "lt", "lteq", "gt", "gteq")
-)
-_CHOICES = {"elt": 0, "trunc": 1, "date_trunc": 0}  # the argument that says what is evaluated
-
 
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
     """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
@@ -32,12 +26,18 @@ def _fold(expr: Expr) -> Expr:
         body = transform(expr.body, _fold)
         return expr if body is expr.body else expr.with_body(body)
     if isinstance(expr, Call):
-        if expr.function in ("and", "or"):
+        if expr.entry.operator.connective:
             return _connective(expr)
-        if expr.function in _NULL_OF_NULL and any(map(_is_null, expr.args)):
+        # what the other side would do, raise included, is not asked
+        if expr.entry.is_null_of_null and any(map(_is_null, expr.args)):
             return Literal(None, expr.dtype)
-        if expr.function in _CHOICES:
-            return _chosen(expr)
+        match expr.function:
+            case "elt":
+                return _element(expr, expr.args[0])
+            case "date_trunc":
+                return _truncated(expr, expr.args[0])
+            case "trunc":
+                return _truncated(expr, expr.args[1])
     return _evaluated(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
 
 
@@ -52,20 +52,20 @@ def _evaluated(expr: Expr) -> Expr:
         return expr
 
 
-def _chosen(expr: Call) -> Expr:
-    """What a constant argument leaves of a call; Spark evaluates no more than that."""
-    choice = expr.args[_CHOICES[expr.function]]
-    if not isinstance(choice, Literal):
+def _element(expr: Call, index: Expr) -> Expr:
+    """The argument that ELT with a constant index gives; Spark evaluates no other."""
+    if not isinstance(index, Literal):
         return expr
-    if expr.function == "elt":
-        others = expr.args[1:]
-        inside = choice.value is not None and 0 < choice.value <= len(others)
-        return others[choice.value - 1] if inside and others[choice.value - 1].dtype == expr.dtype else expr
-    return (
-        expr
-        if choice.value is not None and can_truncate(expr.function, choice.value)
-        else Literal(None, expr.dtype)
-    )
+    others = expr.args[1:]
+    inside = index.value is not None and 0 < index.value <= len(others)
+    return others[index.value - 1] if inside and others[index.value - 1].dtype == expr.dtype else expr
+
+
+def _truncated(expr: Call, unit: Expr) -> Expr:
+    """NULL for a constant unit that nothing can be truncated to; Spark does not evaluate the operand then."""
+    if not isinstance(unit, Literal) or (unit.value is not None and can_truncate(expr.function, unit.value)):
+        return expr
+    return Literal(None, expr.dtype)
 
 
 def _connective(expr: Call) -> Expr:

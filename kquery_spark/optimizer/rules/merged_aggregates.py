@@ -12,8 +12,6 @@ from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan,
 from kquery_spark.logical.plan import fresh_name, over
 from kquery_spark.logical.projection import same_columns
 
-_SYMMETRIC = ("eq", "neq", "eq_null_safe")
-
 
 def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
     """``(SELECT count(*) FROM t WHERE a) CROSS JOIN (SELECT sum(x) FROM t WHERE b)`` becomes
@@ -165,7 +163,7 @@ def _ordered(term: Expr) -> Expr:
 
 
 def _sorted_sides(expr: Expr) -> Expr:
-    if isinstance(expr, Call) and expr.function in _SYMMETRIC:
+    if isinstance(expr, Call) and expr.entry.operator.flipped == expr.function:
         return expr.with_children(sorted(expr.args, key=str))
     return expr
 

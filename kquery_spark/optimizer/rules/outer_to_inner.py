@@ -10,8 +10,6 @@ from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import over
 
-_NULL_AWARE = ("and", "or", "not")
-
 
 def outer_to_inner(plan: LogicalPlan) -> LogicalPlan:
     """``Filter: #b > 1`` over ``a LEFT JOIN b`` makes the join an inner one: the filter drops every padded row.
@@ -89,7 +87,7 @@ def _rejecting(term: Expr) -> frozenset[str]:
             return _rejecting(term.args[0]) | _rejecting(term.args[1])
         if term.function == "or":
             return _rejecting(term.args[0]) & _rejecting(term.args[1])
-        if term.function in ("isnotnull", "not"):
+        if term.function == "isnotnull":
             return _nulls(term.args[0])
     return _nulls(term)
 
@@ -103,9 +101,7 @@ def _nulls(expr: Expr) -> frozenset[str]:
             return _nulls(expr.child)
         case InList():
             return _nulls(expr.child)
-        case Call() if expr.function == "not" or (
-            expr.entry.nullable == "any" and expr.function not in _NULL_AWARE
-        ):
+        case Call() if expr.entry.nullable == "any" and not expr.entry.operator.connective:
             return frozenset[str]().union(*(_nulls(a) for a in expr.args))
         case Call(function="and" | "or"):
             return _nulls(expr.args[0]) & _nulls(expr.args[1])

@@ -8,8 +8,6 @@ from kquery_spark.logical import Filter, Join, LogicalPlan, Projection, transfor
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
-_OPPOSITE = {"eq": "neq", "neq": "eq", "lt": "gteq", "gteq": "lt", "gt": "lteq", "lteq": "gt"}
-
 
 def predicate_simplification(plan: LogicalPlan) -> LogicalPlan:
     """``(#a = #b AND #x) OR (#a = #b AND #y)`` becomes ``#a = #b AND (#x OR #y)``.
@@ -56,11 +54,8 @@ def _negated(expr: Call) -> Expr:
         return expr
     if inner.function == "not":
         return inner.args[0]
-    if inner.function in ("isnull", "isnotnull"):
-        return Call.of("isnotnull" if inner.function == "isnull" else "isnull", *inner.args)
-    if inner.function in _OPPOSITE:
-        return Call.of(_OPPOSITE[inner.function], *inner.args)
-    return expr
+    opposite = inner.entry.operator.opposite
+    return Call.of(opposite, *inner.args) if opposite else expr
 
 
 def _either(expr: Call) -> Expr:

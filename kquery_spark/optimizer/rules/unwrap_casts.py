@@ -12,8 +12,6 @@ from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
-_COMPARISONS = ("eq", "neq", "lt", "lteq", "gt", "gteq", "eq_null_safe")
-
 
 def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
     """``CAST(#a AS bigint) = 5`` becomes ``#a = 5`` for an int column, so that files can be pruned by it.
@@ -28,7 +26,7 @@ def _unwrap(expr: Expr) -> Expr:
         return expr.child
     if isinstance(expr, InList):
         return _in_list(expr)
-    if not (isinstance(expr, Call) and expr.function in _COMPARISONS):
+    if not (isinstance(expr, Call) and expr.entry.is_comparison):
         return expr
     left, right = expr.args
     if isinstance(right, Literal):

@@ -241,9 +241,9 @@ def extremes(
         return None
     for call in calls:
         fits = _is_integer(call.dtype) or t.is_fractional(call.dtype)
-        if call.function not in ("min", "max") or call.condition is not None or not fits:
+        if not call.entry.extreme or call.condition is not None or not fits:
             return None
-    return Extremes([c.function == "max" for c in calls], merge)
+    return Extremes([c.entry.extreme == "greatest" for c in calls], merge)
 
 
 def _flagged(rows: Int64s, count: int) -> npt.NDArray[np.bool_]:

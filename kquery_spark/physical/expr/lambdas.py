@@ -32,10 +32,10 @@ def apply(expr: HigherOrder, body: Body, array: Vector, captured: Sequence[Vecto
     """The value of the call in each row."""
     found = elements(array.array(num_rows))
     batch = _batch(expr, found, captured, num_rows)
-    if expr.function in ("exists", "forall"):
+    if expr.entry.quantifies:
         return Vector(t.BOOL, _quantified(expr.function == "exists", body, found, batch))
     value = body(batch)
-    if expr.function == "transform":
+    if not expr.entry.is_condition:
         values = value.array(batch.num_rows)
         return Vector(
             expr.dtype, listed(values, np.arange(len(values)), found.sizes, found.nulls, expr.dtype)

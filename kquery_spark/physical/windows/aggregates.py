@@ -36,7 +36,12 @@ _EXACT_DOUBLES = 2**53
 
 def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
     """The aggregate of the partition, on each of its rows."""
-    if segments.count == 1 and args and t.is_fractional(args[0].dtype) and call.function in ("sum", "avg"):
+    if (
+        segments.count == 1
+        and args
+        and t.is_fractional(args[0].dtype)
+        and aggregate_function(call.function).adds
+    ):
         return framed(
             call, args, segments.start, segments.end
         )  # added in order, as floats of many groups are
@@ -60,19 +65,19 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
 def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
     """The aggregate's states of the rows ``low:high``, for each row; not for states that are lists."""
     n = len(low)
-    name = aggregate_function(call.function).accumulator
-    if name in ("count", "count_if"):
-        return [Vector(t.LONG, _counts(name, args, low, high, n))]
+    entry = aggregate_function(call.function)
+    if entry.counts:
+        return [Vector(t.LONG, _counts(entry.name, args, low, high, n))]
     states: list[Vector] | None = None
-    if name in ("sum", "avg"):
+    if entry.adds:
         state = accumulator_of(call).state_types([args[0].dtype], call.dtype)[0]
         states = _sums(Vector(args[0].dtype, args[0].physical(n)), state, low, high)
         if states is None:
             _check_sums(call, args, low, high)
-    elif name in ("min", "max"):
+    elif entry.extreme:
         values = Vector(args[0].dtype, args[0].physical(n))
         if not reduce.has_negative_zero(values):
-            states = [_extremes(values, low, high, name == "max")]
+            states = [_extremes(values, low, high, entry.extreme == "greatest")]
     return _by_merging(call, args, low, high) if states is None else states
 
 
@@ -81,7 +86,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
 
     Spark's answer is NULL or an error then; here rows are added in other orders.
     """
-    if call.function not in ("sum", "avg") or not len(low):
+    if not aggregate_function(call.function).adds or not len(low):
         return
     vector = Vector(args[0].dtype, args[0].physical(len(low)))
     if pa.types.is_decimal(vector.dtype):

@@ -11,31 +11,28 @@ import pyarrow as pa
 
 from kquery_spark.expr import WindowCall
 from kquery_spark.expr.windows import FrameUnit
+from kquery_spark.functions.aggregate_registry import ignoring_nulls
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.functions.windows import aggregate_of
 from kquery_spark.physical.keys import Groups
 from kquery_spark.physical.windows.aggregates import accumulator_of, context_of, finished, framed_states
-from kquery_spark.physical.windows.functions import AS_VALUES, RANKING
+from kquery_spark.physical.windows.functions import frame_end_of
 from kquery_spark.physical.windows.sliding import merge_pairs
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.vector import Int64s, Vector
 
 States = list[Vector]
 
-_AS_AGGREGATES = {
-    ("first_value", False): "first",
-    ("first_value", True): "first_ignore_nulls",
-    ("last_value", False): "last",
-    ("last_value", True): "last_ignore_nulls",
-}
-
 
 def as_aggregate(call: WindowCall) -> WindowCall:
     """first_value and last_value as the aggregates that have states to merge."""
-    name, ignore_nulls = AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
-    folded = _AS_AGGREGATES.get((name, ignore_nulls))
-    return (
-        call if folded is None or len(call.args) > 1 else replace(call, function=folded, ignore_nulls=False)
-    )
+    name, ignores_nulls = frame_end_of(call)
+    aggregate = aggregate_of(name)
+    if aggregate == name or len(call.args) > 1:
+        return call
+    folded = ignoring_nulls(aggregate) if ignores_nulls else aggregate
+    assert folded is not None
+    return replace(call, function=folded, ignore_nulls=False)
 
 
 class Fold:
@@ -52,7 +49,7 @@ class Fold:
         """None for calls that need no states: ranking, shifting, frames with two ends."""
         frame = call.frame
         bounded = frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None
-        if call.function in RANKING or call.function in ("ntile", "lag", "lead") or bounded:
+        if (call.entry is not None and call.entry.ordered) or bounded:
             return None
         return cls(as_aggregate(call))
 

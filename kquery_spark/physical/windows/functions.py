@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Frame, Literal, SortKey, WindowCall
+from kquery_spark.functions.aggregate_registry import aggregate_function
+from kquery_spark.functions.windows import window_function
 from kquery_spark.physical.windows import aggregates
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.segments import Segments
@@ -19,13 +21,17 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
 
-# first and last as aggregates mean the same over a frame
-AS_VALUES = {
-    "first": ("first_value", False),
-    "first_ignore_nulls": ("first_value", True),
-    "last": ("last_value", False),
-    "last_ignore_nulls": ("last_value", True),
-}
+Ranking = Callable[[Segments], np.ndarray]
+_RANKING: dict[str, Ranking] = {}
+
+
+def frame_end_of(call: WindowCall) -> tuple[str, bool]:
+    """The window function that a call is, and whether it ignores NULLs: first and last mean the same over a frame."""
+    if call.entry is None:
+        aggregate = aggregate_function(call.function)
+        if aggregate.over_window:
+            return aggregate.over_window, aggregate.ignores_nulls
+    return call.function, call.ignore_nulls
 
 
 class Windowed:
@@ -38,15 +44,15 @@ class Windowed:
 
     def compute(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
         """One value per row."""
-        ranking = RANKING.get(call.function)
+        ranking = _RANKING.get(call.function)
         if ranking is not None:
             return Vector(call.dtype, pa.array(ranking(self._segments)))
         if call.function == "ntile":
             return Vector(t.INT, pa.array(self._ntile(_whole(call, 0)).astype(np.int32)))
-        if call.function in ("lag", "lead"):
+        if call.entry is not None and call.entry.is_offset:
             return self._shifted(call, args)
-        name, ignore_nulls = AS_VALUES.get(call.function, (call.function, call.ignore_nulls))
-        if name in ("first_value", "last_value", "nth_value"):
+        name, ignore_nulls = frame_end_of(call)
+        if window_function(name) is not None:
             return self._nth(call, name, ignore_nulls, args)
         if ignore_nulls:
             raise Unsupported(f"IGNORE NULLS with {call.function} is not supported.")
@@ -138,37 +144,41 @@ def _whole(call: WindowCall, index: int) -> int:
     return value.value
 
 
+def _ranks(name: str) -> Callable[[Ranking], Ranking]:
+    def add(ranking: Ranking) -> Ranking:
+        _RANKING[name] = ranking
+        return ranking
+
+    return add
+
+
+@_ranks("row_number")
 def _row_number(s: Segments) -> np.ndarray:
     return (s.rows - s.start + 1).astype(np.int32)
 
 
+@_ranks("rank")
 def _rank(s: Segments) -> np.ndarray:
     return (s.peer_start - s.start + 1).astype(np.int32)
 
 
+@_ranks("dense_rank")
 def _dense_rank(s: Segments) -> np.ndarray:
     steps = np.cumsum(s.peer_start == s.rows)
     return (steps - steps[s.start] + 1).astype(np.int32) if len(steps) else steps.astype(np.int32)
 
 
+@_ranks("percent_rank")
 def _percent_rank(s: Segments) -> np.ndarray:
     others = s.end - s.start - 1
     return np.asarray((s.peer_start - s.start) / np.maximum(others, 1), np.float64)
 
 
+@_ranks("cume_dist")
 def _cume_dist(s: Segments) -> np.ndarray:
     return np.asarray((s.peer_end - s.start) / (s.end - s.start), np.float64)
 
 
-RANKING: dict[str, Callable[[Segments], np.ndarray]] = {
-    "row_number": _row_number,
-    "rank": _rank,
-    "dense_rank": _dense_rank,
-    "percent_rank": _percent_rank,
-    "cume_dist": _cume_dist,
-}
-
-
 def rank_of(function: str, segments: Segments) -> np.ndarray:
     """row_number, rank or dense_rank of every arranged row."""
-    return RANKING[function](segments)
+    return _RANKING[function](segments)

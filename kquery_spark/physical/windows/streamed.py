@@ -21,7 +21,7 @@ from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.physical.windows.aggregates import accumulator_of, finished
 from kquery_spark.physical.windows.folds import Fold, as_aggregate
 from kquery_spark.physical.windows.frames import frame_rows
-from kquery_spark.physical.windows.functions import RANKING, Windowed
+from kquery_spark.physical.windows.functions import Windowed
 from kquery_spark.physical.windows.segments import Segments, arrange
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
@@ -33,10 +33,8 @@ def streamable(call: WindowCall) -> bool:
     Not so: RANGE frames with an offset, lag and lead with IGNORE NULLS, and over frames without a beginning or an end
     nth_value, FILTER of first and last, and aggregates whose states are lists (``collect_list``, ``percentile``).
     """
-    if call.function in RANKING or call.function == "ntile":
-        return True
-    if call.function in ("lag", "lead"):
-        return not call.ignore_nulls
+    if call.entry is not None and call.entry.ordered:
+        return not (call.entry.is_offset and call.ignore_nulls)
     frame = call.frame
     if frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None:
         return True
@@ -256,11 +254,12 @@ def _constants(n: int) -> Callable[[int], Int64s]:
 
 def _offsets(call: WindowCall) -> list[int]:
     """How many rows before (negative) or after its own a row of the result depends on."""
-    if call.function in ("lag", "lead"):
+    ordered = call.entry is not None and call.entry.ordered
+    if call.entry is not None and call.entry.is_offset:
         by = call.args[1] if len(call.args) > 1 else Literal(1, pa.int32())
         assert isinstance(by, Literal)
         return [int(by.value) if call.function == "lead" else -int(by.value)]
-    if call.function in RANKING or call.function == "ntile" or call.frame.unit is FrameUnit.RANGE:
+    if ordered or call.frame.unit is FrameUnit.RANGE:
         return []
     return [int(b.value) for b in (call.frame.lower, call.frame.upper) if b is not None]
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.frontends.catalyst.importer import Handover, Imported, Importer
-from kquery_spark.functions import catalog
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
@@ -25,8 +24,6 @@ from kquery_spark.spark_bridge.session_settings import session_settings
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.names import spark_name
-
-assert catalog  # importing it fills the registries
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,11 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.functions.special_forms import higher_order_classes, higher_order_for_catalyst
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
-_NAMES = {
-    "ArrayTransform": "transform",
-    "ArrayFilter": "filter",
-    "ArrayExists": "exists",
-    "ArrayForAll": "forall",
-}
 
-
-@EXPRESSIONS.handles(*_NAMES, family="lambdas")
+@EXPRESSIONS.handles(*higher_order_classes(), family="lambdas")
 def higher_order(node: CatalystNode, translate: Translator) -> Expr:
     """TRANSFORM, FILTER, EXISTS and FORALL: the body sees its parameters beside the columns of the row."""
     translate.check_fields(node, "followThreeValuedLogic")
@@ -27,7 +21,9 @@ def higher_order(node: CatalystNode, translate: Translator) -> Expr:
         raise Unsupported("a function that is no lambda stays with Spark")
     body, *parameters = function.children
     columns = [_variable(parameter, translate) for parameter in parameters]
-    return HigherOrder.of(_NAMES[node.cls], translate(array), translate(body), columns)
+    return HigherOrder.of(
+        higher_order_for_catalyst(node.cls).name, translate(array), translate(body), columns
+    )
 
 
 @EXPRESSIONS.handles("NamedLambdaVariable", family="lambdas")

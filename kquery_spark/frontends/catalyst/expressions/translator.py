@@ -142,7 +142,9 @@ class Translator:
                 return EvalMode.TRY if node.cls in NULL_IF_NOT_FAILING else EvalMode.LEGACY
         if not any(name in node.fields for name in _MODE_FIELDS):
             return EvalMode.ANSI
-        if args and t.is_fractional(args[0].dtype) and function.name in ("add", "subtract", "multiply"):
+        # of fractions only the divisions can fail
+        is_infallible = function.operator.arithmetic and not function.zero_ends
+        if is_infallible and args and t.is_fractional(args[0].dtype):
             return EvalMode.ANSI
         return self.eval_mode(node)
 

@@ -25,7 +25,6 @@ _KINDS = {
     "LeftSemi": JoinKind.SEMI,
     "LeftAnti": JoinKind.ANTI,
 }
-_EQUALITIES = {"eq": False, "eq_null_safe": True}
 
 
 @PLANS.handles("Join", family="joins", partly="all kinds but LeftSingle")
@@ -79,7 +78,7 @@ def _both(left: Scope, right: Scope) -> dict[int, Column | None]:
 
 def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     """The equality as a key when each of its sides reads one input only."""
-    if not isinstance(term, Call) or term.function not in _EQUALITIES:
+    if not isinstance(term, Call) or not term.entry.operator.equality:
         return None
     a, b = term.args
     if a.dtype != b.dtype:
@@ -87,7 +86,7 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     reads_a, reads_b = columns_of(a), columns_of(b)
     if not reads_a or not reads_b:
         return None
-    null_safe = _EQUALITIES[term.function]
+    null_safe = term.function == "eq_null_safe"
     if (
         null_safe and a.dtype == t.NULL
     ):  # true by itself, but no key of Spark's hash and merge joins meets another

@@ -13,15 +13,13 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
 from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
-_RANKS = {"RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank"}
 _UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
-# Picks over a frame, by whether NULLs are skipped: the row order is the window's.
-_PICKS = {"First": "first_value", "Last": "last_value"}
 
 
 @PLANS.handles("Window", family="windows", partly="functions and aggregates in the registry")
@@ -83,10 +81,10 @@ def window_group_limit(node: CatalystNode, context: Context) -> Scope:
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
     partition, order = _specification(node, translate)
-    function = _RANKS.get(node.tree("rankLikeFunction").cls)
-    if function is None:
+    function = window_for_catalyst(node.tree("rankLikeFunction").cls)
+    if function is None or not function.cuts_groups:
         raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} stays with Spark")
-    return child.over(WindowGroupLimit(child.plan, partition, order, function, node["limit"]))
+    return child.over(WindowGroupLimit(child.plan, partition, order, function.name, node["limit"]))
 
 
 def _specification(node: CatalystNode, translate: Translator) -> tuple[tuple[Expr, ...], tuple[SortKey, ...]]:
@@ -133,12 +131,12 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
     if node["isDistinct"]:
         raise Unsupported("DISTINCT in a window stays with Spark")
     only = aggregate_filter(node)
-    pick = _PICKS.get(function.cls)
-    if pick is not None:
+    aggregate = aggregate_for_catalyst(function.cls)
+    if aggregate is not None and aggregate.over_window:
         value = translate(function.child("child"))
         where = None if only is None else translate(only)
         ignore = bool(function["ignoreNulls"])
-        return WindowCall.of(pick, value, frame=frame, ignore_nulls=ignore, condition=where)
+        return WindowCall.of(aggregate.over_window, value, frame=frame, ignore_nulls=ignore, condition=where)
     if function.cls in ORDERED:
         raise Unsupported(f"{function.cls} over a window stays with Spark")
     found = aggregated(function, translate)

@@ -16,14 +16,6 @@ from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMod
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 
-# Operators whose integer literals take part in decimal arithmetic with just the digits they have
-# (Spark's DecimalPrecision): ``1 - discount`` has a decimal(1,0) on its left.
-_DECIMAL_OPERATORS = frozenset(
-    {"add", "subtract", "multiply", "divide", "mod", "pmod", "eq", "neq", "lt", "lteq", "gt", "gteq", "div"}
-)
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "div", "mod", "pmod"})
-_COMPARISONS = frozenset({"eq", "neq", "lt", "lteq", "gt", "gteq", "eq_null_safe"})
-
 # Where a NULL without a type is no condition, and Spark's class of error for what is none.
 _NEVER_NULL = frozenset({"WHERE", "ON", "FILTER", "WHEN"})
 _NOT_BOOLEAN = {
@@ -77,13 +69,14 @@ class Conversions:
         """A function applied with Spark's implicit casts; PlanError for arguments it does not take."""
         entry = function(name)
         check_arity(entry, len(args))
-        if entry.name in _COMPARISONS and all(a.dtype == t.NULL for a in args):
+        if entry.is_comparison and all(a.dtype == t.NULL for a in args):
             return Literal(True if entry.name == "eq_null_safe" else None, t.BOOL)
-        if entry.name in _ARITHMETIC and all(a.dtype == t.STRING for a in args):
+        if entry.operator.arithmetic and all(a.dtype == t.STRING for a in args):
             raise PlanError(
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
             )
-        cast_args = self.arguments(entry.coerce, args, entry.name in _DECIMAL_OPERATORS)
+        # integer literals take part in decimal arithmetic with just the digits they have (Spark's DecimalPrecision)
+        cast_args = self.arguments(entry.coerce, args, operator=entry.is_null_of_null)
         build = partial(Call.of, name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
         try:
             call = build()
@@ -94,9 +87,11 @@ class Conversions:
 
     def _session_type(self, call: Call) -> pa.DataType | None:
         """The type of a call where the registry's rule does not know it: from NULLs inside or the session's zone."""
-        nested_type = _NESTED_TYPES.get(call.function)
-        if nested_type is not None and call.args:
-            return nested_type(call)
+        match call:
+            case Call(function="array", args=[_, *_]):
+                return _array_type(call)
+            case Call(function="named_struct"):
+                return _struct_type(call)
         zone = self.facts.time_zone
         if t.is_timestamp(call.dtype) and call.dtype.tz != zone:
             return t.timestamp(zone)
@@ -137,16 +132,14 @@ class Conversions:
 
 
 def _array_type(call: Call) -> pa.DataType:
+    """The type of ``array(...)``, whose elements are nullable as the arguments are."""
     return pa.list_(pa.field("element", call.dtype.value_type, any(a.nullable for a in call.args)))
 
 
 def _struct_type(call: Call) -> pa.DataType:
+    """The type of ``named_struct(...)``, whose fields are nullable as the values are."""
     values = call.args[1::2]
     return pa.struct([f.with_nullable(v.nullable) for f, v in zip(call.dtype, values, strict=True)])
-
-
-# Nested types whose parts are nullable as the arguments are.
-_NESTED_TYPES = {"array": _array_type, "named_struct": _struct_type}
 
 
 def _literal_digits(args: Sequence[Expr]) -> list[Expr]:

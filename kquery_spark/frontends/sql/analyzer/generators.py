@@ -12,6 +12,7 @@ from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, S
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.functions.special_forms import GeneratorFunction, generator_function
 from kquery_spark.logical import Generate, LogicalPlan
 from kquery_spark.logical.generate import Generator
 from kquery_spark.types import names as t
@@ -19,21 +20,13 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
 
-_GENERATORS = {
-    "explode": ("explode", False),
-    "explode_outer": ("explode", True),
-    "posexplode": ("posexplode", False),
-    "posexplode_outer": ("posexplode", True),
-    "inline": ("inline", False),
-    "inline_outer": ("inline", True),
-}
-
 
 @dataclass(frozen=True)
 class Generated:
     """A generator's call with the names its columns get."""
 
     call: ast.Call
+    function: GeneratorFunction
     aliases: tuple[str, ...] = ()
 
 
@@ -45,9 +38,10 @@ def generator_of(node: ast.Expression) -> Generated | None:
         call, aliases = node.expression, node.aliases
     elif isinstance(node, ast.Aliased):
         call, aliases = node.expression, (node.alias,)
-    if isinstance(call, ast.Call) and len(call.name) == 1 and call.name[0].lower() in _GENERATORS:
-        return Generated(call, aliases)
-    return None
+    if not isinstance(call, ast.Call) or len(call.name) != 1:
+        return None
+    function = generator_function(call.name[0].lower())
+    return None if function is None else Generated(call, function, aliases)
 
 
 class GeneratorAnalyzer:
@@ -61,8 +55,10 @@ class GeneratorAnalyzer:
     ) -> tuple[ResolvedRelation, list[ScopeColumn]]:
         """The relation with the generated columns below it, and those columns; the scope stays what it was."""
         call = generated.call
-        kind, keeps_row = _GENERATORS[call.name[0].lower()]
-        plan, columns = self._plan(relation, kind, keeps_row, call.arguments, generated.aliases, outer, call)
+        function = generated.function
+        plan, columns = self._plan(
+            relation, function.generator, function.keeps_row, call.arguments, generated.aliases, outer, call
+        )
         return ResolvedRelation(plan, relation.scope), columns
 
     def lateral_view(
@@ -70,11 +66,12 @@ class GeneratorAnalyzer:
     ) -> ResolvedRelation:
         """FROM with LATERAL VIEW: the generated columns stand beside the others."""
         name = view.function[-1].lower()
-        if name not in _GENERATORS:
+        function = generator_function(name)
+        if function is None:
             self._queries.fail(f"[UNRESOLVED_ROUTINE] there is no generator {name}", view)
-        kind, keeps_row = _GENERATORS[name]
+        keeps_row = function.keeps_row or view.outer
         plan, columns = self._plan(
-            relation, kind, keeps_row or view.outer, view.arguments, view.columns, outer, view
+            relation, function.generator, keeps_row, view.arguments, view.columns, outer, view
         )
         qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
         return ResolvedRelation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-import kquery_spark.functions.catalog  # noqa: F401
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.frontends.sql import parse_query
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze

@@ -14,8 +14,6 @@ from kquery_spark.frontends.sql.analyzer.expressions.output_names import output_
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.types import names as t
 
-_FIELD_FUNCTIONS = frozenset({"get_struct_field", "get_array_struct_fields"})
-
 
 @EXPRESSIONS.handles(ast.Aliased)
 def aliased(analyzer: ExpressionAnalyzer, node: ast.Aliased) -> Expr:
@@ -64,7 +62,7 @@ def struct_of(analyzer: ExpressionAnalyzer, items: Sequence[ast.Expression]) -> 
 
 
 def _field_name(analyzer: ExpressionAnalyzer, item: ast.Expression, value: Expr, position: int) -> str:
-    is_field = isinstance(value, Call) and value.function in _FIELD_FUNCTIONS
+    is_field = isinstance(value, Call) and value.entry.reads_field
     match item:
         case ast.Name() if find_name(analyzer, item.parts, None) is not None:
             return item.parts[-1]

@@ -11,7 +11,7 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate, takes_null_treatment
+from kquery_spark.functions.aggregate_registry import aggregate_function, ignoring_nulls, takes_null_treatment
 from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.types import names as t
 
@@ -73,9 +73,12 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
     entry = aggregate_function(name)
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
-    constant = _CONSTANT_ARGUMENTS.get(name)
-    if constant is not None and len(args) == 2:
-        args[1] = constant(analyzer, args[1], node)
+    if len(args) == 2:
+        match entry.name:
+            case "percentile":
+                args[1] = _percentile_share(analyzer, args[1], node)
+            case "approx_count_distinct":
+                args[1] = _relative_error(analyzer, args[1], node)
     return name, args
 
 
@@ -114,9 +117,10 @@ def _without_flags(
             )
         ignores_nulls, args = flag, args[:1]
     if ignores_nulls:
-        if not has_aggregate(f"{name}_ignore_nulls"):
+        ignoring = ignoring_nulls(name)
+        if ignoring is None:
             raise Unsupported(f"{name} with IGNORE NULLS is not supported.")
-        name = f"{name}_ignore_nulls"
+        name = ignoring
     elif node.nulls is not None and not takes_null_treatment(name):
         raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
     if name == "mode" and len(args) == 2:
@@ -159,10 +163,6 @@ def _percentile_share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) 
             "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the share of a percentile is in [0.0, 1.0]", node
         )
     return share
-
-
-# What the second argument of these functions must be: a constant, in range.
-_CONSTANT_ARGUMENTS = {"percentile": _percentile_share, "approx_count_distinct": _relative_error}
 
 
 def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:

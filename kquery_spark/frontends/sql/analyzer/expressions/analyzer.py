@@ -128,4 +128,6 @@ class ExpressionAnalyzer:
 
 
 ExpressionHandler = Callable[[ExpressionAnalyzer, Any], Expr]
-EXPRESSIONS: HandlerTable[ExpressionHandler] = HandlerTable()
+EXPRESSIONS: HandlerTable[type[Node], ExpressionHandler] = HandlerTable()
+#: Functions whose calls are more than a registry entry applied to the arguments, by their names.
+CALLS: HandlerTable[str, ExpressionHandler] = HandlerTable()

@@ -6,12 +6,8 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal, UserCall
 from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.expressions.aggregates import aggregate_call
-from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
-from kquery_spark.frontends.sql.analyzer.expressions.special_forms import (
-    CAST_FUNCTIONS,
-    FORMS,
-    no_such_function,
-)
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.special_forms import no_such_function, special_call
 from kquery_spark.frontends.sql.analyzer.expressions.windows import window_call
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -21,9 +17,6 @@ from kquery_spark.functions.user import UserFunction
 from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
 
-_SIZES = frozenset({"size", "cardinality"})
-_SYNONYMS = {"now": "current_timestamp", "curdate": "current_date"}
-
 
 @EXPRESSIONS.handles(ast.Call)
 def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
@@ -32,7 +25,7 @@ def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {'.'.join(node.name)}", node)
     if node.user is not None:
         return _user_call(analyzer, node, node.user)
-    name = _SYNONYMS.get(node.name[0].lower(), node.name[0].lower())
+    name = node.name[0].lower()
     if is_internal(name) or (has_aggregate(name) and aggregate_function(name).internal):
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
     if node.within_group:
@@ -54,18 +47,23 @@ def _scalar_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
         analyzer.fail(
             f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} takes no {node.nulls} NULLS", node
         )
-    form = FORMS.get(name) or CAST_FUNCTIONS.get(name)
-    if form is not None:
-        return form(analyzer, node)
+    special = special_call(analyzer, name, node)
+    if special is not None:
+        return special
     if not has_function(name):
         if window_function(name) is not None:
             analyzer.fail(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] {name} needs an OVER clause", node)
         analyzer.fail(no_such_function(name), node)
-    made = analyzer.call(name, *analyzer.arguments(node))
-    if name in _SIZES and not analyzer.facts.ansi:
-        # spark.sql.legacy.sizeOfNull, which is in force outside of ANSI mode
-        return analyzer.call("coalesce", made, Literal(-1, t.INT))
-    return made
+    return analyzer.call(name, *analyzer.arguments(node))
+
+
+@CALLS.handles("size", "cardinality")
+def _size(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    size = analyzer.call(node.name[0].lower(), *analyzer.arguments(node))
+    if analyzer.facts.ansi:
+        return size
+    # spark.sql.legacy.sizeOfNull, which is in force outside of ANSI mode
+    return analyzer.call("coalesce", size, Literal(-1, t.INT))
 
 
 def _user_call(analyzer: ExpressionAnalyzer, node: ast.Call, function: UserFunction) -> Expr:
@@ -77,8 +75,3 @@ def _user_call(analyzer: ExpressionAnalyzer, node: ast.Call, function: UserFunct
     dtype = arrow_type(parse_type(function.returns), analyzer.facts.time_zone)
     args = tuple(analyzer.arguments(node))
     return UserCall(function.name, args, dtype, function.deterministic, function.code)
-
-
-def special_forms() -> frozenset[str]:
-    """Functions that are in no registry: the analyzer builds them from others."""
-    return frozenset({*FORMS, *_SYNONYMS, "inline", "inline_outer"})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
-from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.grouping import GroupingMark
 from kquery_spark.frontends.sql.ast import expressions as ast
 
 
+@CALLS.handles("grouping", "grouping_id")
 def grouping_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``grouping(key)`` and ``grouping_id(keys)``."""
     name = node.name[0].lower()

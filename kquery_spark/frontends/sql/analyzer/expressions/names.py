@@ -7,9 +7,10 @@ from typing import NoReturn
 from kquery_spark.errors import PlanError, SqlError
 from kquery_spark.expr import Column, Expr
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
-from kquery_spark.frontends.sql.analyzer.expressions.session_values import SESSION_VALUES, session_value
+from kquery_spark.frontends.sql.analyzer.expressions.session_values import session_value
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedName, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.special_forms import SessionValue, special_form
 from kquery_spark.logical.lineage import lineage
 
 
@@ -21,8 +22,9 @@ def name(analyzer: ExpressionAnalyzer, node: ast.Name) -> Expr:
         resolved = find_name(analyzer, node.parts, node.pos if node.pos >= 0 else None)
         _check_lineage(analyzer, node, resolved)
     if resolved is None:
-        if len(node.parts) == 1 and node.parts[0].lower() in SESSION_VALUES:
-            return session_value(analyzer, node.parts[0].lower())
+        form = special_form(node.parts[0].lower()) if len(node.parts) == 1 else None
+        if isinstance(form, SessionValue) and form.name == node.parts[0].lower():
+            return session_value(analyzer, form.name)
         _fail_unknown(analyzer, node)
     value = resolved.value
     for field in resolved.fields:

@@ -8,40 +8,17 @@ from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.temporal import interval_arithmetic, typed_arithmetic
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.registry import operator_function
 from kquery_spark.types import names as t
-
-_BINARY_FUNCTIONS = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "%": "mod",
-    "DIV": "div",
-    "=": "eq",
-    "==": "eq",
-    "<>": "neq",
-    "!=": "neq",
-    "<": "lt",
-    "<=": "lteq",
-    ">": "gt",
-    ">=": "gteq",
-    "<=>": "eq_null_safe",
-    "||": "concat",
-    "&": "bitand",
-    "|": "bitor",
-    "^": "bitxor",
-    "<<": "shiftleft",
-    ">>": "shiftright",
-    ">>>": "shiftrightunsigned",
-}
-_UNARY_FUNCTIONS = {"-": "negative", "~": "bitnot", "+": "positive"}
 
 
 @EXPRESSIONS.handles(ast.Unary)
 def unary(analyzer: ExpressionAnalyzer, node: ast.Unary) -> Expr:
     """``-x``, ``+x`` and ``~x``."""
     operand = analyzer.expr(node.operand)
-    name = _UNARY_FUNCTIONS[node.op]
+    name = operator_function(node.op, 1)
+    if name is None:
+        raise Unsupported(f"The operator {node.op} is not supported.")
     if name == "negative" and isinstance(operand, Literal) and operand.dtype == t.NULL:
         return Literal(None, t.DOUBLE)
     return analyzer.call(name, operand)
@@ -55,7 +32,7 @@ def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
         shifted = interval_arithmetic(analyzer, node)
         if shifted is not None:
             return shifted
-    name = _BINARY_FUNCTIONS.get(node.op)
+    name = operator_function(node.op, 2)
     if name is None:
         raise Unsupported(f"The operator {node.op} is not supported.")
     left, right = analyzer.expr(node.left), analyzer.expr(node.right)

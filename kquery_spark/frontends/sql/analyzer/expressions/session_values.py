@@ -8,12 +8,9 @@ from kquery_spark.expr import Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.types import names as t
 
-#: May be written without parentheses.
-SESSION_VALUES = frozenset({"current_date", "current_timestamp", "localtimestamp", "current_timezone"})
-
 
 def session_value(analyzer: ExpressionAnalyzer, name: str) -> Expr:
-    """The value of a function of SESSION_VALUES."""
+    """The value of the SessionValue called ``name``."""
     facts = analyzer.facts
     if name == "current_timezone":
         return Literal(facts.time_zone, t.STRING)

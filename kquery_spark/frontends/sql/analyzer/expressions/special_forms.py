@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Expr, Literal
-from kquery_spark.expr.lambdas import HIGHER_ORDER
 from kquery_spark.frontends.sql.analyzer.expressions.access import struct_of
-from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, EXPRESSIONS, ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.conditional import as_try_cast
-from kquery_spark.frontends.sql.analyzer.expressions.grouping import grouping_call
 from kquery_spark.frontends.sql.analyzer.expressions.lambdas import higher_order
-from kquery_spark.frontends.sql.analyzer.expressions.session_values import SESSION_VALUES, session_value
+from kquery_spark.frontends.sql.analyzer.expressions.session_values import session_value
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
-from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.call_form import trim_function
+from kquery_spark.functions.registry import EvalMode, date_field_function
+from kquery_spark.functions.special_forms import (
+    CastFunction,
+    GeneratorFunction,
+    HigherOrderFunction,
+    SessionValue,
+    TryFunction,
+    special_form,
+)
 from kquery_spark.types import names as t
-
-Form = Callable[[ExpressionAnalyzer, ast.Call], Expr]
-
-_DATE_FIELDS = {
-    "YEAR": "year", "Y": "year", "YEARS": "year", "YR": "year", "YRS": "year",
-    "QUARTER": "quarter", "QTR": "quarter",
-    "MONTH": "month", "MON": "month", "MONS": "month", "MONTHS": "month",
-    "WEEK": "weekofyear", "W": "weekofyear", "WEEKS": "weekofyear",
-    "DAY": "day", "D": "day", "DAYS": "day",
-    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek",
-    "DOY": "dayofyear", "YEAROFWEEK": "yearofweek",
-    "HOUR": "hour", "H": "hour", "HOURS": "hour", "HR": "hour", "HRS": "hour",
-    "MINUTE": "minute", "M": "minute", "MIN": "minute", "MINS": "minute", "MINUTES": "minute",
-    "SECOND": "second_with_fraction", "S": "second_with_fraction", "SEC": "second_with_fraction",
-    "SECONDS": "second_with_fraction", "SECS": "second_with_fraction",
-}  # fmt: skip
-_TRY_FUNCTIONS = (
-    "try_add",
-    "try_subtract",
-    "try_multiply",
-    "try_divide",
-    "try_mod",
-    "try_element_at",
-)
-_CAST_TYPES = (
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "decimal",
-    "date",
-    "timestamp",
-    "binary",
-    "string",
-)
-_TRIM_FUNCTIONS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
 @EXPRESSIONS.handles(ast.Extract)
@@ -73,22 +39,24 @@ def trim(analyzer: ExpressionAnalyzer, node: ast.Trim) -> Expr:
     args = [analyzer.expr(node.source)]
     if node.characters is not None:
         args.append(analyzer.expr(node.characters))
-    return analyzer.call(_TRIM_FUNCTIONS.get(node.side.upper(), "trim"), *args)
+    return analyzer.call(trim_function(node.side.upper()), *args)
 
 
 def _date_field(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression) -> Expr:
-    name = _DATE_FIELDS.get(field.upper())
+    name = date_field_function(field.upper())
     if name is None:
         raise Unsupported(f"EXTRACT of {field} is not supported.")
     return analyzer.call(name, analyzer.expr(source))
 
 
+@CALLS.handles("extract", "date_part", "datepart")
 def _date_part(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 2 or not isinstance(node.arguments[0], ast.StringLiteral):
         raise PlanError("[NON_FOLDABLE_ARGUMENT] date_part takes a field's name and a date or timestamp")
     return _date_field(analyzer, node.arguments[0].value, node.arguments[1])
 
 
+@CALLS.handles("if")
 def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
         raise PlanError(
@@ -102,6 +70,7 @@ def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return analyzer.case([condition], [yes], no)
 
 
+@CALLS.handles("to_date")
 def _to_date(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``to_date(x)`` and ``to_date(text, pattern)``."""
     if len(node.arguments) == 2:
@@ -109,6 +78,7 @@ def _to_date(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return analyzer.convert.cast(analyzer.expr(node.arguments[0]), t.DATE, implicit=False)
 
 
+@CALLS.handles("to_timestamp")
 def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``to_timestamp(x)`` and ``to_timestamp(text, pattern)``."""
     target = t.timestamp(analyzer.facts.time_zone)
@@ -134,6 +104,7 @@ def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataTyp
     return timestamp if target == zoned else analyzer.convert.cast(timestamp, target, implicit=False)
 
 
+@CALLS.handles("timestampadd", "timestampdiff")
 def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``timestampadd(MONTH, 1, ts)``: the unit is a constant to the engine."""
     unit = node.arguments[0] if node.arguments else None
@@ -143,6 +114,7 @@ def _by_unit(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return analyzer.call(node.name[0].lower(), Literal(unit.unit, t.STRING), *operands)
 
 
+@CALLS.handles("nvl2")
 def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if len(node.arguments) != 3:
         raise PlanError(
@@ -152,26 +124,31 @@ def _nvl2(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return analyzer.case([analyzer.call("isnotnull", tested)], [present], absent)
 
 
+@CALLS.handles("struct")
 def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return struct_of(analyzer, node.arguments)
 
 
+@CALLS.handles("trim", "ltrim", "rtrim")
 def _trim_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``trim(characters, text)``: the characters come first in a plain call."""
     return analyzer.call(node.name[0], *analyzer.arguments(node)[::-1])
 
 
-def _binary_function(name: str) -> Form:
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) != 2:
-            raise PlanError(
-                f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes 2 arguments, not {len(node.arguments)}"
-            )
-        return analyzer.call(name, *analyzer.arguments(node))
-
-    return form
+@CALLS.handles("nvl", "ifnull")
+def _nvl(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    _check_two(node)
+    return analyzer.call("coalesce", *analyzer.arguments(node))
 
 
+def _check_two(node: ast.Call) -> None:
+    if len(node.arguments) != 2:
+        raise PlanError(
+            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes 2 arguments, not {len(node.arguments)}"
+        )
+
+
+@CALLS.handles("greatest", "least")
 def _extremum(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """greatest and least, which do not turn strings into other types."""
     args = analyzer.arguments(node)
@@ -181,96 +158,63 @@ def _extremum(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return analyzer.call(node.name[0], *args)
 
 
-def _operator(op: str) -> Form:
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) != 2:
-            raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {op} takes 2 arguments")
-        return analyzer.expr(ast.Binary(op, *node.arguments, pos=node.pos))
-
-    return form
+@CALLS.handles("div")
+def _div(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    _check_two(node)
+    return analyzer.expr(ast.Binary("DIV", *node.arguments, pos=node.pos))
 
 
-def _generator(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    analyzer.fail(
-        f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list",
-        node,
-    )
-
-
+@CALLS.handles("nullifzero")
 def _nullifzero(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     (operand,) = analyzer.arguments(node)
     return analyzer.case([analyzer.call("eq", operand, Literal(0, t.INT))], [Literal(None, t.NULL)], operand)
 
 
-def _tried(form: Form) -> Form:
-    """The form, whose cast gives NULL where the value does not fit."""
-    return lambda analyzer, node: as_try_cast(form(analyzer, node))
+@CALLS.handles("try_to_date")
+def _try_to_date(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    return as_try_cast(_to_date(analyzer, node))
 
 
-def _try_function(name: str) -> Form:
-    """The function ``name``, which gives NULL where it would raise."""
-    return lambda analyzer, node: analyzer.call(name, *analyzer.arguments(node), mode=EvalMode.TRY)
+@CALLS.handles("try_to_timestamp")
+def _try_to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    return as_try_cast(_to_timestamp(analyzer, node))
 
 
-def _session_value(name: str) -> Form:
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if node.arguments:
-            analyzer.fail(no_such_function(name), node)
-        return session_value(analyzer, name)
+def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr | None:
+    """A call of a function that is more than a registry entry applied to the arguments; None for all others."""
+    handler = CALLS.get(name)
+    if handler is not None:
+        return handler(analyzer, node)
+    form = special_form(name)
+    match form:
+        case GeneratorFunction():
+            analyzer.fail(
+                f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list",
+                node,
+            )
+        case TryFunction():
+            return analyzer.call(form.of, *analyzer.arguments(node), mode=EvalMode.TRY)
+        case SessionValue():
+            if node.arguments:
+                analyzer.fail(no_such_function(form.name), node)
+            return session_value(analyzer, form.name)
+        case CastFunction():
+            return _cast_function(analyzer, form.name, node)
+        case HigherOrderFunction():
+            return higher_order(analyzer, node)
+    return None
 
-    return form
 
-
-def _cast_function(type_name: str) -> Form:
+def _cast_function(analyzer: ExpressionAnalyzer, type_name: str, node: ast.Call) -> Expr:
     """``int(x)`` and its like."""
-
-    def form(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-        if len(node.arguments) != 1:
-            analyzer.fail(no_such_function(type_name), node)
-        parameters = (10, 0) if type_name == "decimal" else ()
-        target = arrow_type(NamedType(type_name, parameters), analyzer.facts.time_zone)
-        assert target is not None
-        return analyzer.convert.cast(analyzer.expr(node.arguments[0]), target, implicit=False)
-
-    return form
+    if len(node.arguments) != 1:
+        analyzer.fail(no_such_function(type_name), node)
+    parameters = (10, 0) if type_name == "decimal" else ()
+    target = arrow_type(NamedType(type_name, parameters), analyzer.facts.time_zone)
+    assert target is not None
+    return analyzer.convert.cast(analyzer.expr(node.arguments[0]), target, implicit=False)
 
 
 def no_such_function(name: str) -> str:
     """The error message for a function that SQL or the engine does not have."""
     return f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it"
-
-
-FORMS: dict[str, Form] = {
-    "if": _if,
-    "trim": _trim_call,
-    "ltrim": _trim_call,
-    "rtrim": _trim_call,
-    "nvl": _binary_function("coalesce"),
-    "ifnull": _binary_function("coalesce"),
-    "greatest": _extremum,
-    "least": _extremum,
-    "div": _operator("DIV"),
-    "date_part": _date_part,
-    "datepart": _date_part,
-    "extract": _date_part,
-    "to_date": _to_date,
-    "to_timestamp": _to_timestamp,
-    "try_to_date": _tried(_to_date),
-    "try_to_timestamp": _tried(_to_timestamp),
-    "struct": _struct,
-    "nvl2": _nvl2,
-    "timestampadd": _by_unit,
-    "timestampdiff": _by_unit,
-    "nullifzero": _nullifzero,
-    "explode": _generator,
-    "explode_outer": _generator,
-    "posexplode": _generator,
-    "posexplode_outer": _generator,
-    "grouping": grouping_call,
-    "grouping_id": grouping_call,
-    **{name: _try_function(name.removeprefix("try_")) for name in _TRY_FUNCTIONS},
-    **{name: _session_value(name) for name in SESSION_VALUES},
-    **dict.fromkeys(HIGHER_ORDER, higher_order),
-}
-#: Casts that are written as functions.
-CAST_FUNCTIONS: dict[str, Form] = {name: _cast_function(name) for name in _CAST_TYPES}

@@ -12,10 +12,9 @@ from kquery_spark.frontends.sql.analyzer.naming.function_text import (
 from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import takes_null_treatment
+from kquery_spark.functions.call_form import trim_function
 from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
-
-_TRIM_FUNCTIONS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
 @PRINTERS.handles(ast.Call)
@@ -60,7 +59,7 @@ def trim(writer: NameWriter, node: ast.Trim) -> str:
     source = writer.text(node.source)
     if node.characters is not None:
         return f"TRIM({side} {writer.text(node.characters)} FROM {source})"
-    return f"{_TRIM_FUNCTIONS.get(side, 'trim')}({source})"
+    return f"{trim_function(side)}({source})"
 
 
 def _window(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from kquery_spark.frontends.sql.analyzer.handlers import HandlerTable
 from kquery_spark.frontends.sql.analyzer.naming.context import NamingContext
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
 
 
@@ -34,4 +35,4 @@ def negated(text: str, is_negated: bool) -> str:
 
 
 NamePrinter = Callable[[NameWriter, Any], str]
-PRINTERS: HandlerTable[NamePrinter] = HandlerTable()
+PRINTERS: HandlerTable[type[Node], NamePrinter] = HandlerTable()

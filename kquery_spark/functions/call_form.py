@@ -1,0 +1,76 @@
+"""How calls of a function are written in a DataFrame and shown in the name of a column, for entries of every kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """How calls of a function are written in a DataFrame and shown in the name of a column.
+
+    columns: positions of arguments whose strings are names of columns, as in PySpark; other strings are constants.
+    columns_from: the position from which all arguments are columns, given one by one or as a list.
+    distinct_names: PySpark's functions that are the call with DISTINCT.
+    trims: the side of ``TRIM(side characters FROM text)`` that the name is for. A DataFrame gives the text first.
+    upper: Spark shows the name in upper case. shown_as: the name that Spark shows; empty: as written.
+    adds: a number of written arguments, and the text of those that Spark adds to them.
+    shape: a number of arguments, and what Spark shows instead of a call of so many.
+    """
+
+    columns: tuple[int, ...] = (0,)
+    columns_from: int | None = None
+    distinct_names: tuple[str, ...] = ()
+    trims: str = ""
+    upper: bool = False
+    shown_as: str = ""
+    adds: tuple[int, str] | None = None
+    shape: tuple[int, str] | None = None
+
+
+ONE_COLUMN = CallForm()
+TWO_COLUMNS = CallForm(columns=(0, 1))
+THREE_COLUMNS = CallForm(columns=(0, 1, 2))
+FOUR_COLUMNS = CallForm(columns=(0, 1, 2, 3))
+ALL_COLUMNS = CallForm(columns_from=0)
+UPPER = CallForm(upper=True)
+
+Spellings = tuple[tuple[str, CallForm], ...]
+"""Aliases that are written or shown in another way than the function's name."""
+
+
+_FORMS: dict[str, CallForm] = {}
+_DISTINCT: dict[str, str] = {}
+_TRIMS: dict[str, str] = {}
+
+
+def register_calls(name: str, aliases: tuple[str, ...], calls: CallForm, alias_calls: Spellings) -> None:
+    """Add the names of an entry; a name can be taken once by functions of all kinds together."""
+    spelled = dict(alias_calls)
+    for spelling in (name, *aliases):
+        if spelling in _FORMS:
+            raise ValueError(f"function {spelling} is registered twice")
+        _FORMS[spelling] = spelled.get(spelling, calls)
+    _DISTINCT.update(dict.fromkeys(calls.distinct_names, name))
+    if calls.trims:
+        _TRIMS[calls.trims] = name
+
+
+def call_form(name: str) -> CallForm:
+    """How calls of ``name``, in lower case, are written and shown; the plain form for a name that no entry has."""
+    return _FORMS.get(name, ONE_COLUMN)
+
+
+def distinct_function(name: str) -> str | None:
+    """The function that PySpark's ``name`` calls with DISTINCT (``countDistinct``); None for other names."""
+    return _DISTINCT.get(name)
+
+
+def trim_function(side: str) -> str:
+    """The function that ``TRIM(side FROM text)`` is."""
+    return _TRIMS[side or "BOTH"]
+
+
+def registered_names() -> frozenset[str]:
+    """Every name of every function, aliases among them."""
+    return frozenset(_FORMS)

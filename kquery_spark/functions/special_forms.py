@@ -1,0 +1,157 @@
+"""Functions without a kernel of their own: frontends build their calls from other functions, values or plan nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kquery_spark.functions.call_form import (
+    ALL_COLUMNS,
+    ONE_COLUMN,
+    TWO_COLUMNS,
+    CallForm,
+    Spellings,
+    register_calls,
+)
+
+_ARGUMENT_ALONE = CallForm(shape=(1, "{0}"))
+
+
+@dataclass(frozen=True)
+class SpecialForm:
+    """A function that the SQL frontend has a handler for."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    calls: CallForm = ONE_COLUMN
+    alias_calls: Spellings = ()
+
+
+@dataclass(frozen=True)
+class SessionValue(SpecialForm):
+    """A value that is fixed when the query begins. Its name, unlike its aliases, may be written without parentheses."""
+
+
+@dataclass(frozen=True)
+class TryFunction(SpecialForm):
+    """``of``, which gives NULL where it would raise."""
+
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class CastFunction(SpecialForm):
+    """A cast to the type of that name: ``int(x)``. Spark shows its argument alone."""
+
+    calls: CallForm = _ARGUMENT_ALONE
+
+
+@dataclass(frozen=True)
+class GeneratorFunction(SpecialForm):
+    """Gives several rows for one.
+
+    generator: the kind of ``logical.Generate``. keeps_row: a row for which there is nothing stays, with NULLs.
+    """
+
+    generator: str = ""
+    keeps_row: bool = False
+
+
+@dataclass(frozen=True)
+class HigherOrderFunction(SpecialForm):
+    """A function of an array and a lambda.
+
+    catalyst: the simple name of the Catalyst class. indexed: the lambda may take the element's index, too.
+    is_condition: the lambda gives a condition. quantifies: the call gives one truth value, no array.
+    """
+
+    catalyst: str = ""
+    indexed: bool = False
+    is_condition: bool = True
+    quantifies: bool = False
+
+
+_FORMS: dict[str, SpecialForm] = {}
+_HIGHER_ORDER: dict[str, HigherOrderFunction] = {}
+
+
+def register_special_forms(*entries: SpecialForm) -> None:
+    """Add entries; a name can be taken only once."""
+    for entry in entries:
+        register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
+        _FORMS.update(dict.fromkeys((entry.name, *entry.aliases), entry))
+        if isinstance(entry, HigherOrderFunction):
+            _HIGHER_ORDER[entry.catalyst] = entry
+
+
+def special_form(name: str) -> SpecialForm | None:
+    """The entry called ``name`` (or an alias), in lower case; None if there is none."""
+    return _FORMS.get(name)
+
+
+def special_forms() -> tuple[SpecialForm, ...]:
+    """All entries."""
+    return tuple(dict.fromkeys(_FORMS.values()))
+
+
+def generator_function(name: str) -> GeneratorFunction | None:
+    """The generator called ``name``; None if there is none."""
+    entry = _FORMS.get(name)
+    return entry if isinstance(entry, GeneratorFunction) else None
+
+
+def higher_order_function(name: str) -> HigherOrderFunction | None:
+    """The function of a lambda called ``name``; None if there is none."""
+    entry = _FORMS.get(name)
+    return entry if isinstance(entry, HigherOrderFunction) else None
+
+
+def higher_order_classes() -> tuple[str, ...]:
+    """The Catalyst classes of the functions of a lambda."""
+    return tuple(_HIGHER_ORDER)
+
+
+def higher_order_for_catalyst(cls: str) -> HigherOrderFunction:
+    """The entry for one of ``higher_order_classes``."""
+    return _HIGHER_ORDER[cls]
+
+
+register_special_forms(
+    SpecialForm("if", calls=CallForm(shape=(3, "(IF({0}, {1}, {2}))"))),
+    SpecialForm("nvl", ("ifnull",), TWO_COLUMNS),
+    SpecialForm("nullifzero"),
+    SpecialForm("struct", calls=ALL_COLUMNS),
+    SpecialForm("grouping"),
+    SpecialForm("grouping_id", calls=ALL_COLUMNS),
+    SpecialForm(
+        "extract",
+        ("date_part", "datepart"),
+        CallForm(columns=(1,)),
+        (("datepart", CallForm(columns=(1,), shape=(2, "datepart({0} FROM {1})"))),),
+    ),
+    SpecialForm("to_date"),
+    SpecialForm("to_timestamp"),
+    SpecialForm("try_to_date"),
+    SpecialForm("try_to_timestamp", calls=TWO_COLUMNS),
+    TryFunction("try_add", calls=TWO_COLUMNS, of="add"),
+    TryFunction("try_subtract", calls=TWO_COLUMNS, of="subtract"),
+    TryFunction("try_multiply", calls=TWO_COLUMNS, of="multiply"),
+    TryFunction("try_divide", calls=TWO_COLUMNS, of="divide"),
+    TryFunction("try_mod", calls=TWO_COLUMNS, of="mod"),
+    TryFunction("try_element_at", calls=TWO_COLUMNS, of="element_at"),
+    SessionValue("current_date", ("curdate",), CallForm(shown_as="current_date")),
+    SessionValue("current_timestamp", ("now",)),
+    SessionValue("localtimestamp"),
+    SessionValue("current_timezone"),
+    GeneratorFunction("explode", generator="explode"),
+    GeneratorFunction("explode_outer", generator="explode", keeps_row=True),
+    GeneratorFunction("posexplode", generator="posexplode"),
+    GeneratorFunction("posexplode_outer", generator="posexplode", keeps_row=True),
+    GeneratorFunction("inline", generator="inline"),
+    GeneratorFunction("inline_outer", generator="inline", keeps_row=True),
+    HigherOrderFunction("transform", catalyst="ArrayTransform", indexed=True, is_condition=False),
+    HigherOrderFunction("filter", catalyst="ArrayFilter", indexed=True),
+    HigherOrderFunction("exists", catalyst="ArrayExists", quantifies=True),
+    HigherOrderFunction("forall", catalyst="ArrayForAll", quantifies=True),
+    *map(CastFunction, ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")),
+    *map(CastFunction, ("decimal", "date", "timestamp", "binary", "string")),
+)
