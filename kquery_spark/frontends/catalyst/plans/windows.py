@@ -148,7 +148,7 @@ def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
     if node.cls != "SpecifiedWindowFrame":
         raise Unsupported("a window without a frame stays with Spark")
     unit = _UNITS[node["frameType"]]
-    lower, upper = (_bound(node.child(side), translate) for side in ("lower", "upper"))
+    lower, upper = _bound(node.child("lower"), translate), _bound(node.child("upper"), translate)
     if lower is None and upper is None:
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
