@@ -12,7 +12,13 @@ from types import MappingProxyType
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
-from kquery_spark.functions.registry import Coercion, TypeRule, VersionChange
+from kquery_spark.functions.registry import (
+    NO_PARAMETERS,
+    CatalystParameters,
+    Coercion,
+    TypeRule,
+    VersionChange,
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class AggregateFunction:
     extreme: "least" or "greatest" where it gives that one of the values. repeatable: it gives the same for the same
     numbers in any order, but for fractions. keeps_nulls: NULLs are values to it, so that they stand for no missing row.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
-    changed: what earlier releases of Spark answer otherwise.
+    parameters: what fields of the Catalyst class must be. changed: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -54,6 +60,7 @@ class AggregateFunction:
     keeps_nulls: bool = False
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
+    parameters: CatalystParameters = NO_PARAMETERS
     changed: VersionChange | None = None
 
     def check_arity(self, count: int) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
-from kquery_spark.functions.registry import VersionChange, accept, cast_to, fixed, same
+from kquery_spark.functions.registry import CatalystParameters, VersionChange, accept, cast_to, fixed, same
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -95,6 +95,7 @@ def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
 
 _DOUBLES = cast_to(t.DOUBLE)
 _BOOLEAN = accept(t.BOOL, t.BOOL)
+_WITHOUT_NULLS = CatalystParameters(fixed=(("ignoreNulls", True),))
 
 
 def _statistic(
@@ -114,6 +115,7 @@ def _statistic(
         coerce=_DOUBLES,
         aliases=aliases,
         calls=CallForm(columns=tuple(range(arguments))),
+        parameters=CatalystParameters(fixed=(("nullOnDivideByZero", True),)),
         changed=changed,
     )
 
@@ -245,12 +247,14 @@ register_aggregate(
         nullable=False,
         ordered=True,
         calls=CallForm(shown_as="collect_list"),
+        parameters=_WITHOUT_NULLS,
     ),
     AggregateFunction(
         "collect_set",
         _set,
         "collect_set",
         ("CollectSet",),
+        parameters=_WITHOUT_NULLS,
         nullable=False,
         duplicate_free=True,
         changed=VersionChange(
@@ -265,6 +269,7 @@ register_aggregate(
         arity=(2, 2),
         coerce=_DOUBLES,
         calls=CallForm(adds=(2, ", 1")),
+        parameters=CatalystParameters(fixed=(("reverse", False),)),
     ),
     # Of equally frequent values Spark takes any, by the order of its hash map: no Catalyst class. Ours is the lowest.
     AggregateFunction("mode", _mode, "mode"),

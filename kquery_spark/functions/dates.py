@@ -16,6 +16,7 @@ from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
+    CatalystParameters,
     EvalMode,
     Function,
     accept,
@@ -273,6 +274,8 @@ register(
         aliases=("date_diff",),
     ),
 )
+_NO_LEGACY_INTERVAL = CatalystParameters(fixed=(("legacyInterval", False),))
+
 register_internal(
     # date - date in SQL; legacyInterval must be false
     Function(
@@ -280,6 +283,7 @@ register_internal(
         _subtract_dates,
         accept(t.DAY_TIME, t.DATE),
         catalyst=("SubtractDates",),
+        parameters=_NO_LEGACY_INTERVAL,
         arity=(2, 2),
         coerce=cast_to(t.DATE),
     ),
@@ -448,6 +452,7 @@ register_internal(
         _subtract_stamps,
         accept(t.DAY_TIME, is_stamp),
         catalyst=("SubtractTimestamps",),
+        parameters=_NO_LEGACY_INTERVAL,
         arity=(2, 2),
     ),
 )

@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallForm
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    COLUMN,
+    CallContext,
+    CatalystParameters,
+    EvalMode,
+    Function,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -222,6 +231,7 @@ register(
         _unbase64,
         accept(t.BINARY, _S),
         catalyst=("UnBase64",),
+        parameters=CatalystParameters(fixed=(("failOnError", False),)),
         raises=frozenset(EvalMode),
         coerce=cast_to(_S),
     ),

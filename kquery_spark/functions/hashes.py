@@ -19,7 +19,14 @@ from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.call_form import ALL_COLUMNS
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    CallContext,
+    CatalystParameters,
+    Function,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import layout
 from kquery_spark.types import names as t
@@ -295,13 +302,15 @@ def _sha2(args: Sequence[Vector], context: CallContext) -> Data:
 
 _BYTES = cast_to(t.BINARY)
 
+_SEED = CatalystParameters(fixed=(("seed", 42),))  # that of the SQL functions
+
 register(
-    # Catalyst carries a seed: 42 for the SQL functions; any other is declined
     Function(
         "hash",
         _hash(_Murmur3),
         _hashed(t.INT),
         catalyst=("Murmur3Hash",),
+        parameters=_SEED,
         calls=ALL_COLUMNS,
         arity=(1, None),
         nullable="never",
@@ -312,6 +321,7 @@ register(
         _hash(_XxHash64),
         _hashed(t.LONG),
         catalyst=("XxHash64",),
+        parameters=_SEED,
         calls=ALL_COLUMNS,
         arity=(1, None),
         nullable="never",

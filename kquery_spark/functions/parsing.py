@@ -19,6 +19,7 @@ from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
+    CatalystParameters,
     EvalMode,
     Function,
     accept,
@@ -225,6 +226,7 @@ register_internal(
         _get_timestamp,
         accept(t.timestamp("UTC"), t.STRING),
         catalyst=("GetTimestamp",),
+        parameters=CatalystParameters(ignored=("suggestedFuncOnFail", "dataType")),
         arity=(2, 2),
         raises=_ANSI,
         check_values=_check,
@@ -236,6 +238,7 @@ register(
         _unix_timestamp,
         accept(t.LONG, _readable, t.STRING),
         catalyst=("UnixTimestamp", "ToUnixTimestamp"),
+        parameters=CatalystParameters(ignored=("suggestedFuncOnFail",)),
         arity=(1, 2),
         raises=_ANSI,
         check_values=_check,

@@ -73,6 +73,22 @@ NO_OPERATOR = Operator()
 
 
 @dataclass(frozen=True)
+class CatalystParameters:
+    """Fields of a Catalyst class that are no arguments.
+
+    fixed: those with the only value for which the entry answers as Spark does. ignored: those that decide nothing, or
+    that the importer reads. null_if_not_failing: failOnError = false gives NULL, not Java's wrapped-around number.
+    """
+
+    fixed: tuple[tuple[str, object], ...] = ()
+    ignored: tuple[str, ...] = ()
+    null_if_not_failing: bool = False
+
+
+NO_PARAMETERS = CatalystParameters()
+
+
+@dataclass(frozen=True)
 class VersionChange:
     """Calls that releases of Spark before 4.3 answer otherwise than the engine, so that they stay with Spark there.
 
@@ -110,7 +126,7 @@ class Function:
     date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
-    changed: what earlier releases of Spark answer otherwise.
+    parameters: what fields of the Catalyst classes must be. changed: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -139,6 +155,7 @@ class Function:
     date_fields: tuple[str, ...] = ()
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
+    parameters: CatalystParameters = NO_PARAMETERS
     changed: VersionChange | None = None
 
     @property

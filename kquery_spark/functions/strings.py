@@ -15,6 +15,7 @@ from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     CallContext,
+    CatalystParameters,
     Coercion,
     Function,
     TypeRule,
@@ -373,5 +374,12 @@ register(
         ],
     ),
     # Catalyst's failOnError is false for the SQL function; to_binary(..., 'hex') is not this entry
-    text_entry("unhex", _unhex, t.BINARY, "Unhex", nullable="always"),
+    text_entry(
+        "unhex",
+        _unhex,
+        t.BINARY,
+        "Unhex",
+        nullable="always",
+        parameters=CatalystParameters(fixed=(("failOnError", False),)),
+    ),
 )

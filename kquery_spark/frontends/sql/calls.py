@@ -7,9 +7,7 @@ from abc import ABC, abstractmethod
 from kquery_spark.frontends.sql.aliases import AliasParser
 from kquery_spark.frontends.sql.ast import expressions as e
 from kquery_spark.frontends.sql.tokens import Kind
-
-# These take IGNORE NULLS also inside their parentheses.
-_NULLS_INSIDE = frozenset({"FIRST", "LAST", "ANY_VALUE"})
+from kquery_spark.functions.aggregate_registry import takes_null_treatment
 
 
 class CallParser(AliasParser, ABC):
@@ -89,7 +87,8 @@ class CallParser(AliasParser, ABC):
             distinct = self._set_quantifier() == "DISTINCT"
             argument = self.named_expression if keyword == "STRUCT" else self._argument
             arguments = self.comma_separated(argument)
-            if keyword in _NULLS_INSIDE and len(arguments) == 1 and self.take_word("IGNORE", "NULLS"):
+            takes_nulls = len(arguments) == 1 and takes_null_treatment(keyword)
+            if takes_nulls and self.take_word("IGNORE", "NULLS"):
                 nulls = "IGNORE"
         self.expect_op(")", f" to close the arguments of {'.'.join(name)}")
         within = self._within_group()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Expr, Literal
+from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, AggregateSink, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.functions.aggregate_registry import (
@@ -21,25 +22,6 @@ from kquery_spark.types import names as t
 
 # Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.
 _IGNORED = ("mutableAggBufferOffset", "inputAggBufferOffset")
-
-# Parameters of an aggregate beside its arguments, with the only value that the engine's function has.
-_STATISTICS = (
-    "StddevSamp",
-    "StddevPop",
-    "VarianceSamp",
-    "VariancePop",
-    "Skewness",
-    "Kurtosis",
-    "CovSample",
-    "CovPopulation",
-    "Corr",
-)
-_FIXED: dict[str, dict[str, bool]] = {
-    "CollectList": {"ignoreNulls": True},
-    "CollectSet": {"ignoreNulls": True},
-    "Percentile": {"reverse": False},
-    **{cls: {"nullOnDivideByZero": True} for cls in _STATISTICS},
-}
 
 REASONS = {
     "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
@@ -126,10 +108,7 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
     """The registry's entry for an aggregate function, its arguments and its mode."""
     cls = function.cls
     entry = known_aggregate(cls)
-    fixed = _FIXED.get(cls, {})
-    for name, value in fixed.items():
-        if name in function.fields and function[name] != value:
-            raise Unsupported(f"{entry.name} with {name} = {function[name]} stays with Spark")
+    fixed = check_parameters(function, entry.parameters, entry.name)
     children = function.children
     if cls in ("First", "Last") and function["ignoreNulls"]:
         entry = aggregate_function(f"{entry.name}_ignore_nulls")

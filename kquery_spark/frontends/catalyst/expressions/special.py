@@ -24,7 +24,7 @@ def typed(node: CatalystNode, translate: Translator) -> Expr:
     if node.cls == "GetTimestamp" and not t.is_timestamp(dtype):
         raise Unsupported("a text as timestamp_ntz by a pattern stays with Spark")
     args = [translate(child) for child in node.children]
-    translate.check_fields(node, *check_parameters(node))
+    translate.check_fields(node, *check_parameters(node, entry.parameters, node.cls))
     mode = translate.mode(node, entry, args)
     return Call.of(entry.name, *args, mode=mode, tz=translate.zone(node), dtype=dtype)
 
@@ -36,7 +36,7 @@ def by_unit(node: CatalystNode, translate: Translator) -> Expr:
     """Counting timestamps by a unit, which the engine takes as the first argument."""
     name = node.cls.lower()
     args = [translate(child) for child in node.children]
-    translate.check_fields(node, *check_parameters(node))
+    translate.check_fields(node, "unit")
     return Call.of(name, Literal(str(node["unit"]), t.STRING), *args, tz=translate.zone(node))
 
 

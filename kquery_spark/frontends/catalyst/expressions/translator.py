@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Column, Expr
-from kquery_spark.frontends.catalyst.expressions.parameters import NULL_IF_NOT_FAILING, check_parameters
+from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
@@ -104,7 +104,7 @@ class Translator:
             raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
         args = [self(child) for child in node.children]
         self.check_version(function.name, args)
-        self.check_fields(node, *check_parameters(node))
+        self.check_fields(node, *check_parameters(node, function.parameters, node.cls))
         mode = self.mode(node, function, args)
         dtype = None
         if node.cls in _MAKES_TIMESTAMPS:
@@ -139,7 +139,7 @@ class Translator:
             if flag in node.fields:
                 if node[flag]:
                     return EvalMode.ANSI
-                return EvalMode.TRY if node.cls in NULL_IF_NOT_FAILING else EvalMode.LEGACY
+                return EvalMode.TRY if function.parameters.null_if_not_failing else EvalMode.LEGACY
         if not any(name in node.fields for name in _MODE_FIELDS):
             return EvalMode.ANSI
         # of fractions only the divisions can fail
