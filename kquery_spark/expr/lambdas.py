@@ -55,7 +55,8 @@ class HigherOrder(Expr):
     def entry(self) -> HigherOrderFunction:
         """The registry entry."""
         entry = higher_order_function(self.function)
-        assert entry is not None
+        if entry is None:
+            raise PlanError(f"there is no function {self.function} of a lambda")
         return entry
 
     @property

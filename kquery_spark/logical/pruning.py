@@ -168,7 +168,7 @@ def _possible(parts: _Parts, expr: Expr) -> list[bool]:
         case Call(function="isnull", args=(Column() as column,)):
             return list(map(_may_have_null, parts.ranges(column.name)))
         case Call(function="neq"):
-            pass
+            return parts.by_folder(expr)
         case Call(function=name, args=(Column() as column, Literal() as value)) if expr.entry.is_comparison:
             return _compare(parts, name, column, value)
         case Call(args=(Literal() as value, Column() as column)) if expr.entry.is_comparison:
