@@ -82,6 +82,10 @@ class SplitColumns:
             self._coded[name] = self._source.coded(self._split, name, rows)
         return self._coded[name]
 
+    def before_any_column(self, rows: Int64s | None) -> list[Kept]:
+        """The states to begin with: these rows without a column; none (None) where nothing is known of the rows."""
+        return [] if rows is None else [Kept(Batch(pa.schema([]), (), len(rows)), rows)]
+
     def beside(self, states: list[Kept], columns: list[str]) -> list[Kept]:
         """The states with further columns of the rows that are left; all rows where nothing was read before."""
         source, split = self._source, self._split

@@ -19,6 +19,9 @@ from kquery_spark.physical.operators import (
 )
 from kquery_spark.sources.base import Split
 
+_Share = dict[int, list[Split]]
+"""The splits of one task, by scan id."""
+
 
 @dataclass(frozen=True)
 class TaskSplits:
@@ -153,51 +156,63 @@ def _assign(
     """
     scans = _scans(plan, replicated=False)
     ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
-    if readers is not None and not ranged:
-        return plan, tuple(TaskSplits(()) for _ in range(readers))
     if ranged:
-        placed = _ranged(plan, scans, ranged)
-        if readers is not None and readers != len(placed[1]):
-            raise PlanError(f"files for {len(placed[1])} tasks meet rows that were sent to {readers}")
-        return placed
-    total = sum(s.nbytes for scan in scans for s in scan.splits or ())
-    pieces = sum(len(scan.splits or ()) for scan in scans)
-    if any(scan.whole for scan in scans):
-        return plan, (TaskSplits(()),)
-    waves = math.ceil(total / (config.split_bytes * config.parallelism))
-    count = max(1, min(pieces, config.parallelism * waves))
+        shares = _shares_by_range(scans, ranged)
+        if readers is not None and readers != len(shares):
+            raise PlanError(f"files for {len(shares)} tasks meet rows that were sent to {readers}")
+        return _with_tasks(plan, scans, shares)
+    if readers is not None:
+        return plan, tuple(TaskSplits(()) for _ in range(readers))
+    count = _task_count(scans, config)
     if count == 1:
         return plan, (TaskSplits(()),)
-    shares: list[dict[int, list[Split]]] = [{} for _ in range(count)]
+    return _with_tasks(plan, scans, _even_shares(scans, count, in_order))
+
+
+def _task_count(scans: list[ScanExec], config: EngineConfig) -> int:
+    """As many tasks as the bytes ask for, in full waves of the parallelism, but no more than there are splits."""
+    if any(scan.whole for scan in scans):
+        return 1
+    splits = [s for scan in scans for s in scan.splits or ()]
+    waves = math.ceil(sum(s.nbytes for s in splits) / (config.split_bytes * config.parallelism))
+    return max(1, min(len(splits), config.parallelism * waves))
+
+
+def _even_shares(scans: list[ScanExec], count: int, in_order: bool) -> list[_Share]:
+    """Splits for ``count`` tasks of about as many bytes; one scan alone ``in_order`` keeps the order of its files."""
+    shares: list[_Share] = [{} for _ in range(count)]
     heap = [(0, i) for i in range(count)]
-    follow = in_order and len(scans) == 1
+    keeps_order = in_order and len(scans) == 1
     for scan in scans:
         splits = list(scan.splits or ())
-        for split, target in _in_order(splits, count) if follow else _balanced(splits, heap):
+        for split, target in _in_order(splits, count) if keeps_order else _balanced(splits, heap):
             shares[target].setdefault(scan.scan_id, []).append(split)
-    wanted = {s.scan_id for s in scans}
-    tasks = tuple(
-        TaskSplits(tuple((scan_id, tuple(share.get(scan_id, ()))) for scan_id in sorted(wanted)))
-        for share in shares
-    )
-    return _open(plan, wanted), tasks
+    return shares
 
 
-def _ranged(
-    plan: PhysicalPlan, scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split, ...], ...]]
-) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
-    """Tasks by key range; scans without ranges (other inputs of a union) are balanced over the same tasks."""
+def _shares_by_range(scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split, ...], ...]]) -> list[_Share]:
+    """Splits by key range; scans without ranges (other inputs of a union) are balanced over the same tasks."""
     count = len(next(iter(ranged.values())))
-    shares: list[dict[int, tuple[Split, ...]]] = [{k: v[i] for k, v in ranged.items()} for i in range(count)]
+    shares = [{scan_id: list(parts[i]) for scan_id, parts in ranged.items()} for i in range(count)]
     heap = [(sum(s.nbytes for part in share.values() for s in part), i) for i, share in enumerate(shares)]
     heapq.heapify(heap)
     for scan in scans:
         if scan.scan_id not in ranged:
             for split, target in _balanced(list(scan.splits or ()), heap):
-                shares[target][scan.scan_id] = (*shares[target].get(scan.scan_id, ()), split)
-    wanted = {s.scan_id for s in scans}
-    tasks = tuple(TaskSplits(tuple((i, share.get(i, ())) for i in sorted(wanted))) for share in shares)
-    return _open(plan, wanted), tasks
+                shares[target].setdefault(scan.scan_id, []).append(split)
+    return shares
+
+
+def _with_tasks(
+    plan: PhysicalPlan, scans: list[ScanExec], shares: list[_Share]
+) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
+    """The plan without the splits of these scans, and the tasks that bring them."""
+    scan_ids = {s.scan_id for s in scans}
+    tasks = tuple(
+        TaskSplits(tuple((scan_id, tuple(share.get(scan_id, ()))) for scan_id in sorted(scan_ids)))
+        for share in shares
+    )
+    return _open(plan, scan_ids), tasks
 
 
 def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Split, int]]:

@@ -85,12 +85,7 @@ class Registry:
             each, label = waiting.pop()
             if each in self._types:
                 continue
-            taken = next((c for c, n in self._types.items() if n == label), None)
-            if taken is not None:
-                raise SerializationError(
-                    f"{each.__qualname__} and {taken.__qualname__} are both called {label}"
-                )
-            self._types[each] = label
+            self._claim_name(each, label)
             if issubclass(each, Enum):
                 self.enums[label] = each
                 self.enum_names[each] = label
@@ -100,6 +95,12 @@ class Registry:
                 waiting += [(c, c.__name__) for c in _mentioned(annotation)]
         self.forms.update({each: self._form(each, label) for each, label in found})
         self.by_name = {f.name: f for f in self.forms.values()}
+
+    def _claim_name(self, cls: type, name: str) -> None:
+        taken = next((c for c, n in self._types.items() if n == name), None)
+        if taken is not None:
+            raise SerializationError(f"{cls.__qualname__} and {taken.__qualname__} are both called {name}")
+        self._types[cls] = name
 
     def _form(self, cls: type, name: str) -> Form:
         annotations = _annotations(cls)
@@ -205,29 +206,38 @@ def _test(annotation: Any, place: str) -> Test | type:
     if origin in (typing.Union, types.UnionType):
         return _any_of([_test(a, place) for a in arguments])
     if origin is typing.Literal:
-        return lambda value: any(type(value) is type(a) and value == a for a in arguments)
+        return _literal_test(arguments)
     if origin is tuple:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            every = _column_test(_test(arguments[0], place))
-            return lambda value: type(value) is tuple and every(value)
-        items = [_single(_test(a, place)) for a in arguments]
-        return lambda value: (
-            type(value) is tuple
-            and len(value) == len(items)
-            and all(test(v) for test, v in zip(items, value, strict=True))
-        )
+        return _tuple_test(arguments, place)
     if annotation is float:
         return _any_of([float, int])
     if annotation in (pa.DataType, *_BASES):
         return lambda value: isinstance(value, annotation)
-    if isinstance(annotation, type) and (
-        annotation in _PLAIN
-        or annotation in (pa.Schema, pa.Table)
-        or issubclass(annotation, Enum)
-        or is_plan_class(annotation)
-    ):
+    if isinstance(annotation, type) and _is_final(annotation):
         return annotation
     raise SerializationError(f"{place} is annotated {annotation}, which has no serialized form")
+
+
+def _literal_test(allowed: tuple[Any, ...]) -> Test:
+    return lambda value: any(type(value) is type(a) and value == a for a in allowed)
+
+
+def _tuple_test(items: tuple[Any, ...], place: str) -> Test:
+    """The test for ``tuple[item, ...]``, of any length, or for ``tuple[first, second]``."""
+    if len(items) == 2 and items[1] is Ellipsis:
+        every = _column_test(_test(items[0], place))
+        return lambda value: type(value) is tuple and every(value)
+    tests = [_single(_test(a, place)) for a in items]
+    return lambda value: (
+        type(value) is tuple
+        and len(value) == len(tests)
+        and all(test(v) for test, v in zip(tests, value, strict=True))
+    )
+
+
+def _is_final(cls: type) -> bool:
+    """Whether values of the class have exactly this type, not one below it."""
+    return cls in _PLAIN or cls in (pa.Schema, pa.Table) or issubclass(cls, Enum) or is_plan_class(cls)
 
 
 def _single(test: Test | type) -> Test:

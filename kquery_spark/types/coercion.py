@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -20,42 +21,41 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """
     if left == right:
         return left
-    if left == t.NULL:
-        return right
-    if right == t.NULL:
-        return left
+    if t.NULL in (left, right):
+        return _other(t.NULL, left, right)
+    if t.STRING in (left, right):
+        return _with_string(_other(t.STRING, left, right))
     if t.is_numeric(left) and t.is_numeric(right):
         return numeric_type(left, right)
+    for is_kind, common in _NESTED:
+        if is_kind(left) and is_kind(right):
+            return common(left, right)
+    return _common_time(left, right)
+
+
+def _other(known: pa.DataType, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    return right if left == known else left
+
+
+def _common_time(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """A date becomes a timestamp, and a timestamp without time zone one with it."""
     for a, b in ((left, right), (right, left)):
-        if a == t.STRING:
-            return _with_string(b)
-        if a == t.DATE and pa.types.is_timestamp(b):
+        if (a == t.DATE and pa.types.is_timestamp(b)) or (a == t.TIMESTAMP_NTZ and t.is_timestamp(b)):
             return b
-        if a == t.TIMESTAMP_NTZ and t.is_timestamp(b):
-            return b
-    if pa.types.is_list(left) and pa.types.is_list(right):
-        inner = common_type(left.value_type, right.value_type)
-        if inner is None:
-            return None
-        # the cast of a string to another type may give NULL
-        cast = t.STRING in (left.value_type, right.value_type) and left.value_type != right.value_type
-        nullable = cast or left.value_field.nullable or right.value_field.nullable
-        return pa.list_(pa.field("element", inner, nullable))
-    if pa.types.is_struct(left) and pa.types.is_struct(right):
-        return _common_struct(left, right)
-    if pa.types.is_map(left) and pa.types.is_map(right):
-        return _common_map(left, right)
     return None
+
+
+def _common_list(left: pa.ListType, right: pa.ListType) -> pa.DataType | None:
+    element = _common_field("element", left.value_field, right.value_field)
+    return None if element is None else pa.list_(element)
 
 
 def _common_map(left: pa.MapType, right: pa.MapType) -> pa.DataType | None:
     """Maps of one key type: a key that a cast makes NULL or equal to another would be no key any more."""
-    value = common_type(left.item_type, right.item_type)
+    value = _common_field("value", left.item_field, right.item_field)
     if left.key_type != right.key_type or value is None:
         return None
-    cast = t.STRING in (left.item_type, right.item_type) and left.item_type != right.item_type
-    nullable = cast or left.item_field.nullable or right.item_field.nullable
-    return pa.map_(left.key_field, pa.field("value", value, nullable))
+    return pa.map_(left.key_field, value)
 
 
 def _common_struct(left: pa.StructType, right: pa.StructType) -> pa.DataType | None:
@@ -63,12 +63,27 @@ def _common_struct(left: pa.StructType, right: pa.StructType) -> pa.DataType | N
         return None
     fields = []
     for a, b in zip(left, right, strict=True):
-        inner = common_type(a.type, b.type)
-        if inner is None:
+        field = _common_field(a.name, a, b)
+        if field is None:
             return None
-        cast = t.STRING in (a.type, b.type) and a.type != b.type
-        fields.append(pa.field(a.name, inner, cast or a.nullable or b.nullable))
+        fields.append(field)
     return pa.struct(fields)
+
+
+def _common_field(name: str, left: pa.Field, right: pa.Field) -> pa.Field | None:
+    """The field for values of both; it may be NULL, too, where the cast of a string to another type may give NULL."""
+    dtype = common_type(left.type, right.type)
+    if dtype is None:
+        return None
+    cast = t.STRING in (left.type, right.type) and left.type != right.type
+    return pa.field(name, dtype, cast or left.nullable or right.nullable)
+
+
+_NESTED: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, Any], pa.DataType | None]], ...]] = (
+    (pa.types.is_list, _common_list),
+    (pa.types.is_struct, _common_struct),
+    (pa.types.is_map, _common_map),
+)
 
 
 def numeric_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:

@@ -91,35 +91,34 @@ class _FilteringReader:
     def read(self, split: Split) -> Iterator[Batch]:
         """Batches of a split with the scan's columns."""
         runtime = [f for f in self._runtime if f.is_on]
-        source = self._source
-        conditions = [*_bounds(split, source), *self._conditions]
+        conditions = [*_bounds(split, self._source), *self._conditions]
         reserve_rows(split.rows)
         if not conditions and not runtime:
             reserve_rows(split.rows, self._row_bytes)
-            yield from source.read(split, self._scan.columns)
-            return
-        if not source.columnar:
+            yield from self._source.read(split, self._scan.columns)
+        elif self._source.columnar:
+            yield from self._stepwise(split, conditions, runtime)
+        else:
             yield from self._whole(split, conditions, runtime)
-            return
-        rows = self._possible_rows(split, conditions, runtime)
-        read = SplitColumns(source, split)
-        if source.addressable and not self._raises:
-            conditions, runtime, rows = self._narrowed(read, conditions, runtime, rows)
+
+    def _stepwise(
+        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
+    ) -> Iterator[Batch]:
+        """A source that reads single columns: those of filters first, the others for the rows that are left."""
+        read = SplitColumns(self._source, split)
+        conditions, runtime, rows = self._candidates(read, split, conditions, runtime)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
-        states = [] if rows is None else [Kept(Batch(pa.schema([]), (), len(rows)), rows)]
         if rows is not None and len(rows) == 0:
             return
+        states = read.before_any_column(rows)
         static, keys, rest = self._steps(conditions, runtime)
         if static:
-            states = read.beside(states, static)
-            states = [s.where(self._static(s.batch, conditions)) for s in states]
-            if not any(s.rows for s in states):
+            states = [s.where(self._static(s.batch, conditions)) for s in read.beside(states, static)]
+            if not _any_rows(states):
                 return
-        if keys or runtime:
-            states = read.beside(states, keys)
-            for found in runtime:
-                states = [s.where(_runtime_mask(found, s.batch)) for s in states]
-            if not any(s.rows for s in states):
+        if runtime:
+            states = _passing(read.beside(states, keys), runtime)
+            if not _any_rows(states):
                 return
         for state in read.beside(states, rest):
             yield self._ordered(state.batch)
@@ -128,40 +127,35 @@ class _FilteringReader:
         self, conditions: Sequence[Expr], runtime: Sequence[RuntimeFilter]
     ) -> tuple[list[str], list[str], list[str]]:
         """The columns of the conditions, the further ones of the run-time filters, and those that are left."""
-        needed = set().union(*(columns_of(c) for c in conditions)) if conditions else set()
+        needed = columns_of(*conditions)
         static = [c for c in self._source.schema.names if c in needed]
         keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
         rest = [c for c in self._scan.columns if c not in needed and c not in keys]
         return static, keys, rest
 
-    def _narrowed(
-        self, read: SplitColumns, conditions: list[Expr], runtime: list[RuntimeFilter], rows: Int64s | None
+    def _candidates(
+        self, read: SplitColumns, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
     ) -> tuple[list[Expr], list[RuntimeFilter], Int64s | None]:
-        """The rows left by what can be asked of columns' distinct values, and the conditions and filters it cannot."""
-        by_column: dict[str, list[Expr]] = {}
-        others: list[Expr] = []
-        for term in (term for c in conditions for term in conjuncts(c)):
-            columns = columns_of(term)
-            if len(columns) == 1 and is_harmless(term):
-                by_column.setdefault(next(iter(columns)), []).append(term)
-            else:
-                others.append(term)
+        """The rows left by statistics and columns' distinct values, and the conditions and filters still to apply."""
+        rows = self._possible_rows(split, conditions, runtime)
+        if not self._source.addressable or self._raises:
+            return conditions, runtime, rows
+        conditions, rows = self._narrowed(read, conditions, rows)
+        runtime, rows = _narrowed_at_runtime(read, runtime, rows)
+        return conditions, runtime, rows
+
+    def _narrowed(
+        self, read: SplitColumns, conditions: list[Expr], rows: Int64s | None
+    ) -> tuple[list[Expr], Int64s | None]:
+        """The rows left by conditions that columns' distinct values can decide, and the other conditions."""
+        by_column, others = _by_single_column(conditions)
         for name, terms in by_column.items():
             column = read.coded(name, rows) if read.is_worthwhile(name) else None
             if column is None:
                 others += terms
             else:
                 rows = rows_of([(column, self._true(name, column, terms))], rows)
-        asking = []
-        for found in runtime:
-            places = [] if rows is not None and len(rows) == 0 else asked_for(found, read, rows)
-            if places is None:
-                asking.append(found)
-                continue
-            seen = read.rows if rows is None else len(rows)
-            rows = rows_of(places, rows)
-            found.count(seen, read.rows if rows is None else len(rows))
-        return others, asking, rows
+        return others, rows
 
     def _true(self, name: str, column: CodedColumn, terms: list[Expr]) -> npt.NDArray[np.bool_]:
         """Of which values of a column the terms are true."""
@@ -188,9 +182,7 @@ class _FilteringReader:
         """A source that reads all its columns at once anyway."""
         static, keys, rest = self._steps(conditions, runtime)
         for batch in self._source.read(split, [*static, *keys, *rest]):
-            state = Kept(batch).where(self._static(batch, conditions))
-            for found in runtime:
-                state = state.where(_runtime_mask(found, state.batch))
+            (state,) = _passing([Kept(batch).where(self._static(batch, conditions))], runtime)
             yield self._ordered(state.batch)
 
     def _static(self, batch: Batch, conditions: list[Expr]) -> pa.Array | None:
@@ -240,6 +232,46 @@ def _bounds(split: Split, source: Source) -> list[Expr]:
     if high is not None:
         terms.append(Call.of("lt", column, Literal(high, column.dtype)))
     return terms
+
+
+def _by_single_column(conditions: list[Expr]) -> tuple[dict[str, list[Expr]], list[Expr]]:
+    """Terms that can be evaluated on the distinct values of one column, by that column; and the other terms."""
+    by_column: dict[str, list[Expr]] = {}
+    others: list[Expr] = []
+    for term in (term for c in conditions for term in conjuncts(c)):
+        columns = columns_of(term)
+        if len(columns) == 1 and is_harmless(term):
+            by_column.setdefault(next(iter(columns)), []).append(term)
+        else:
+            others.append(term)
+    return by_column, others
+
+
+def _narrowed_at_runtime(
+    read: SplitColumns, runtime: list[RuntimeFilter], rows: Int64s | None
+) -> tuple[list[RuntimeFilter], Int64s | None]:
+    """The rows left by run-time filters that columns' distinct values can decide, and the other filters."""
+    others = []
+    for found in runtime:
+        places = [] if rows is not None and len(rows) == 0 else asked_for(found, read, rows)
+        if places is None:
+            others.append(found)
+            continue
+        seen = read.rows if rows is None else len(rows)
+        rows = rows_of(places, rows)
+        found.count(seen, read.rows if rows is None else len(rows))
+    return others, rows
+
+
+def _any_rows(states: list[Kept]) -> bool:
+    return any(s.rows for s in states)
+
+
+def _passing(states: list[Kept], runtime: list[RuntimeFilter]) -> list[Kept]:
+    """The states without the rows that run-time filters drop."""
+    for found in runtime:
+        states = [s.where(_runtime_mask(found, s.batch)) for s in states]
+    return states
 
 
 def _runtime_mask(found: RuntimeFilter, batch: Batch) -> pa.Array:
