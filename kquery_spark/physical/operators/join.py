@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr import Expr
 from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import (
@@ -25,6 +25,7 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import (
 )
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.joins.join_table import JoinTable, Matches
+from kquery_spark.physical.joins.pair_condition import PairCondition
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes, scatter
@@ -37,6 +38,8 @@ _PAIR_LIMIT = 2_000_000
 _BOUNDED_PAIR_LIMIT = 131_072  # where the run may use little memory
 _PAIR_BYTES = 48  # of row numbers while pairs are found
 _ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+_KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
+_KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
 
 
 class BuildSide(StrEnum):
@@ -44,6 +47,13 @@ class BuildSide(StrEnum):
 
     LEFT = "left"
     RIGHT = "right"
+
+
+#: By build side, the kinds of joins in which no build row comes out without a probe row.
+_EMITS_PROBE_ROWS_ONLY = {
+    BuildSide.LEFT: frozenset({JoinKind.INNER, JoinKind.RIGHT}),
+    BuildSide.RIGHT: frozenset({JoinKind.INNER, JoinKind.LEFT, *_ONE_SIDED}),
+}
 
 
 @dataclass(frozen=True)
@@ -102,11 +112,7 @@ class JoinExec(PhysicalPlan):
         A condition that can raise has to see the pairs of rows that will have no match later.
         """
         probe = self.right if self.build is BuildSide.LEFT else self.left
-        owes = self.kind is JoinKind.FULL or not (
-            self.kind is JoinKind.INNER
-            or self.kind is (JoinKind.RIGHT if self.build is BuildSide.LEFT else JoinKind.LEFT)
-            or (self.build is BuildSide.RIGHT and self.kind in _ONE_SIDED)
-        )
+        owes = self.kind not in _EMITS_PROBE_ROWS_ONLY[self.build]
         harmless = self.condition is None or is_harmless(self.condition)
         if not owes and harmless and set(found.columns) <= set(probe.schema.names):
             probe.accept_filter(task, found.of_fewer())
@@ -268,26 +274,14 @@ class _Probe:
         exprs = [k.left if self._probe_is_left else k.right for k in plan.keys]
         self._keys = Program(exprs, probe_schema)
         self._probe_schema = probe_schema
-        kind = plan.kind
-        left_kept = kind in (JoinKind.LEFT, JoinKind.FULL)
-        right_kept = kind in (JoinKind.RIGHT, JoinKind.FULL)
-        self._keep_probe = left_kept if self._probe_is_left else right_kept
-        self._keep_build = right_kept if self._probe_is_left else left_kept
-        self._one_sided = kind in _ONE_SIDED
-        self.marks = (
-            np.zeros(self._built.num_rows, np.bool_)
-            if self._keep_build or (self._one_sided and not self._probe_is_left)
-            else None
-        )
-        self._condition: Program | None = None
+        kept_sides = plan.kind in _KEEPS_LEFT, plan.kind in _KEEPS_RIGHT
+        self._keep_probe, keep_build = kept_sides if self._probe_is_left else kept_sides[::-1]
+        self._one_sided = plan.kind in _ONE_SIDED
+        needs_marks = keep_build or (self._one_sided and not self._probe_is_left)
+        self.marks = np.zeros(self._built.num_rows, np.bool_) if needs_marks else None
+        self._condition: PairCondition | None = None
         if plan.condition is not None:
-            needed = columns_of(plan.condition)
-            self._probe_needs = [i for i, n in enumerate(probe_schema.names) if n in needed]
-            self._build_needs = [i for i, n in enumerate(self._built.schema.names) if n in needed]
-            fields = [probe_schema.field(i) for i in self._probe_needs]
-            fields += [self._built.schema.field(i) for i in self._build_needs]
-            self._pair_schema = pa.schema(fields)
-            self._condition = Program([plan.condition], self._pair_schema)
+            self._condition = PairCondition(plan.condition, probe_schema, self._built.schema)
         self._places = self._output_places()
 
     def _output_places(self) -> list[tuple[bool, int]]:
@@ -325,24 +319,36 @@ class _Probe:
         codes, counts = self._table.counts(keys, n)
         if self._one_sided and self._condition is None:
             matched |= counts > 0
-            if self.marks is not None and counts.sum() > _PAIR_LIMIT:
-                self._table.mark_matched(codes, self.marks)
-            elif self.marks is not None:
-                self.marks[self._table.matches(codes, counts).build] = True
+            self._mark_by_keys(codes, counts)
             return
         for start, stop in _slices(counts, self.pairs_at_once):
-            if self._control is not None:  # one row may match more than fit, and a condition drop most pairs
-                pairs = int(counts[start:stop].sum())
-                self._control.reserve(pairs * _PAIR_BYTES)
-                self._control.add(pairs)
+            self._reserve_pairs(counts[start:stop])
             found = self._table.matches(codes[start:stop], counts[start:stop])
-            found = self._residual(batch, Matches(found.probe + start, found.build))
+            found = Matches(found.probe + start, found.build)
+            if self._condition is not None:
+                found = self._condition.passing(batch, self._built, found)
             if self._keep_probe or self._one_sided:
                 matched[found.probe] = True
             if self.marks is not None:
                 self.marks[found.build] = True
             if not self._one_sided:
                 yield self._joined(batch, found)
+
+    def _mark_by_keys(self, codes: Int64s, counts: Int64s) -> None:
+        """Mark the build rows that have probe rows' keys, without making the pairs if there are too many."""
+        if self.marks is None:
+            return
+        if counts.sum() > _PAIR_LIMIT:
+            self._table.mark_matched(codes, self.marks)
+        else:
+            self.marks[self._table.matches(codes, counts).build] = True
+
+    def _reserve_pairs(self, counts: Int64s) -> None:
+        """Ask the run for room for so many pairs: one row may match more than fit, and a condition drop most of them."""
+        if self._control is not None:
+            pairs = int(counts.sum())
+            self._control.reserve(pairs * _PAIR_BYTES)
+            self._control.add(pairs)
 
     def rest(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
         """Output of probe rows by whether they matched at all: chosen ones, or padded ones of an outer join."""
@@ -351,18 +357,6 @@ class _Probe:
         if self._keep_probe and not matched.all():
             lonely = np.flatnonzero(~matched)
             yield self._joined(batch, Matches(lonely, np.full(len(lonely), -1, np.int64)))
-
-    def _residual(self, batch: Batch, pairs: Matches) -> Matches:
-        if self._condition is None or not len(pairs.probe):
-            return pairs
-        left, right = pa.array(pairs.probe), pa.array(pairs.build)
-        reserve_gather([batch.columns[i] for i in self._probe_needs], pairs.probe)
-        reserve_gather([self._built.columns[i] for i in self._build_needs], pairs.build)
-        columns = [batch.columns[i].take(left) for i in self._probe_needs]
-        columns += [self._built.columns[i].take(right) for i in self._build_needs]
-        found = self._condition.run(Batch(self._pair_schema, tuple(columns), len(pairs.probe)))[0]
-        flags = pc.fill_null(found.physical(len(pairs.probe)), False).to_numpy(zero_copy_only=False)
-        return Matches(pairs.probe[flags], pairs.build[flags])
 
     def _joined(self, batch: Batch, pairs: Matches) -> Batch:
         """Output rows of pairs; -1 on either side stands for a row of NULLs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -9,6 +10,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.expr import Program
@@ -70,20 +72,15 @@ class WindowExec(UnaryExec):
     ) -> Iterator[Batch]:
         """Partition by partition from sorted runs: small ones together in memory, large ones as streams of pieces."""
         config, schema = task.config, self.child.schema
-        limit = config.memory_bytes // 4
-        piece_rows = min(config.batch_rows, max(256, limit // max(1, row_bytes) // 4))
-        streams = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
-        keys = (*(SortKey(p) for p in self.partition), *self.order)
-        program = Program(list(self.partition), schema)
+        limit = self._held_bytes(config)
+        keys = (*map(SortKey, self.partition), *self.order)
+        batches = sorted_batches(source, schema, keys, config, spill)
         held: list[Batch] = []
         size = 0
         large: StreamedPartition | None = None
-        last: Batch | None = None
-        for batch in sorted_batches(source, schema, keys, config, spill):
-            starts = _partition_starts(program, last, batch)
-            last = batch.slice(batch.num_rows - 1)
+        for batch, starts in _with_partition_starts(batches, Program(list(self.partition), schema)):
             if large is not None:
-                end = starts[0] if starts else batch.num_rows
+                end = next(iter(starts), batch.num_rows)
                 large.add(batch.slice(0, end))
                 if not starts:
                     continue
@@ -96,38 +93,47 @@ class WindowExec(UnaryExec):
                 held, size, batch = [], 0, batch.slice(starts[-1])
             held.append(batch)
             size += batch.nbytes
-            if streams and size > limit:
-                large = StreamedPartition(self.calls, self.order, (schema, self.schema), spill, piece_rows)
-                for one in _drained(held):
-                    large.add(one)
+            if size > limit:
+                large = self._streamed(_drained(held), row_bytes, spill, config)
                 size = 0
         if large is not None:
             yield from large.run()
         yield from cut(self.compute(concat(schema, held)), config.batch_rows)
 
+    def _held_bytes(self, config: EngineConfig) -> float:
+        """Bytes of a partition to hold in memory before it goes to disk in pieces, which not all calls allow."""
+        streams = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
+        return _streamed_bytes(config) if streams else math.inf
+
+    def _streamed(
+        self, batches: Iterator[Batch], row_bytes: int, spill: SpillDirectory, config: EngineConfig
+    ) -> StreamedPartition:
+        """The partition that begins with these batches, on disk in pieces."""
+        piece_rows = min(config.batch_rows, max(256, _streamed_bytes(config) // max(1, row_bytes) // 4))
+        schemas = self.child.schema, self.schema
+        partition = StreamedPartition(self.calls, self.order, schemas, spill, piece_rows)
+        for batch in batches:
+            partition.add(batch)
+        return partition
+
     def compute(self, batch: Batch) -> Batch:
         """The output for all rows of some partitions."""
         if not batch.num_rows:
             return Batch.empty(self.schema)
-        exprs = [*self.partition, *(k.expr for k in self.order)]
-        vectors = Program(exprs, batch.schema).run(batch)
+        order = [k.expr for k in self.order]
+        vectors = Program([*self.partition, *order], batch.schema).run(batch)
         n, parts = batch.num_rows, len(self.partition)
-        partition = [Vector(v.dtype, v.physical(n)) for v in vectors[:parts]]
+        partition = [_filled(v, n) for v in vectors[:parts]]
         rows, segments = arrange(partition, list(zip(self.order, vectors[parts:], strict=True)), n)
         arranged = batch.take(pa.array(rows))
-        program = Program(
-            [e for c in self.calls for e in (*c.expr.children, *(k.expr for k in self.order))], batch.schema
-        )
-        values = iter(program.run(arranged))
+        arguments = [a for c in self.calls for a in c.expr.children]
+        values = iter(Program([*order, *arguments], batch.schema).run(arranged))
+        windowed = Windowed(segments, [(k, _filled(next(values), n)) for k in self.order])
         columns = list(arranged.columns)
-        windowed: Windowed | None = None
         for named in self.calls:
             call = named.expr
             assert isinstance(call, WindowCall)
-            args = [next(values) for _ in call.args]
-            keys = [(k, _filled(next(values), n)) for k in self.order]
-            windowed = windowed or Windowed(segments, keys)
-            columns.append(windowed.compute(call, args).physical(n))
+            columns.append(windowed.compute(call, [next(values) for _ in call.args]).physical(n))
         return Batch(self.schema, tuple(columns), n)
 
     def label(self) -> str:
@@ -140,8 +146,21 @@ def _working_bytes(nbytes: int, rows: int) -> int:
     return 2 * nbytes + _ARRANGED_ROW_BYTES * rows
 
 
+def _streamed_bytes(config: EngineConfig) -> int:
+    """Bytes of a partition that is worth pieces on disk."""
+    return config.memory_bytes // 4
+
+
 def _filled(vector: Vector, n: int) -> Vector:
     return Vector(vector.dtype, vector.physical(n))
+
+
+def _with_partition_starts(batches: Iterator[Batch], program: Program) -> Iterator[tuple[Batch, list[int]]]:
+    """Sorted batches, each with the rows at which a partition begins; ``program`` gives the partition's keys."""
+    last: Batch | None = None
+    for batch in batches:
+        yield batch, _partition_starts(program, last, batch)
+        last = batch.slice(batch.num_rows - 1)
 
 
 def _partition_starts(program: Program, last: Batch | None, batch: Batch) -> list[int]:
