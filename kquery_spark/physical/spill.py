@@ -132,6 +132,27 @@ def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], le
             start = end
 
 
+class HashPartitions:
+    """Rows on disk in hash partitions of their keys; no file is made before the first rows come."""
+
+    def __init__(self, spill: SpillDirectory, schema: pa.Schema, keys: Keys, level: int) -> None:
+        self.files: list[SpillFile] = []
+        self._spill = spill
+        self._schema = schema
+        self._keys = keys
+        self._level = level
+
+    def add(self, batches: Sequence[Batch]) -> None:
+        """Write the rows to their partitions."""
+        self.files = self.files or self._spill.partitions(self._schema)
+        for batch in batches:
+            scatter(batch, self._keys(batch), self.files, self._level)
+
+    def non_empty(self) -> list[SpillFile]:
+        """The partitions that have rows."""
+        return [file for file in self.files if file.rows]
+
+
 def in_partitions(
     source: Iterator[Batch],
     schema: pa.Schema,
@@ -141,24 +162,22 @@ def in_partitions(
     level: int = 0,
 ) -> Iterator[Batch]:
     """All rows as one batch when they fit ``limit`` bytes (or there are no keys), else one batch per hash partition."""
+    if keys is None:
+        yield concat(schema, list(source))
+        return
     with SpillDirectory(metrics) as spill:
+        spilled = HashPartitions(spill, schema, keys, level)
         held: list[Batch] = []
         size = 0
-        files: list[SpillFile] | None = None
         for batch in source:
             held.append(batch)
             size += hashed_bytes(batch.nbytes, batch.num_rows)
-            if keys is not None and level < DEEPEST and size > limit:
-                files = files or spill.partitions(schema)
-                for one in held:
-                    scatter(one, keys(one), files, level)
+            if level < DEEPEST and size > limit:
+                spilled.add(held)
                 held, size = [], 0
-        if files is None:
+        if not spilled.files:
             yield concat(schema, held)
             return
-        for one in held:
-            assert keys is not None
-            scatter(one, keys(one), files, level)
-        for file in files:
-            if file.rows:
-                yield from in_partitions(file.read(), schema, keys, limit, metrics, level + 1)
+        spilled.add(held)
+        for file in spilled.non_empty():
+            yield from in_partitions(file.read(), schema, keys, limit, metrics, level + 1)

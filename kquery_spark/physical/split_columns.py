@@ -100,14 +100,19 @@ class SplitColumns:
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
+        coded = self._worthwhile(columns, rows)
+        rest = self._source.read_rows(self._split, [c for c in columns if c not in coded], rows)
+        arrays = dict(zip(rest.schema.names, rest.columns, strict=True))
+        arrays |= {name: column.take(rows) for name, column in coded.items()}
+        schema = pa.schema([self._source.schema.field(c) for c in columns])
+        return Batch(schema, tuple(arrays[c] for c in columns), len(rows))
+
+    def _worthwhile(self, columns: list[str], rows: Int64s) -> dict[str, CodedColumn]:
+        """Those of the columns that are there as codes, or are there sooner as codes."""
         for name in columns:
             if name not in self._coded and self.is_worthwhile(name):
                 self.coded(name, rows)
-        coded = {c: found for c in columns if (found := self._coded.get(c)) is not None}
-        rest = self._source.read_rows(self._split, [c for c in columns if c not in coded], rows)
-        read = dict(zip(rest.schema.names, rest.columns, strict=True))
-        arrays = tuple(coded[c].take(rows) if c in coded else read[c] for c in columns)
-        return Batch(pa.schema([self._source.schema.field(c) for c in columns]), arrays, len(rows))
+        return {c: found for c in columns if (found := self._coded.get(c)) is not None}
 
 
 def asked_for(found: RuntimeFilter, read: SplitColumns, rows: Int64s | None) -> list[Wanted] | None:

@@ -113,12 +113,17 @@ class Sum(Accumulator):
     def _past_long(self, total: Vector, empty: pa.Array, context: CallContext) -> Data:
         if context.mode is EvalMode.ANSI or context.dtype == t.DAY_TIME:
             raise overflow(context.dtype)
-        exact = [None if v is None else int(v) for v in total.plain().to_pylist()]
-        if context.mode is EvalMode.TRY:
-            kept = [v if v is not None and -(2**63) <= v < 2**63 else None for v in exact]
-        else:
-            kept = [None if v is None else (v + 2**63) % 2**64 - 2**63 for v in exact]
-        return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(kept, t.LONG))
+        as_long = _long_or_null if context.mode is EvalMode.TRY else _wrapped_around
+        sums = [None if v is None else as_long(int(v)) for v in total.plain().to_pylist()]
+        return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(sums, t.LONG))
+
+
+def _long_or_null(value: int) -> int | None:
+    return value if -(2**63) <= value < 2**63 else None
+
+
+def _wrapped_around(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
 
 
 class Average(Sum):

@@ -239,11 +239,15 @@ def extremes(
     types = [k.field.type for k in keys]
     if len(types) != 1 or not (_is_integer(types[0]) or types[0] == t.STRING):
         return None
-    for call in calls:
-        fits = _is_integer(call.dtype) or t.is_fractional(call.dtype)
-        if not call.entry.extreme or call.condition is not None or not fits:
-            return None
+    if not all(map(_is_extreme, calls)):
+        return None
     return Extremes([c.entry.extreme == "greatest" for c in calls], merge)
+
+
+def _is_extreme(call: AggregateCall) -> bool:
+    """Whether the call is MIN or MAX of numbers or times in all rows."""
+    has_numbers = _is_integer(call.dtype) or t.is_fractional(call.dtype)
+    return bool(call.entry.extreme) and call.condition is None and has_numbers
 
 
 def _flagged(rows: Int64s, count: int) -> npt.NDArray[np.bool_]:

@@ -66,14 +66,6 @@ class Program:
             case Literal():
                 vector = literal_vector(expr)
                 return lambda batch, memo: vector
-            case Call(function="and" | "or"):
-                return self._connective(expr)
-            case Call(function="coalesce") if any(can_raise(a) for a in expr.args[1:]):
-                return self._coalesce(expr)
-            case Call(function="nanvl") if can_raise(expr.args[1]):
-                return self._nanvl(expr)
-            case Call(function="elt") if any(can_raise(a) for a in expr.args[1:]):
-                return self._elt(expr)
             case Call():
                 return self._call(expr)
             case Cast():
@@ -96,6 +88,15 @@ class Program:
         return lambda batch, memo: Vector(dtype, batch.columns[index])
 
     def _call(self, expr: Call) -> Step:
+        """A function; some do not show their later arguments, if these can raise, the rows that they do not need."""
+        if expr.function in ("and", "or"):
+            return self._connective(expr)
+        lazy = _LAZY.get(expr.function)
+        if lazy is not None and any(map(can_raise, expr.args[1:])):
+            return lazy(self, expr)
+        return self._eager_call(expr)
+
+    def _eager_call(self, expr: Call) -> Step:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
         steps = [self._compile(a) for a in expr.args]
         # Spark does not look at the later arguments of a row of which one is NULL, so those must not raise either
@@ -265,16 +266,9 @@ class Program:
         present = [literal_vector(v) for v in expr.values if v.value is not None]
         has_null = len(present) < len(expr.values)
         narrow_set = t.is_decimal(dtype) and all(v.is_narrow for v in present)
-        kind = pa.int64() if narrow_set else dtype
         scalars = [v.data if narrow_set else v.plain() for v in present]
-        if pa.types.is_temporal(kind):
-            values = pa.array([s.value for s in scalars], storage(kind)).cast(kind)
-        else:
-            plain = [s.as_py() for s in scalars]
-            if pa.types.is_floating(kind) and 0.0 in plain:
-                plain += [0.0, -0.0]  # equal in SQL, two values to Arrow's hash table
-            values = pa.array(plain, kind)
-        has_nan = pa.types.is_floating(kind) and any(v != v for v in plain)
+        values = _value_set(scalars, pa.int64() if narrow_set else dtype)
+        has_nan = pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
 
         def run(batch: Batch, memo: Memo) -> Vector:
             vector = child(batch, memo)
@@ -297,6 +291,24 @@ class Program:
             return Vector(t.BOOL, pc.if_else(unknown, pa.scalar(None, t.BOOL), hits))
 
         return run
+
+
+#: Functions that look at their later arguments only for some rows.
+_LAZY: dict[str, Callable[[Program, Call], Step]] = {
+    "coalesce": Program._coalesce,
+    "nanvl": Program._nanvl,
+    "elt": Program._elt,
+}
+
+
+def _value_set(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
+    """The values of an IN list as Arrow looks them up."""
+    if pa.types.is_temporal(kind):
+        return pa.array([s.value for s in scalars], storage(kind)).cast(kind)
+    plain = [s.as_py() for s in scalars]
+    if pa.types.is_floating(kind) and 0.0 in plain:
+        plain += [0.0, -0.0]  # equal in SQL, two values to Arrow's hash table
+    return pa.array(plain, kind)
 
 
 def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,14 +24,13 @@ from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskCont
 from kquery_spark.physical.selected_rows import SelectedRows, Selections
 from kquery_spark.physical.spill import (
     DEEPEST,
+    HashPartitions,
     SpillDirectory,
-    SpillFile,
     hashed_bytes,
     in_partitions,
-    scatter,
 )
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
-from kquery_spark.types.vector import Vector
+from kquery_spark.types.vector import Int64s, Vector
 
 _MERGE_ROWS = 2_000_000
 _PROBE_ROWS = 400_000
@@ -108,18 +108,16 @@ class AggregateExec(UnaryExec):
             run.close()
 
     def _output(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        if self.phase is Phase.PARTIAL and self.keys and not self._needs_rows:
+        takes_batches = bool(self.keys) and not self._needs_rows
+        if takes_batches and self.phase is Phase.PARTIAL:
             yield from run.partial(source)
             return
-        if self.in_order and self.keys and self.phase is Phase.SINGLE and not self._needs_rows:
+        if takes_batches and self.phase is Phase.SINGLE and self.in_order:
             for states in run.streamed(coalesced(source, task.config.batch_rows // 2)):
                 yield run.finish(states)
             return
         for states in self._states(run, source, task):
-            if not self.keys and states.num_rows == 0:
-                states = run.nothing()
-            if states.num_rows:
-                yield run.finish(states) if self.phase in (Phase.SINGLE, Phase.FINAL) else states
+            yield run.finish(states) if self.phase in (Phase.SINGLE, Phase.FINAL) else states
 
     @property
     def _needs_rows(self) -> bool:
@@ -129,7 +127,15 @@ class AggregateExec(UnaryExec):
         return any(c.is_distinct for c in self.calls)
 
     def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """One state row per group; several batches, of different groups, where the memory budget asks for it."""
+        """One state row per group, without keys for no rows, too; several batches where the memory budget asks for it."""
+        for states in self._merged_states(run, source, task):
+            if states.num_rows:
+                yield states
+            elif not self.keys:
+                yield run.nothing()
+
+    def _merged_states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
+        """The states of the groups that there are rows of, each group in one batch."""
         limit, metrics = task.config.memory_bytes, task.metrics_of(self)
         if self._needs_rows:
             program = Program([k.expr for k in self.keys], self.child.schema)
@@ -141,7 +147,7 @@ class AggregateExec(UnaryExec):
             source = map(run.mixed, coalesced(source, task.config.batch_rows // 2))
         elif self.phase not in (Phase.FINAL, Phase.MERGE):
             source = map(run.update, coalesced(source, task.config.batch_rows // 2))
-        yield from run.merged(source, limit if self.keys else None, metrics)
+        yield from run.merged(source, limit if self.keys else math.inf, metrics)
 
     def label(self) -> str:
         """See PhysicalPlan."""
@@ -187,28 +193,15 @@ class Aggregation:
 
     def update(self, batch: Batch, each_row: bool = False) -> Batch:
         """States of a batch of input rows; ``each_row`` skips grouping and makes every row its own group."""
-        if self._program is None:
-            exprs: list[Expr] = [k.expr for k in self._plan.keys]
-            for call in self._calls:
-                exprs += call.children
-            self._program = Program(exprs, self._plan.child.schema)
-        n, vectors = batch.num_rows, self._program.run(batch)
-        keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
-        rows = None if self._extremes is None or each_row else self._extremes.rows(keys[0], vectors[1:], n)
-        if rows is not None:
-            n, taken = len(rows), pa.array(rows)
-            vectors = [v if v.is_scalar else Vector(v.dtype, v.data.take(taken)) for v in vectors]
-            keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
+        vectors, n = self._evaluated(batch, self._calls), batch.num_rows
+        if self._extremes is not None and not each_row:
+            vectors, n = _only_rows(vectors, self._extremes.rows(_filled(vectors[0], n), vectors[1:], n), n)
+        keys = [_filled(v, n) for v in vectors[: self._key_count]]
         groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
         columns = _take_keys(keys, groups)
-        place, selections = self._key_count, Selections(groups, n)
+        values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
         for call, accumulate in zip(self._calls, self._accumulators, strict=True):
-            args = vectors[place : place + len(call.args)]
-            selected = (
-                selections.where(vectors[place + len(call.args)]) if call.condition is not None else None
-            )
-            place += len(call.children)
-            columns += self._one(call, accumulate, args, selected, groups, n)
+            columns += self._one(call, accumulate, values, selections, groups, n)
         states = from_vectors(self._schema, columns, groups.count)
         if self._extremes is not None and not each_row:
             self._extremes.learn(states, n)
@@ -216,43 +209,44 @@ class Aggregation:
 
     def mixed(self, batch: Batch) -> Batch:
         """States of rows that hold states of some aggregates and values of the others."""
-        names = {name: i for i, name in enumerate(batch.schema.names)}
-        merging = [f"{named.name}.0" in names for named in self._plan.aggregates]
-        if self._program is None:
-            exprs: list[Expr] = [k.expr for k in self._plan.keys]
-            for call, has_states in zip(self._calls, merging, strict=True):
-                exprs += () if has_states else call.children
-            self._program = Program(exprs, batch.schema)
-        n = batch.num_rows
-        vectors = self._program.run(batch)
-        keys = [Vector(v.dtype, v.physical(n)) for v in vectors[: self._key_count]]
+        n, names = batch.num_rows, batch.schema.names
+        places = [_index(names, f"{named.name}.0") for named in self._plan.aggregates]
+        from_rows = [call for call, place in zip(self._calls, places, strict=True) if place is None]
+        vectors = self._evaluated(batch, from_rows)
+        keys = [_filled(v, n) for v in vectors[: self._key_count]]
         groups = group_rows(keys, n)
         columns = _take_keys(keys, groups)
-        place, selections = self._key_count, Selections(groups, n)
-        for i, (call, accumulate) in enumerate(zip(self._calls, self._accumulators, strict=True)):
-            if merging[i]:
-                start, end = self._spans[i]
-                first = names[f"{self._plan.aggregates[i].name}.0"]
-                states = [batch.vector(first + j) for j in range(end - start)]
+        values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
+        per_call = zip(self._calls, self._accumulators, self._spans, places, strict=True)
+        for call, accumulate, (start, end), place in per_call:
+            if place is None:
+                columns += self._one(call, accumulate, values, selections, groups, n)
+            else:
+                states = [batch.vector(place + j) for j in range(end - start)]
                 columns += accumulate.merge(states, groups, CallContext(call.dtype, call.mode, num_rows=n))
-                continue
-            args = vectors[place : place + len(call.args)]
-            selected = (
-                selections.where(vectors[place + len(call.args)]) if call.condition is not None else None
-            )
-            place += len(call.children)
-            columns += self._one(call, accumulate, args, selected, groups, n)
         return from_vectors(self._schema, columns, groups.count)
+
+    def _evaluated(self, batch: Batch, calls: Sequence[AggregateCall]) -> list[Vector]:
+        """The keys and what the calls take, of rows; the same calls for every batch."""
+        if self._program is None:
+            exprs: list[Expr] = [k.expr for k in self._plan.keys]
+            for call in calls:
+                exprs += call.children
+            self._program = Program(exprs, self._plan.child.schema)
+        return self._program.run(batch)
 
     def _one(
         self,
         call: AggregateCall,
         accumulate: Accumulator,
-        args: Sequence[Vector],
-        selected: SelectedRows | None,
+        values: Iterator[Vector],
+        selections: Selections,
         groups: Groups,
         n: int,
     ) -> list[Vector]:
+        """The states of one call, which takes its arguments and then its condition from ``values``."""
+        args: Sequence[Vector] = [next(values) for _ in call.args]
+        selected = None if call.condition is None else selections.where(next(values))
         if call.is_distinct:
             rows = np.arange(n) if selected is None else selected.rows
             selected = SelectedRows(_first_of_each(args, groups, rows, n), groups)
@@ -296,36 +290,31 @@ class Aggregation:
         return from_vectors(self._schema, columns, groups.count)
 
     def merged(
-        self, states: Iterator[Batch], limit: int | None, metrics: Metrics, level: int = 0
+        self, states: Iterator[Batch], limit: float, metrics: Metrics, level: int = 0
     ) -> Iterator[Batch]:
         """All states merged, whenever the unmerged ones outgrow the merged ones; past ``limit`` bytes in partitions."""
         with SpillDirectory(metrics) as spill:
-            done: Batch | None = None
+            spilled = HashPartitions(spill, self._schema, self._keys_of, level)
+            done: list[Batch] = []  # at most one batch
             waiting: list[Batch] = []
-            files: list[SpillFile] | None = None
             rows = size = 0
             for batch in states:
                 waiting.append(batch)
                 rows += batch.num_rows
                 size += hashed_bytes(batch.nbytes, batch.num_rows)
-                full = limit is not None and size + _hashed_bytes(done) > limit
-                if full or rows > max(_MERGE_ROWS, 2 * (done.num_rows if done is not None else 0)):
-                    done = self.merge(concat(self._schema, [*([done] if done is not None else []), *waiting]))
+                if size + _hashed_bytes(done) > limit or rows > max(_MERGE_ROWS, 2 * _row_count(done)):
+                    done = [self.merge(concat(self._schema, [*done, *waiting]))]
                     waiting, rows, size = [], 0, 0
-                    if limit is not None and level < DEEPEST and _hashed_bytes(done) > limit // 2:
-                        files = files or spill.partitions(self._schema)
-                        scatter(done, self._keys_of(done), files, level)
-                        done = None
-            if done is not None:
-                waiting.insert(0, done)
-            if files is None:
+                    if level < DEEPEST and _hashed_bytes(done) > limit / 2:
+                        spilled.add(done)
+                        done = []
+            waiting = [*done, *waiting]
+            if not spilled.files:
                 yield self.merge(concat(self._schema, waiting)) if waiting else Batch.empty(self._schema)
                 return
-            for batch in waiting:
-                scatter(batch, self._keys_of(batch), files, level)
-            for file in files:
-                if file.rows:
-                    yield from self.merged(file.read(), limit, metrics, level + 1)
+            spilled.add(waiting)
+            for file in spilled.non_empty():
+                yield from self.merged(file.read(), limit, metrics, level + 1)
 
     def _keys_of(self, states: Batch) -> list[Vector]:
         return [states.vector(i) for i in range(self._key_count)]
@@ -335,7 +324,7 @@ class Aggregation:
 
         Not that of batches with few groups, as one of several projections of an Expand has them.
         """
-        seen = kept = 0
+        sample = _Sample()
         useless = False
         waiting: list[Batch] = []
         waiting_rows = 0
@@ -344,12 +333,10 @@ class Aggregation:
                 yield self.update(batch, each_row=True)
                 continue
             states = self.update(batch)
-            if 2 * states.num_rows > batch.num_rows:
-                seen += batch.num_rows
-                kept += states.num_rows
+            sample.add(batch.num_rows, states.num_rows)
             waiting.append(states)
             waiting_rows += states.num_rows
-            if not useless and seen >= _PROBE_ROWS and kept > _USELESS_RATIO * seen:
+            if not useless and sample.hardly_reduces:
                 useless = True
                 yield from waiting
                 waiting, waiting_rows = [], 0
@@ -389,8 +376,45 @@ class Aggregation:
         return from_vectors(schema, columns, states.num_rows)
 
 
-def _hashed_bytes(states: Batch | None) -> int:
-    return 0 if states is None else hashed_bytes(states.nbytes, states.num_rows)
+@dataclass
+class _Sample:
+    """Rows and groups of the batches in which most rows are groups of their own."""
+
+    rows: int = 0
+    groups: int = 0
+
+    def add(self, rows: int, groups: int) -> None:
+        if 2 * groups > rows:
+            self.rows += rows
+            self.groups += groups
+
+    @property
+    def hardly_reduces(self) -> bool:
+        return self.rows >= _PROBE_ROWS and self.groups > _USELESS_RATIO * self.rows
+
+
+def _hashed_bytes(batches: Sequence[Batch]) -> int:
+    return sum(hashed_bytes(b.nbytes, b.num_rows) for b in batches)
+
+
+def _row_count(batches: Sequence[Batch]) -> int:
+    return sum(b.num_rows for b in batches)
+
+
+def _index(names: Sequence[str], name: str) -> int | None:
+    return names.index(name) if name in names else None
+
+
+def _filled(vector: Vector, n: int) -> Vector:
+    return Vector(vector.dtype, vector.physical(n))
+
+
+def _only_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:
+    """The vectors of these of ``n`` rows (None: of all) and how many they are."""
+    if rows is None:
+        return vectors, n
+    taken = pa.array(rows)
+    return [v if v.is_scalar else Vector(v.dtype, v.data.take(taken)) for v in vectors], len(rows)
 
 
 def _rows_as_groups(n: int) -> Groups:

@@ -86,18 +86,23 @@ def _spilled(
     return run
 
 
+def _refill(heads: list[Batch], runs: list[Iterator[Batch]], live: list[int]) -> None:
+    """Read the next piece of runs that have none; those that have ended are no longer ``live``."""
+    for i in list(live):
+        if not heads[i].num_rows:
+            piece = next(runs[i], None)
+            if piece is None:
+                live.remove(i)
+            else:
+                heads[i] = piece
+
+
 def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortKey]) -> Iterator[Batch]:
     """Merge sorted runs piece by piece: what sorts before the first run to run dry can go out."""
     heads = [Batch.empty(schema) for _ in runs]
     live = list(range(len(runs)))
     while True:
-        for i in list(live):
-            if not heads[i].num_rows:
-                piece = next(runs[i], None)
-                if piece is None:
-                    live.remove(i)
-                else:
-                    heads[i] = piece
+        _refill(heads, runs, live)
         sizes = np.array([h.num_rows for h in heads], np.int64)
         if not sizes.sum():
             return

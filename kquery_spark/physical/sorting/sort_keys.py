@@ -25,11 +25,7 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
     check_key_type(vector.dtype)
     if pa.types.is_null(vector.dtype):
         return []
-    if t.is_nested(vector.dtype):
-        vector = Vector(t.BINARY, ordered_bytes(vector.data))
-    values = reduce.ordered_integers(vector)
-    if values is None:
-        values = text_ranks(vector.data) if _mostly_different(vector) else reduce.ranks(vector)[0]
+    values = _ordered_integers(vector)
     values = values if ascending else ~values
     valid = validity(vector.data)
     if valid is None:
@@ -39,6 +35,16 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
         return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
     flag = valid if nulls_first else ~valid
     return [flag.astype(np.int64), np.where(valid, values, 0)]
+
+
+def _ordered_integers(vector: Vector) -> Int64s:
+    """Integers in the order of the values: themselves, or their ranks."""
+    if t.is_nested(vector.dtype):
+        vector = Vector(t.BINARY, ordered_bytes(vector.data))
+    values = reduce.ordered_integers(vector)
+    if values is not None:
+        return values
+    return text_ranks(vector.data) if _mostly_different(vector) else reduce.ranks(vector)[0]
 
 
 def _mostly_different(vector: Vector) -> bool:

@@ -65,12 +65,7 @@ def _keys_and_targets(
     """Keys, and keys plus offset, both as int64 in the order of the values."""
     dtype = vector.dtype
     if t.is_fractional(dtype):
-        kind = np.float32 if dtype == t.FLOAT else np.float64
-        values = vector.data.fill_null(0.0).to_numpy(zero_copy_only=False)
-        step = kind(offset.value if ascending else -offset.value)
-        with np.errstate(all="ignore"):
-            moved = values + step
-        return reduce.float_order(vector.data), reduce.float_order(pa.array(moved))
+        return _float_keys_and_targets(vector, offset.value if ascending else -offset.value)
     check_range(offset, dtype)
     integers = as_integers(vector)
     if integers is None or dtype == t.BOOL:
@@ -86,6 +81,15 @@ def _keys_and_targets(
         # ANSI or not, Spark wraps around, raises, or does not get to the sum, depending on the rows that follow
         raise Unsupported(f"A RANGE frame past the end of {t.spark_name(dtype)} is not supported.")
     return values, values + np.int64(by)
+
+
+def _float_keys_and_targets(vector: Vector, by: float) -> tuple[Int64s, Int64s]:
+    kind = np.float32 if vector.dtype == t.FLOAT else np.float64
+    values = vector.data.fill_null(0.0).to_numpy(zero_copy_only=False)
+    step = kind(by)
+    with np.errstate(all="ignore"):
+        moved = values + step
+    return reduce.float_order(vector.data), reduce.float_order(pa.array(moved))
 
 
 def _whole(offset: Literal, dtype: pa.DataType) -> int:

@@ -84,16 +84,8 @@ class Windowed:
         by = _whole(call, 1) if len(call.args) > 1 else 1
         by = max(-n - 1, min(n + 1, by if call.function == "lead" else -by))
         data = args[0].physical(n)
-        if call.ignore_nulls and by and data.null_count:
-            valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
-            places, before = np.flatnonzero(valid), prefix_counts(valid)
-            wanted = before[:-1] + by if by < 0 else before[1:] + by - 1
-            inside = (wanted >= 0) & (wanted < len(places))
-            target = np.where(
-                inside, places[np.clip(wanted, 0, max(len(places) - 1, 0))] if len(places) else 0, -1
-            )
-        else:
-            target = s.rows + by
+        skips_nulls = call.ignore_nulls and by and data.null_count
+        target = _valid_rows_off(data, by) if skips_nulls else s.rows + by
         outside = (target < s.start) | (target >= s.end)
         reserve_gather([data], np.where(outside, -1, target))
         if len(args) < 3 or (args[2].is_scalar and not args[2].data.is_valid):
@@ -109,23 +101,44 @@ class Windowed:
         low, high = self._frame(call.frame)
         n = self._segments.num_rows
         data = args[0].physical(n)
-        counted: np.ndarray | None = None
-        if ignore_nulls and data.null_count:
-            counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
-        if name != "nth_value" and len(args) == 2:
-            chosen = pc.fill_null(args[1].physical(n), False).to_numpy(zero_copy_only=False)
-            counted = chosen if counted is None else counted & chosen
+        chosen = args[1].physical(n) if name != "nth_value" and len(args) == 2 else None
+        counted = _counted_rows(data, ignore_nulls, chosen)
         places: Int64s | None = None
         if counted is not None:
             places, before = np.flatnonzero(counted), prefix_counts(counted)
             low, high = before[low], before[high]
-        target = high - 1 if name == "last_value" else low + (_nth_of(call) if name == "nth_value" else 0)
+        if name == "last_value":
+            target = high - 1
+        else:
+            target = low + (_nth_of(call) if name == "nth_value" else 0)
         outside = (target >= high) | (target < low)
         rows = np.where(outside, 0, target)
         if places is not None:
             rows = places[rows] if len(places) else rows
         reserve_gather([data], rows)
         return Vector(call.dtype, data.take(pa.array(rows, mask=outside if outside.any() else None)))
+
+
+def _valid_rows_off(data: pa.Array, by: int) -> Int64s:
+    """For each row the row with the ``by``-th value that is not NULL after it (before it: negative); -1 for none."""
+    valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
+    places, before = np.flatnonzero(valid), prefix_counts(valid)
+    if not len(places):
+        return np.full(len(data), -1, np.int64)
+    wanted = before[:-1] + by if by < 0 else before[1:] + by - 1
+    inside = (wanted >= 0) & (wanted < len(places))
+    return np.where(inside, places[np.clip(wanted, 0, len(places) - 1)], -1)
+
+
+def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -> np.ndarray | None:
+    """The rows with a value, where NULLs are ignored, of those that are chosen (None: all); None for every row."""
+    counted: np.ndarray | None = None
+    if ignore_nulls and data.null_count:
+        counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
+    if chosen is not None:
+        flags = pc.fill_null(chosen, False).to_numpy(zero_copy_only=False)
+        counted = flags if counted is None else counted & flags
+    return counted
 
 
 def _nth_of(call: WindowCall) -> int:

@@ -35,11 +35,16 @@ def streamable(call: WindowCall) -> bool:
     """
     if call.entry is not None and call.entry.ordered:
         return not (call.entry.is_offset and call.ignore_nulls)
-    frame = call.frame
-    if frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None:
+    bounds = call.frame.lower, call.frame.upper
+    if call.frame.unit is FrameUnit.ROWS and None not in bounds:
         return True
-    if frame.unit is FrameUnit.RANGE and any(b is not None and b.value for b in (frame.lower, frame.upper)):
+    if call.frame.unit is FrameUnit.RANGE and any(b is not None and b.value for b in bounds):
         return False
+    return _has_small_states(call)
+
+
+def _has_small_states(call: WindowCall) -> bool:
+    """Whether the call is an aggregate whose states take no more room for more rows."""
     folded = as_aggregate(call)
     if folded.ignore_nulls or folded.entry is not None:
         return False
@@ -128,12 +133,7 @@ class StreamedPartition:
         return arrange([], list(zip(self._order, keys, strict=True)), batch.num_rows)[1]
 
     def _write(self, batch: Batch, group: int | None) -> None:
-        before = self._pieces[-1] if self._pieces else None
-        peers = 0
-        if before is not None:
-            within = 0 if before.group is not None and before.group == group else self._last_peers
-            peers = before.peers_before + within
-        piece = _Piece(0 if before is None else before.end, batch.num_rows, peers, group)
+        piece = self._next_piece(batch.num_rows, group)
         if group is not None:
             self._groups[group] = self._groups[group][0], len(self._pieces)
         self._last_peers = 1 if group is not None else int(_starts(self._segments(batch)).sum())
@@ -144,6 +144,14 @@ class StreamedPartition:
             for fold, args in zip(self._folds, self._args(batch), strict=True):
                 if fold is not None:
                     fold.add(args, batch.num_rows)
+
+    def _next_piece(self, rows: int, group: int | None) -> _Piece:
+        """The piece after the last one."""
+        if not self._pieces:
+            return _Piece(0, rows, 0, group)
+        before = self._pieces[-1]
+        within = 0 if before.group is not None and before.group == group else self._last_peers
+        return _Piece(before.end, rows, before.peers_before + within, group)
 
     def _args(self, batch: Batch) -> list[list[Vector]]:
         values = iter(self._program.run(batch))
