@@ -48,31 +48,45 @@ def _evaluate(expr: Expr) -> Vector:
     match expr:
         case Literal():
             return literal_vector(expr)
-        case Call(function="and" | "or" as word, args=(left, right)):
-            first = _evaluate(left)
-            if first.data.as_py() is (word == "or"):  # the other side does not matter, nor its errors
-                return first
-            return call(expr.entry, [first, _evaluate(right)], CallContext(t.BOOL, num_rows=1))
+        case Call(function="and" | "or", args=(left, right)):
+            return _connective(expr, left, right)
         case Call(function="coalesce"):
-            values = (_evaluate(a) for a in expr.args)
-            return next((v for v in values if v.data.is_valid), literal_vector(Literal(None, expr.dtype)))
+            return _coalesce(expr)
         case Call():
             context = CallContext(expr.dtype, expr.mode, expr.tz, 1)
             return call(expr.entry, [_evaluate(a) for a in expr.args], context)
         case Cast():
             return casts.cast(_evaluate(expr.child), expr.to, expr.mode, expr.tz, 1)
         case Case():
-            for condition, value in expr.branches:
-                if _evaluate(condition).data.as_py():
-                    return _evaluate(value)
-            last = Literal(None, expr.dtype) if expr.otherwise is None else expr.otherwise
-            return _evaluate(last)
+            return _case(expr)
         case InList():
-            child = _evaluate(expr.child)
-            context = CallContext(t.BOOL, num_rows=1)
-            hits = [
-                call(function("eq"), [child, literal_vector(v)], context).data.as_py() for v in expr.values
-            ]
-            answer = True if True in hits else None if None in hits else False
-            return Vector(t.BOOL, pa.scalar(answer, t.BOOL))
+            return _in_list(expr)
     raise Unsupported(f"{type(expr).__name__} expressions have no constant value.")
+
+
+def _connective(expr: Call, left: Expr, right: Expr) -> Vector:
+    """AND or OR; where one side decides, the other does not matter, nor do its errors."""
+    first = _evaluate(left)
+    if first.data.as_py() is (expr.function == "or"):
+        return first
+    return call(expr.entry, [first, _evaluate(right)], CallContext(t.BOOL, num_rows=1))
+
+
+def _coalesce(expr: Call) -> Vector:
+    values = (_evaluate(a) for a in expr.args)
+    return next((v for v in values if v.data.is_valid), literal_vector(Literal(None, expr.dtype)))
+
+
+def _case(expr: Case) -> Vector:
+    for condition, value in expr.branches:
+        if _evaluate(condition).data.as_py():
+            return _evaluate(value)
+    return _evaluate(Literal(None, expr.dtype) if expr.otherwise is None else expr.otherwise)
+
+
+def _in_list(expr: InList) -> Vector:
+    child = _evaluate(expr.child)
+    context = CallContext(t.BOOL, num_rows=1)
+    hits = [call(function("eq"), [child, literal_vector(v)], context).data.as_py() for v in expr.values]
+    answer = True if True in hits else None if None in hits else False
+    return Vector(t.BOOL, pa.scalar(answer, t.BOOL))

@@ -15,6 +15,21 @@ from kquery_spark.kernels.elements import is_array
 from kquery_spark.types import names as t
 
 
+def _check(function: str, array: pa.DataType, body: pa.DataType, parameters: int) -> None:
+    """Raise PlanError or Unsupported for a lambda that the function does not take."""
+    entry = higher_order_function(function)
+    if entry is None:
+        raise PlanError(f"there is no function {function} of a lambda")
+    if not is_array(array):
+        raise PlanError(f"{t.spark_name(array)} is no array")
+    if not entry.is_condition and body == t.NULL:
+        raise Unsupported(f"{function} to nothing but NULL is not supported")
+    if entry.is_condition and body not in (t.BOOL, t.NULL):
+        raise PlanError(f"the lambda of {function} has to be a condition")
+    if parameters not in ((1, 2) if entry.indexed else (1,)):
+        raise PlanError(f"the lambda of {function} cannot have {parameters} parameters")
+
+
 @dataclass(frozen=True)
 class HigherOrder(Expr):
     """``function(array, lambda)`` with a lambda of an element and, maybe, its place in the array.
@@ -33,17 +48,7 @@ class HigherOrder(Expr):
     @classmethod
     def of(cls, function: str, array: Expr, body: Expr, parameters: Sequence[Column]) -> HigherOrder:
         """A call; columns of ``body`` that are no parameters are those of the row. PlanError for wrong types."""
-        entry = higher_order_function(function)
-        if entry is None:
-            raise PlanError(f"there is no function {function} of a lambda")
-        if not is_array(array.dtype):
-            raise PlanError(f"{t.spark_name(array.dtype)} is no array")
-        if not entry.is_condition and body.dtype == t.NULL:
-            raise Unsupported(f"{function} to nothing but NULL is not supported")
-        if entry.is_condition and body.dtype not in (t.BOOL, t.NULL):
-            raise PlanError(f"the lambda of {function} has to be a condition")
-        if len(parameters) not in ((1, 2) if entry.indexed else (1,)):
-            raise PlanError(f"the lambda of {function} cannot have {len(parameters)} parameters")
+        _check(function, array.dtype, body.dtype, len(parameters))
         own = tuple(p.name for p in parameters)
         outer = {e.name: e for e in walk(body) if isinstance(e, Column) and e.name not in own}
         inputs = {name: f"captured {i}" for i, name in enumerate(sorted(columns_of(*outer.values())))}

@@ -7,9 +7,9 @@ schema at hand. Columns are named; a plan node's output names are unique, so a n
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -194,19 +194,10 @@ class Call(Expr):
     @property
     def nullable(self) -> bool:
         """See Expr."""
-        rule = self.entry.nullable
-        if rule == "never":
-            return False
-        if rule == "all":
-            return all(a.nullable for a in self.args)
-        if rule in ("first", "rest"):
-            decisive = self.args[:1] if rule == "first" else self.args[1:]
-            return any(a.nullable for a in decisive)
-        if rule == "field":
-            return self.args[0].nullable or self.args[0].dtype.field(self.literals[1]).nullable
-        if rule == "always" or any(a.nullable for a in self.args):
-            return True
-        return self.mode is not EvalMode.ANSI and bool(self.entry.raises)
+        rule = _NULLABLE.get(self.entry.nullable)
+        if rule is not None:
+            return rule(self)
+        return _any_nullable(self.args) or (self.mode is not EvalMode.ANSI and bool(self.entry.raises))
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -238,6 +229,27 @@ def _wrapped(expr: Expr) -> str:
         isinstance(expr, Call) and not expr.entry.operator.symbol
     )
     return str(expr) if bare else f"({expr})"
+
+
+def _any_nullable(args: Sequence[Expr]) -> bool:
+    return any(a.nullable for a in args)
+
+
+def _has_nullable_field(call: Call) -> bool:
+    record, name = call.args[0], call.literals[1]
+    return record.nullable or record.dtype.field(name).nullable
+
+
+#: When a call may be NULL, by the ``nullable`` of its function; by any other ("any") if an argument may be, or an error
+#: is NULL.
+_NULLABLE: Final[Mapping[str, Callable[[Call], bool]]] = {
+    "never": lambda call: False,
+    "always": lambda call: True,
+    "all": lambda call: all(a.nullable for a in call.args),
+    "first": lambda call: _any_nullable(call.args[:1]),
+    "rest": lambda call: _any_nullable(call.args[1:]),
+    "field": _has_nullable_field,
+}
 
 
 @dataclass(frozen=True)

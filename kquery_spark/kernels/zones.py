@@ -40,12 +40,15 @@ def offset_seconds(text: str) -> int | None:
     match = _OFFSET.fullmatch(re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body))
     if match is None:
         return None
-    hours, minutes, seconds = (
-        int(next((g for g in match.group(*ks) if g), 0)) for ks in ((2, 3, 6), (4, 7), (5, 8))
-    )
-    if hours > 18 or minutes > 59 or seconds > 59 or (hours == 18 and (minutes or seconds)):
+    hours, minutes, seconds = (_number_in(match, *groups) for groups in ((2, 3, 6), (4, 7), (5, 8)))
+    if minutes > 59 or seconds > 59 or (hours, minutes, seconds) > (18, 0, 0):
         return None
     return (hours * 3600 + minutes * 60 + seconds) * (-1 if match[1] == "-" else 1)
+
+
+def _number_in(match: re.Match[str], *groups: int) -> int:
+    """The number in the one of the groups that matched; 0 if none did."""
+    return int(next((g for g in match.group(*groups) if g), 0))
 
 
 @functools.lru_cache(maxsize=256)

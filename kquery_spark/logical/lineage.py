@@ -52,6 +52,10 @@ class _Lineage:
                 call = next((c.expr for c in plan.calls if c.name == name), None)
                 if call is not None:
                     return self._over_window(plan, call)
+        return self._passed_through(plan, name)
+
+    def _passed_through(self, plan: LogicalPlan, name: str) -> str:
+        """That of a child's column of this name; a new one for a column that the node makes from all it reads."""
         for child in plan.children:
             if name in child.column_names:
                 return self.of(child, name)

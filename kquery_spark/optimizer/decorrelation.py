@@ -181,17 +181,8 @@ def _key_name(expr: Expr) -> str:
 
 def _aggregate_of_pairs(plan: Aggregate, child: LogicalPlan, terms: list[Expr], around: Around) -> Pulled:
     """Correlated by more than equalities: the different outer values, joined to the rows they see, are the groups."""
-    plan_around, outer = around
-    names = sorted({e.name for x in terms for e in walk(x) if isinstance(e, OuterColumn)})
-    outer_values = [outer[n] for n in names if n in outer]
-    if (
-        len(outer_values) < len(names)
-        or any(map(_reads_outer, outer_values))
-        or not _is_repeatable(plan_around)
-    ):
-        raise Unsupported(
-            f"An aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here."
-        )
+    plan_around, _ = around
+    names, outer_values = _outer_values(terms, around)
     keys = _named_apart(names, outer_values, [*child.schema.names, *plan.schema.names])
     values = Aggregate(plan_around, tuple(keys), ())
     columns: dict[str, Expr] = {n: values.column(k.name) for n, k in zip(names, keys, strict=True)}
@@ -203,6 +194,18 @@ def _aggregate_of_pairs(plan: Aggregate, child: LogicalPlan, terms: list[Expr], 
     outers = [OuterColumn(n, k.expr.dtype, k.expr.nullable) for n, k in zip(names, keys, strict=True)]
     compared = zip(keys, outers, strict=True)
     return by_pair, [Call.of("eq_null_safe", by_pair.column(k.name), o) for k, o in compared]
+
+
+def _outer_values(terms: list[Expr], around: Around) -> tuple[list[str], list[Expr]]:
+    """The outer columns that the terms read, and what they are in the plan around, which must be safe to run twice."""
+    plan_around, outer = around
+    names = sorted({e.name for x in terms for e in walk(x) if isinstance(e, OuterColumn)})
+    values = [outer[n] for n in names if n in outer]
+    if len(values) < len(names) or any(map(_reads_outer, values)) or not _is_repeatable(plan_around):
+        raise Unsupported(
+            f"An aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here."
+        )
+    return names, values
 
 
 def _named_apart(names: list[str], exprs: list[Expr], taken: list[str]) -> list[Named]:

@@ -154,12 +154,20 @@ def _cut(members: list[_Clustered], nbytes: int, config: EngineConfig) -> Ranges
     for count in _counts(nbytes, config):
         bounds = _boundaries(largest, count)
         fitting = [m for m in members if _fits(m, bounds, m is largest, nbytes)]
-        busy = len(bounds) + 1 >= config.parallelism and _is_even(_loads(largest, bounds))
-        if busy and any(m is largest for m in fitting) and len(fitting) > len(best):
+        if (
+            _keeps_busy(largest, bounds, config)
+            and any(m is largest for m in fitting)
+            and len(fitting) > len(best)
+        ):
             best, cuts = fitting, bounds
         if len(best) == len(members):
             break
     return _ranges(best, cuts) if best else None
+
+
+def _keeps_busy(largest: _Clustered, bounds: Sequence[int], config: EngineConfig) -> bool:
+    """Whether the ranges give every core about as much of the largest input to read."""
+    return len(bounds) + 1 >= config.parallelism and _is_even(_loads(largest, bounds))
 
 
 def _counts(nbytes: int, config: EngineConfig) -> Iterator[int]:

@@ -37,15 +37,15 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
     One of the sets must have all the keys: nobody asks for such groups otherwise, and there may be as many as rows.
     """
     expand = plan.child
-    if not isinstance(expand, Expand) or any(call.is_distinct for call in plan.calls):
+    if not isinstance(expand, Expand):
         return None
     values = dict(zip(expand.names, zip(*expand.projections, strict=True), strict=True))
     aggregates = _below_expand(plan, values)
-    columns = [_set_column(key, values) for key in plan.keys]
-    if aggregates is None or None in columns:
+    columns = _set_columns(plan, values)
+    if aggregates is None or columns is None:
         return None
-    keys = tuple(column.key for column in columns if column is not None and column.key is not None)
-    in_sets = (column.in_sets for column in columns if column is not None)
+    keys = tuple(column.key for column in columns if column.key is not None)
+    in_sets = (column.in_sets for column in columns)
     sets = sorted(zip(*in_sets, strict=True), key=_column_count, reverse=True)
     if len(sets) < 2 or not keys or _column_count(sets[0]) < len(keys):
         return None
@@ -58,6 +58,13 @@ class _SetColumn:
 
     key: Named | None
     in_sets: tuple[Expr, ...]
+
+
+def _set_columns(plan: Aggregate, values: dict[str, tuple[Expr, ...]]) -> list[_SetColumn] | None:
+    """All keys; None if one of them cannot be moved below the Expand."""
+    columns = [_set_column(key, values) for key in plan.keys]
+    known = [column for column in columns if column is not None]
+    return known if len(known) == len(columns) else None
 
 
 def _set_column(key: Named, values: dict[str, tuple[Expr, ...]]) -> _SetColumn | None:
@@ -79,7 +86,12 @@ def _column_count(grouping_set: Sequence[Expr]) -> int:
 
 
 def _below_expand(plan: Aggregate, values: dict[str, tuple[Expr, ...]]) -> tuple[Named, ...] | None:
-    """The aggregates over what is below the Expand; None where one needs a column that differs between repetitions."""
+    """The aggregates over what is below the Expand.
+
+    None where one is DISTINCT or needs a column that differs between repetitions.
+    """
+    if any(call.is_distinct for call in plan.calls):
+        return None
     same = {name: exprs[0] for name, exprs in values.items() if len(set(exprs)) == 1}
     aggregates = []
     for named in plan.aggregates:

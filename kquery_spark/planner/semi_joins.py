@@ -146,12 +146,17 @@ def _semi(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) -> Join
     """The rows of ``side`` whose keys are in ``part``, of which only the keys are read."""
     names = list(dict.fromkeys(k.name for _, k in keys if isinstance(k, Column)))
     if isinstance(part, Scan):
-        part = replace(part, projection=tuple(n for n in part.schema.names if n in names))
+        part = _reading_only(part, names)
     aliases = _aliases(names, set(side.schema.names), part)
     if aliases is not None:
         part = Projection(part, tuple(Named(part.column(n), aliases[n]) for n in names))
         keys = [(own, part.column(aliases[k.name])) for own, k in keys if isinstance(k, Column)]
     return Join(side, part, JoinKind.SEMI, tuple(JoinKey(own, other) for own, other in keys))
+
+
+def _reading_only(scan: Scan, names: Sequence[str]) -> Scan:
+    """The scan without its columns that have other names."""
+    return replace(scan, projection=tuple(n for n in scan.schema.names if n in names))
 
 
 def _aliases(names: Sequence[str], taken: set[str], part: LogicalPlan) -> dict[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restored
 from kquery_spark.types.batch import Batch, concat, cut
-from kquery_spark.types.vector import decode
+from kquery_spark.types.vector import Vector, decode
 
 
 def encode(batch: Batch) -> pa.Buffer:
@@ -89,29 +89,36 @@ def partitioned(
     waiting: list[list[Batch]] = [[] for _ in range(where.count)]
     sizes = [0] * where.count
     for batch in batches:
-        keys = program.run(batch)
-        if where.bounds:
-            ids = range_ids(keys[0], batch.num_rows, where.bounds, where.descending, where.nulls_last)
-        else:
-            ids = partition_ids(keys, batch.num_rows, where.count)
-        order = partition_order(ids, where.count)
-        ends = np.cumsum(np.bincount(ids, minlength=where.count))
-        moved = batch.take(pa.array(order))
-        start = 0
-        for target, end in enumerate(ends.tolist()):
-            if end > start:
-                piece = moved.slice(start, end - start)
-                waiting[target].append(piece)
-                sizes[target] += piece.nbytes
-                if sizes[target] >= payload_bytes:
-                    yield target, concat(schema, waiting[target])
-                    waiting[target], sizes[target] = [], 0
-            start = end
+        targets = _target_ids(program.run(batch), batch.num_rows, where)
+        for target, piece in _by_target(batch, targets, where.count):
+            waiting[target].append(piece)
+            sizes[target] += piece.nbytes
+            if sizes[target] >= payload_bytes:
+                yield target, concat(schema, waiting[target])
+                waiting[target], sizes[target] = [], 0
     for target, pieces in enumerate(waiting):
         if pieces:
             yield target, concat(schema, pieces)
         elif where.bounds:
             yield target, Batch.empty(schema)
+
+
+def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.ndarray:
+    """The task that each row belongs to."""
+    if where.bounds:
+        return range_ids(keys[0], rows, where.bounds, where.descending, where.nulls_last)
+    return partition_ids(keys, rows, where.count)
+
+
+def _by_target(batch: Batch, ids: np.ndarray, count: int) -> Iterator[tuple[int, Batch]]:
+    """The rows of each target that has some, given every row's target."""
+    ends = np.cumsum(np.bincount(ids, minlength=count))
+    moved = batch.take(pa.array(partition_order(ids, count)))
+    start = 0
+    for target, end in enumerate(ends.tolist()):
+        if end > start:
+            yield target, moved.slice(start, end - start)
+        start = end
 
 
 def result_pieces(batches: Iterable[Batch], schema: pa.Schema, nbytes: int) -> Iterator[Batch]:

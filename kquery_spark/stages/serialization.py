@@ -157,7 +157,29 @@ class _Encoder:
 
     def _write(self, value: object, parts: tuple[Any, ...]) -> None:
         layout = 0 if type(value) is tuple else self._layout(type(value))
-        objects, seen, start = self._objects, self._seen, self._start
+        objects = self._objects
+        references, depth, newest = self._references(parts)
+        if depth >= MAX_DEPTH:
+            raise SerializationError(f"the plan is nested more than {MAX_DEPTH} deep")
+        if layout == 0:
+            # Equal lists are one: empty ones, and the partition values of many files.
+            same = (_OBJECT, tuple(references))
+            found = self._seen.setdefault(same, self._count << 4 | _OBJECT)
+            if found >> 4 < self._count:
+                objects[id(value)] = (found, depth + 1)
+                return
+        if layout != self._block or newest >= self._start:
+            self._close()
+            self._block = layout
+        self._values += references
+        if layout == 0 or not parts:
+            self._lengths.append(len(parts))
+        objects[id(value)] = (self._count << 4 | _OBJECT, depth + 1)
+        self._count += 1
+
+    def _references(self, parts: tuple[Any, ...]) -> tuple[list[int], int, int]:
+        """The references of an object's parts, the depth of the deepest part, and the number of the newest object."""
+        objects, seen = self._objects, self._seen
         references, depth, newest = [], 0, -1
         for part in parts:
             if type(part) is str and part in seen:
@@ -169,23 +191,7 @@ class _Encoder:
                 newest = max(newest, reference >> 4)
             else:
                 references.append(self._reference(part))
-        if depth >= MAX_DEPTH:
-            raise SerializationError(f"the plan is nested more than {MAX_DEPTH} deep")
-        if layout == 0:
-            # Equal lists are one: empty ones, and the partition values of many files.
-            same = (_OBJECT, tuple(references))
-            found = seen.setdefault(same, self._count << 4 | _OBJECT)
-            if found >> 4 < self._count:
-                objects[id(value)] = (found, depth + 1)
-                return
-        if layout != self._block or newest >= start:
-            self._close()
-            self._block = layout
-        self._values += references
-        if layout == 0 or not parts:
-            self._lengths.append(len(parts))
-        objects[id(value)] = (self._count << 4 | _OBJECT, depth + 1)
-        self._count += 1
+        return references, depth, newest
 
     def _close(self) -> None:
         """End the open block: what follows is of another layout, or refers to objects in it."""
@@ -218,6 +224,10 @@ class _Encoder:
             return self._text(value, _BIG, self._message.big_integers)
         if kind is float:
             return self._added((_DOUBLE, struct.pack("<d", value)), value, self._message.doubles)
+        return self._rare(value, kind)
+
+    def _rare(self, value: Any, kind: type) -> int:
+        """The reference of a value of the kinds that plans have few of."""
         if kind is bytes:
             return self._added((_BLOB, value), value, self._message.blobs)
         if kind is Decimal:
@@ -300,12 +310,15 @@ class _Decoder:
         ]
         self._tables[_STRING : _BLOB + 1] = map(list, self._tables[_STRING : _BLOB + 1])
         for block in message.blocks:
-            if block.layout > len(layouts):
-                raise SerializationError(f"the plan refers to layout {block.layout} of {len(layouts)}")
-            if block.layout:
-                self._nodes(block, layouts[block.layout - 1])
-            else:
-                self._lists(block)
+            self._read(block, layouts)
+
+    def _read(self, block: Block, layouts: Sequence[Form]) -> None:
+        if block.layout > len(layouts):
+            raise SerializationError(f"the plan refers to layout {block.layout} of {len(layouts)}")
+        if block.layout:
+            self._nodes(block, layouts[block.layout - 1])
+        else:
+            self._lists(block)
 
     def root(self, reference: int) -> Any:
         """The value of the message's own reference."""
@@ -341,16 +354,10 @@ class _Decoder:
 
     def _account(self, references: list[int], lengths: Sequence[int]) -> None:
         """Bound depths and sizes of a block's objects, each of so many references, before making them."""
-        if not any(r & 15 == _OBJECT for r in references):
-            sizes, depths = [n + 1 for n in lengths], [1] * len(lengths)
+        if any(r & 15 == _OBJECT for r in references):
+            sizes, depths = self._measured(references, lengths)
         else:
-            inside = [r >> 4 if r & 15 == _OBJECT else -1 for r in references]
-            child_sizes = [1 if i < 0 else self._sizes[i] for i in inside]
-            child_depths = [0 if i < 0 else self._depths[i] for i in inside]
-            ends = list(accumulate(lengths, initial=0))
-            spans = list(pairwise(ends))
-            sizes = [1 + sum(child_sizes[a:b]) for a, b in spans]
-            depths = [1 + max(child_depths[a:b], default=0) for a, b in spans]
+            sizes, depths = [n + 1 for n in lengths], [1] * len(lengths)
         self._total += sum(sizes)
         if max(depths, default=0) > MAX_DEPTH:
             raise SerializationError(f"the plan is nested more than {MAX_DEPTH} deep")
@@ -358,6 +365,16 @@ class _Decoder:
             raise SerializationError("the plan is too large")
         self._sizes += sizes
         self._depths += depths
+
+    def _measured(self, references: list[int], lengths: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Sizes and depths of objects from those of the objects in them."""
+        inside = [r >> 4 if r & 15 == _OBJECT else -1 for r in references]
+        child_sizes = [1 if i < 0 else self._sizes[i] for i in inside]
+        child_depths = [0 if i < 0 else self._depths[i] for i in inside]
+        spans = list(pairwise(accumulate(lengths, initial=0)))
+        sizes = [1 + sum(child_sizes[a:b]) for a, b in spans]
+        depths = [1 + max(child_depths[a:b], default=0) for a, b in spans]
+        return sizes, depths
 
     def _lists(self, block: Block) -> None:
         references, lengths = list(block.values), list(block.lengths)
@@ -369,14 +386,7 @@ class _Decoder:
 
     def _nodes(self, block: Block, form: Form) -> None:
         references, width = list(block.values), len(form.fields)
-        if width:
-            count, rest = divmod(len(references), width)
-            wrong = bool(rest or block.lengths)
-        else:
-            count = len(block.lengths)
-            wrong = bool(references) or any(block.lengths)
-        if wrong:
-            raise SerializationError(f"the number of values does not fit the {width} fields of {form.name}")
+        count = _node_count(block, form)
         values = self._values(references)
         self._account(references, [width] * count)
         columns = [values[i::width] for i in range(width)]
@@ -392,6 +402,20 @@ class _Decoder:
         except Exception as error:  # a constructor validates its arguments in whatever way it likes
             raise SerializationError(f"{form.name} cannot be made: {error}") from error
         self._objects += made
+
+
+def _node_count(block: Block, form: Form) -> int:
+    """How many nodes the values make; those without fields are counted by ``lengths``."""
+    width = len(form.fields)
+    if width:
+        count, rest = divmod(len(block.values), width)
+        fits = not rest and not block.lengths
+    else:
+        count = len(block.lengths)
+        fits = not block.values and not any(block.lengths)
+    if not fits:
+        raise SerializationError(f"the number of values does not fit the {width} fields of {form.name}")
+    return count
 
 
 def _number(kind: Callable[[str], Any], text: str) -> Any:

@@ -120,18 +120,27 @@ def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
     """Concatenate one column's pieces: narrow with wide decimals, dictionaries with other dictionaries."""
     kinds = {a.type for a in arrays}
     if len(kinds) > 1:
-        if pa.types.is_decimal(dtype):
-            arrays = [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
-        else:
-            arrays = [decode(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
+        arrays = _of_one_form(dtype, arrays)
     elif pa.types.is_dictionary(arrays[0].type):
-        first = arrays[0].dictionary
-        if any(a.dictionary is not first and not a.dictionary.equals(first) for a in arrays[1:]):
-            if sum(len(a.dictionary) for a in arrays) > max(65536, sum(map(len, arrays)) // 2):
-                arrays = [decode(a) for a in arrays]
-            else:
-                arrays = list(pa.chunked_array(arrays).unify_dictionaries().chunks)
+        arrays = _with_one_dictionary(arrays)
     return pa.concat_arrays(arrays)
+
+
+def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
+    """Narrow and wide decimals as wide ones, dictionaries and plain values as plain values."""
+    if pa.types.is_decimal(dtype):
+        return [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
+    return [decode(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
+
+
+def _with_one_dictionary(arrays: list[pa.Array]) -> list[pa.Array]:
+    """Arrays over the same dictionary; decoded where their dictionaries are large together for so few rows."""
+    first = arrays[0].dictionary
+    if all(a.dictionary is first or a.dictionary.equals(first) for a in arrays[1:]):
+        return arrays
+    if sum(len(a.dictionary) for a in arrays) > max(65536, sum(map(len, arrays)) // 2):
+        return [decode(a) for a in arrays]
+    return list(pa.chunked_array(arrays).unify_dictionaries().chunks)
 
 
 def from_vectors(schema: pa.Schema, vectors: Sequence[Vector], num_rows: int) -> Batch:

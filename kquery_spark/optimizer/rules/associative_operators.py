@@ -42,11 +42,7 @@ def _reordered(expr: Expr) -> Expr:
 
 def _gathered(expr: Call) -> Expr:
     """A sum or product with one constant at its end; itself if that is not what Spark makes of it."""
-    if not expr.entry.operator.associative or not t.is_integral(expr.dtype):
-        return expr
-    terms = list(_terms(expr, expr.function))
-    if len(terms) < 3 or not is_deterministic(expr):
-        return expr
+    terms = _reorderable_terms(expr)
     constants, others = list(filter(is_constant, terms)), list(filterfalse(is_constant, terms))
     # a constant that is no literal by now raises
     if not constants or not others or not all(isinstance(e, Literal) for e in constants):
@@ -56,6 +52,14 @@ def _gathered(expr: Call) -> Expr:
         return constant
     gathered = expr.with_children([_joined(expr, others), constant])
     return expr if gathered == expr else gathered
+
+
+def _reorderable_terms(expr: Call) -> list[Expr]:
+    """The terms of a sum or product of three integers or more; none for anything else."""
+    if not expr.entry.operator.associative or not t.is_integral(expr.dtype):
+        return []
+    terms = list(_terms(expr, expr.function))
+    return terms if len(terms) >= 3 and is_deterministic(expr) else []
 
 
 def _evaluated(constant: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, count
@@ -56,7 +56,7 @@ class _Reorder:
 
     def _greedy(self, inputs: list[LogicalPlan], tree: _JoinTree) -> LogicalPlan | None:
         """The inputs, joined pair by pair, the smallest result first; None where no key connects the rest."""
-        if len({n for g in inputs for n in g.schema.names}) < sum(len(g.schema) for g in inputs):
+        if _share_a_name(inputs):
             return None  # a projection in between had dropped a column that another input has too
         numbers = count()
         groups = dict(zip(numbers, inputs, strict=False))
@@ -82,6 +82,11 @@ class _Reorder:
             return None
         rows = self._estimator.estimate(left).rows, self._estimator.estimate(right).rows
         return self._estimator.matches(*rows, [(left, k.left, right, k.right) for k in keys])
+
+
+def _share_a_name(inputs: Sequence[LogicalPlan]) -> bool:
+    """Whether two columns of the inputs have the same name."""
+    return len({n for g in inputs for n in g.schema.names}) < sum(len(g.schema) for g in inputs)
 
 
 def _smallest(groups: Iterable[int], sizes: Mapping[tuple[int, int], float | None]) -> tuple[int, int] | None:

@@ -210,13 +210,17 @@ def _merged(members: Sequence[_Member]) -> LogicalPlan:
     for member, condition in zip(members, own, strict=True):
         columns: dict[str, Expr] = {}
         for name, call in member.calls.items():
-            filtered = _filtered(call, condition)
-            if filtered not in calls:
-                calls[filtered] = Named(filtered, fresh_name(name, [n.name for n in calls.values()]))
-            columns[name] = calls[filtered].column
+            columns[name] = _output_of(_filtered(call, condition), name, calls).column
         outputs += [Named(substitute(e.expr, columns), e.name) for e in member.outputs]
     terms = [*(e for e in members[0].terms if e in common), *_either(own)]
     return Projection(_aggregate(members[0].scans, terms, list(calls.values())), tuple(outputs))
+
+
+def _output_of(call: Expr, name: str, calls: dict[Expr, Named]) -> Named:
+    """The call's output among ``calls``, added under about this name if it is not there yet."""
+    if call not in calls:
+        calls[call] = Named(call, fresh_name(name, [n.name for n in calls.values()]))
+    return calls[call]
 
 
 def _either(conditions: Sequence[Expr | None]) -> list[Expr]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from kquery_spark.expr import Expr, columns_of
@@ -55,19 +55,24 @@ def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
     """The join without the terms of its condition that can filter one side instead, which are added to that side's."""
     if join.condition is None:
         return join
-    left_names, right_names = join.left.column_names, join.right.column_names
-    filters_left = join.kind in _CONDITION_FILTERS_LEFT
-    filters_right = join.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not join.null_aware
+    sides: list[tuple[Set[str], list[Expr]]] = []
+    if join.kind in _CONDITION_FILTERS_LEFT:
+        sides.append((join.left.column_names, left))
+    if join.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not join.null_aware:
+        sides.append((join.right.column_names, right))
     condition: list[Expr] = []
     for term in conjuncts(join.condition):
-        names = columns_of(term) if is_harmless(term) else set()
-        if names and names <= left_names and filters_left:
-            left.append(term)
-        elif names and names <= right_names and filters_right:
-            right.append(term)
-        else:
-            condition.append(term)
+        filters = _filters_of_side(term, sides)
+        (condition if filters is None else filters).append(term)
     return replace(join, condition=conjunction(condition))
+
+
+def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -> list[Expr] | None:
+    """The filters of the side whose columns are all that the term reads; None if it cannot filter one side."""
+    names = columns_of(term)
+    if not names or not is_harmless(term):
+        return None
+    return next((filters for columns, filters in sides if names <= columns), None)
 
 
 def _split(terms: Sequence[Expr], test: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:

@@ -75,11 +75,16 @@ def _factored(terms: list[Expr]) -> Expr:
     shared = [x for x in sides[0] if all(x in side for side in sides[1:])]
     if not shared:
         return _disjunction(terms)
-    own = [conjunction([x for x in side if x not in shared]) for side in sides]
+    own = [_without(side, shared) for side in sides]
     differing = [x for x in own if x is not None]
     if len(differing) == len(own):
         shared.append(_disjunction(_as_in(differing)))
     return chain("and", shared)
+
+
+def _without(terms: list[Expr], shared: list[Expr]) -> Expr | None:
+    """The conjunction of the terms that are not shared."""
+    return conjunction([x for x in terms if x not in shared])
 
 
 def _disjuncts(expr: Expr) -> list[Expr]:

@@ -53,9 +53,7 @@ def _form(plan: LogicalPlan) -> _Form | None:
     if not all(map(is_deterministic, plan.expressions)):
         return None
     if isinstance(plan, Scan):
-        needed = needed_filters(plan.source, plan.source.splits(), plan.filters) if plan.filters else ()
-        bare = replace(plan, table="", projection=None, filters=needed)
-        return _Form(bare, {n: bare.column(n) for n in plan.schema.names})
+        return _scan_form(plan)
     forms = [form for form in map(_form, plan.children) if form is not None]
     if not forms or len(forms) < len(plan.children):
         return None
@@ -65,6 +63,13 @@ def _form(plan: LogicalPlan) -> _Form | None:
         case Projection() | Filter() | Aggregate():
             return _over_form(plan, forms[0])
     return None
+
+
+def _scan_form(scan: Scan) -> _Form:
+    """The scan without its name, its projection and filters that every row passes."""
+    needed = needed_filters(scan.source, scan.source.splits(), scan.filters) if scan.filters else ()
+    bare = replace(scan, table="", projection=None, filters=needed)
+    return _Form(bare, {n: bare.column(n) for n in scan.schema.names})
 
 
 def _over_form(plan: Projection | Filter | Aggregate, below: _Form) -> _Form:

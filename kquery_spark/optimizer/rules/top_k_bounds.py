@@ -14,7 +14,7 @@ from kquery_spark.expr.properties import is_harmless
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, Sort
 from kquery_spark.logical.plan import over
 from kquery_spark.logical.pruning import comparable, has_integer_order, needed_filters
-from kquery_spark.sources.base import ColumnRange, Source
+from kquery_spark.sources.base import ColumnRange, Source, Split
 
 _FEW_SPLITS = 4  # may have the first rows, for parts of these to be looked at
 _MOST_ROWS = 0.5  # share of all rows that are left, for a bound to be worth its test
@@ -71,17 +71,20 @@ def _bound(source: Source, name: str, ascending: bool, nulls_first: bool, rows: 
     field = source.schema.field(name)
     parts = _finer_parts(source, _Order(name, field.type, ascending), rows)
     last = _last(parts, rows)
-    if last is None:
-        return None
-    total = sum(split.rows for split in source.splits())
-    left_out = sum(part.rows for part in parts if part is not None and part.first > last)
-    if total - left_out > _MOST_ROWS * total:
+    if last is None or not _leaves_out_enough(source, parts, last):
         return None
     column = Column(name, field.type, field.nullable)
     value = Literal(last if ascending else -last, field.type)
     bound = Call.of("lteq" if ascending else "gteq", column, value)
     has_nulls = any(part is None or part.keys < part.rows for part in parts)
     return Call.of("or", Call.of("isnull", column), bound) if nulls_first and has_nulls else bound
+
+
+def _leaves_out_enough(source: Source, parts: Sequence[_Part | None], last: int) -> bool:
+    """Whether the rows that are not after ``last`` are few enough for the condition to be worth it."""
+    total = sum(split.rows for split in source.splits())
+    left_out = sum(part.rows for part in parts if part is not None and part.first > last)
+    return total - left_out <= _MOST_ROWS * total
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,19 @@ def _finer_parts(source: Source, order: _Order, rows: int) -> list[_Part | None]
     if not source.addressable or len(near) > _FEW_SPLITS:
         return parts
     for split in near:
-        pages = source.stretches(split, [order.name]) if len(split.pieces) == 1 else None
+        pages = _page_parts(source, split, order)
         if pages is not None:
             parts.remove(by_split[split])
-            lengths = np.diff(pages.starts).tolist()
-            parts += map(order.part, pages.ranges[order.name], lengths)
+            parts += pages
     return parts
+
+
+def _page_parts(source: Source, split: Split, order: _Order) -> list[_Part | None] | None:
+    """The pages of a split as parts; None if it has more than one piece or nothing is known of its pages."""
+    pages = source.stretches(split, [order.name]) if len(split.pieces) == 1 else None
+    if pages is None:
+        return None
+    return list(map(order.part, pages.ranges[order.name], np.diff(pages.starts).tolist()))
 
 
 def _last(parts: Sequence[_Part | None], rows: int) -> int | None:
