@@ -5,7 +5,7 @@ There are no catalogs and no schemas, so both have one nameless entry and client
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -44,18 +44,23 @@ _KINDS: tuple[tuple[str, type, pa.DataType], ...] = (
 
 def _sql_info(context: ExecutionContext, command: Any) -> pa.Table:
     asked = [n for n in command.info if n in _FACTS] if command.info else sorted(_FACTS)
-    values = [_FACTS[n] for n in asked]
-    kinds = [next(i for i, (_, kind, _) in enumerate(_KINDS) if type(v) is kind) for v in values]
-    children = [[v for v, k in zip(values, kinds, strict=True) if k == i] for i in range(len(_KINDS))]
+    union = _union([_FACTS[n] for n in asked])
+    schema = pa.schema([pa.field("info_name", pa.uint32(), False), pa.field("value", union.type)])
+    return pa.Table.from_arrays([pa.array(asked, pa.uint32()), union], schema=schema)
+
+
+def _union(values: Sequence[object]) -> pa.UnionArray:
+    """Values of several kinds as a dense union: one array a kind, and for each value its kind and its place there."""
+    number_of = {kind: i for i, (_, kind, _) in enumerate(_KINDS)}
+    kinds = [number_of[type(v)] for v in values]
+    children = [[v for v in values if type(v) is kind] for _, kind, _ in _KINDS]
     offsets = [kinds[:i].count(kind) for i, kind in enumerate(kinds)]
-    union = pa.UnionArray.from_dense(
+    return pa.UnionArray.from_dense(
         pa.array(kinds, pa.int8()),
         pa.array(offsets, pa.int32()),
         [pa.array(c, dtype) for c, (_, _, dtype) in zip(children, _KINDS, strict=True)],
         [name for name, _, _ in _KINDS],
     )
-    schema = pa.schema([pa.field("info_name", pa.uint32(), False), pa.field("value", union.type)])
-    return pa.Table.from_arrays([pa.array(asked, pa.uint32()), union], schema=schema)
 
 
 def _catalogs(context: ExecutionContext, command: Any) -> pa.Table:

@@ -102,20 +102,28 @@ def _schemas(expected: pa.Schema, actual: pa.Schema) -> list[Difference]:
 
 def _plain(table: pa.Table) -> list[np.ndarray]:
     """Columns as numpy arrays that sort and compare: floats as float64, everything else exact objects or integers."""
-    columns = []
-    for column in table.columns:
-        data = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        if isinstance(data, pa.ChunkedArray):
-            data = data.chunk(0) if data.num_chunks else pa.array([], data.type)
-        if t.is_fractional(data.type) and not data.null_count:
-            columns.append(data.cast(t.DOUBLE).to_numpy() + 0.0)
-        elif (t.is_integral(data.type) or data.type == t.DATE) and not data.null_count:
-            columns.append(data.view(t.INT).to_numpy() if data.type == t.DATE else data.to_numpy())
-        else:
-            array = np.empty(len(data), object)
-            array[:] = [_hashable(v) for v in _values(data)]
-            columns.append(array)
-    return columns
+    return [_plain_column(_combined(column)) for column in table.columns]
+
+
+def _plain_column(data: pa.Array) -> np.ndarray:
+    if not data.null_count:
+        if t.is_fractional(data.type):
+            return np.asarray(data.cast(t.DOUBLE).to_numpy() + 0.0)
+        if data.type == t.DATE:
+            return np.asarray(data.view(t.INT).to_numpy())
+        if t.is_integral(data.type):
+            return np.asarray(data.to_numpy())
+    array = np.empty(len(data), object)
+    array[:] = [_hashable(v) for v in _values(data)]
+    return array
+
+
+def _combined(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
+    data = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(data, pa.ChunkedArray):
+        return data.chunk(0) if data.num_chunks else pa.array([], data.type)
+    return data
 
 
 def _values(data: pa.Array) -> Iterable[Any]:

@@ -107,15 +107,7 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: _Outcome, actual: 
     left, right = expected.result, actual.result
     seconds = expected.seconds, actual.seconds
     if isinstance(left, BaseException) or isinstance(right, BaseException):
-        classes = [error_class(x) if isinstance(x, BaseException) else "" for x in (left, right)]
-        if None in classes:
-            # not an answer to compare: the query or the machine is broken
-            raise left if isinstance(left, BaseException) and classes[0] is None else right
-        if classes[0] == classes[1]:
-            return Report(True, True, planned.coverage, 0, 0, *seconds, error=classes[0])
-        said = [f"raises {c}" if c else "gives a result" for c in classes]
-        difference = Difference(f"Spark {said[0]}, the engine {said[1]}")
-        return Report(False, True, planned.coverage, 0, 0, *seconds, (difference,))
+        return _error_report(planned, expected, actual)
     order = ordered_columns(planned)
     differences = _schemas(planned.frame, fast) or compare_tables(left, right, order)
     return Report(
@@ -129,6 +121,22 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: _Outcome, actual: 
         tuple(left.schema.names[i] for i in order),
         note=chance(planned) if differences else None,
     )
+
+
+def _error_report(planned: PlannedQuery, expected: _Outcome, actual: _Outcome) -> Report:
+    """The report where at least one of the two raises; both should raise the same error class."""
+    seconds = expected.seconds, actual.seconds
+    classes = []
+    for result in (expected.result, actual.result):
+        name = error_class(result) if isinstance(result, BaseException) else ""
+        if isinstance(result, BaseException) and name is None:
+            raise result  # not an answer to compare: the query or the machine is broken
+        classes.append(name)
+    if classes[0] == classes[1]:
+        return Report(True, True, planned.coverage, 0, 0, *seconds, error=classes[0])
+    said = [f"raises {c}" if c else "gives a result" for c in classes]
+    difference = Difference(f"Spark {said[0]}, the engine {said[1]}")
+    return Report(False, True, planned.coverage, 0, 0, *seconds, (difference,))
 
 
 def _type_text(dtype: DataType) -> str:

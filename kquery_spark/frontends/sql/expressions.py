@@ -14,6 +14,8 @@ from kquery_spark.frontends.sql.tokens import Kind
 OR, AND, NOT, PREDICATE, VALUE = 10, 20, 25, 30, 31
 UNARY = 110
 
+_CONNECTIVES: dict[str, tuple[int, type[e.And] | type[e.Or]]] = {"AND": (AND, e.And), "OR": (OR, e.Or)}
+
 
 class ExpressionParser(FormParser):
     """Reads expressions of every kind."""
@@ -38,12 +40,9 @@ class ExpressionParser(FormParser):
                 self.advance()
                 left = e.Binary(token.upper or token.value, left, self._binary(power + 1), pos=token.pos)
                 ceiling = power
-            elif minimum <= AND <= ceiling and token.upper == "AND":
-                left = e.And(self._terms(left, "AND", AND), pos=left.pos)
-                ceiling = AND
-            elif minimum <= OR <= ceiling and token.upper == "OR":
-                left = e.Or(self._terms(left, "OR", OR), pos=left.pos)
-                ceiling = OR
+            elif token.upper in _CONNECTIVES and minimum <= _CONNECTIVES[token.upper][0] <= ceiling:
+                ceiling, connective = _CONNECTIVES[token.upper]
+                left = connective(self._terms(left, token.upper, ceiling), pos=left.pos)
             elif minimum <= PREDICATE <= ceiling and (predicate := self._predicate(left)) is not None:
                 # A predicate cannot be followed by another one or by an operator: only AND and OR go on.
                 left, ceiling = predicate, AND

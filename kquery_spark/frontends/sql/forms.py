@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from kquery_spark.frontends.sql.ast import expressions as e
@@ -13,7 +14,7 @@ from kquery_spark.frontends.sql.calls import CallParser
 from kquery_spark.frontends.sql.intervals import BadInterval, from_range, from_text, from_units, unit_of
 from kquery_spark.frontends.sql.keywords import NOT_A_COLUMN, SET_OPERATORS
 from kquery_spark.frontends.sql.literals import number_literal
-from kquery_spark.frontends.sql.tokens import Kind
+from kquery_spark.frontends.sql.tokens import Kind, Token
 from kquery_spark.functions.registry import unit_function
 
 # Operators no keyword form can go on with: a keyword before one of them is a plain name.
@@ -162,21 +163,28 @@ class FormParser(CallParser):
             self.advance()
             value = _CONSTANTS[token.upper]
             return e.NullLiteral(pos=token.pos) if value is None else e.BooleanLiteral(value, pos=token.pos)
-        if token.upper == "CASE" and not self.name_only():
-            return self._case()
-        if token.upper == "INTERVAL" and self._at_interval():
-            return self._interval()
-        if self.peek().kind is Kind.STRING:
-            return self._typed_literal()
-        if self.at_op("(", ahead=1):
-            if token.upper in _FORMS:
-                return _FORMS[token.upper](self)
-            unit_call = unit_function(token.upper)
-            if unit_call is not None:
-                return self._unit_function(unit_call)
+        form = self._keyword_form()
+        if form is not None:
+            return form(self)
         if token.upper in NOT_A_COLUMN and not self.at_op(".", "(", ahead=1):
             self.fail_expected("an expression")
         return self.name_or_call()
+
+    def _keyword_form(self) -> _Form | None:
+        """What reads the keyword form that stands here; None for a name or a call."""
+        word = self.token.upper
+        if word == "CASE" and not self.name_only():
+            return FormParser._case
+        if word == "INTERVAL" and self._at_interval():
+            return FormParser._interval
+        if self.peek().kind is Kind.STRING:
+            return FormParser._typed_literal
+        if not self.at_op("(", ahead=1):
+            return None
+        unit_call = unit_function(word)
+        return _FORMS.get(word) or (
+            partial(FormParser._unit_function, function=unit_call) if unit_call else None
+        )
 
     def _parenthesis(self) -> e.Expression:
         pos = self.token.pos
@@ -337,7 +345,7 @@ class FormParser(CallParser):
         if value.kind not in (Kind.STRING, Kind.NUMBER):
             return False
         if sign or value.kind is Kind.NUMBER:
-            return unit.kind is Kind.WORD and (not sign or unit_of(unit.value) is not None)
+            return unit.kind is Kind.WORD and (not sign or _unit(unit) is not None)
         return True
 
     def _interval(self) -> e.Expression:
@@ -351,36 +359,43 @@ class FormParser(CallParser):
         """Read ``2 hours '3' minutes``, ``'1 day 2 hours'`` or ``'1-2' YEAR TO MONTH``."""
         items: list[tuple[str, str, bool]] = []
         while not items or self._at_interval_item():
-            negate = self.at_op("-")
-            if self.at_op("-", "+"):
-                self.advance()
+            negate = self._take_sign()
             is_text, text = self.token.kind is Kind.STRING, self.advance().value
-            unit = unit_of(self.token.value) if self.token.kind is Kind.WORD else None
+            unit = _unit(self.token)
             if unit is None:
                 if is_text and not items and not negate:
                     return from_text(text, pos)
                 self.fail_expected("a unit of the interval")
             start = self.advance().upper
-            if not items and self.at_word("TO"):
-                self.advance()
+            if not items and self.take_word("TO"):
                 if not is_text:
                     self.fail("the value of an interval with TO must be a string", pos)
                 return from_range(text, start, self.name("a unit").upper(), pos, negate=negate)
             items.append((text, unit, negate))
         return from_units(items, pos)
 
+    def _take_sign(self) -> bool:
+        """Read a sign, if there is one; whether it is a minus."""
+        negate = self.at_op("-")
+        if self.at_op("-", "+"):
+            self.advance()
+        return negate
+
     def _at_interval_item(self) -> bool:
         """Whether one more ``2 hours`` or ``-2 hours`` follows directly."""
         sign = int(self.at_op("+", "-"))
         value, unit = self.peek(sign), self.peek(sign + 1)
-        return (
-            value.kind in (Kind.NUMBER, Kind.STRING)
-            and unit.kind is Kind.WORD
-            and unit_of(unit.value) is not None
-        )
+        return value.kind in (Kind.NUMBER, Kind.STRING) and _unit(unit) is not None
 
 
-_FORMS: dict[str, Callable[[FormParser], e.Expression]] = {
+def _unit(token: Token) -> str | None:
+    """The unit that a word names."""
+    return unit_of(token.value) if token.kind is Kind.WORD else None
+
+
+_Form = Callable[[FormParser], e.Expression]
+
+_FORMS: dict[str, _Form] = {
     "CAST": FormParser._cast,
     "TRY_CAST": FormParser._cast,
     "EXTRACT": FormParser._extract,

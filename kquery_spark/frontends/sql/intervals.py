@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 from kquery_spark.frontends.sql.ast.expressions import IntervalLiteral
@@ -104,10 +105,7 @@ def _year_to_month(text: str) -> int:
 def _day_to_second(text: str, start: str, end: str) -> int:
     """The microseconds of ``'days hours:minutes:seconds'`` with the fields from ``start`` to ``end``."""
     fields = FIELDS[FIELDS.index(start) : FIELDS.index(end) + 1]
-    pattern = _FIELD_PATTERN[fields[0]]
-    for before, field in pairwise(fields):
-        pattern += (r"\s+" if before == "DAY" else ":") + _FIELD_PATTERN[field]
-    match = re.fullmatch(r"\s*(?P<sign>[+-]?)" + pattern + r"\s*", text, re.ASCII)
+    match = re.fullmatch(r"\s*(?P<sign>[+-]?)" + _pattern(fields) + r"\s*", text, re.ASCII)
     if not match or any(len(match[field]) > 18 for field in fields):
         raise BadInterval(f"'{text}' is not an interval {start} TO {end}")
     for field in fields[1:]:
@@ -117,6 +115,14 @@ def _day_to_second(text: str, start: str, end: str) -> int:
     if end == "SECOND" and match["fraction"]:
         amount += _fraction_micros(match["fraction"])
     return -amount if match["sign"] == "-" else amount
+
+
+def _pattern(fields: Sequence[str]) -> str:
+    """What matches the values of these fields: days, a space, and the others with colons between them."""
+    pattern = _FIELD_PATTERN[fields[0]]
+    for before, field in pairwise(fields):
+        pattern += (r"\s+" if before == "DAY" else ":") + _FIELD_PATTERN[field]
+    return pattern
 
 
 def _fraction_micros(digits: str) -> int:

@@ -127,11 +127,7 @@ def _threads(config: EngineConfig, stop: Stop | None = None) -> Iterator[_Thread
 def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> list[list[tuple[int, Batch]]]:
     futures = [threads.submit(_run_task, stage, context) for context in contexts]
     stop = threads.stop
-    done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
-    while waiting and not any(f.exception() for f in done):
-        if stop is not None:
-            stop.check()
-        done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
+    done, waiting = _ended(futures, stop)
     for future in waiting:
         future.cancel()
     if stop is not None and stop.is_set():  # its tasks raise, too, but not what a client understands
@@ -139,6 +135,16 @@ def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> 
     for future in done:
         future.result()
     return [f.result() for f in futures]
+
+
+def _ended(futures: list[Future[R]], stop: Stop | None) -> tuple[set[Future[R]], set[Future[R]]]:
+    """The tasks that are done and the others, once all are done or one has failed; raises if the query is stopped."""
+    done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
+    while waiting and not any(f.exception() for f in done):
+        if stop is not None:
+            stop.check()
+        done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
+    return done, waiting
 
 
 def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[Batch]]:

@@ -69,9 +69,9 @@ class Conversions:
         """A function applied with Spark's implicit casts; PlanError for arguments it does not take."""
         entry = function(name)
         check_arity(entry, len(args))
-        if entry.is_comparison and all(a.dtype == t.NULL for a in args):
+        if entry.is_comparison and _are_all(t.NULL, args):
             return Literal(True if entry.name == "eq_null_safe" else None, t.BOOL)
-        if entry.operator.arithmetic and all(a.dtype == t.STRING for a in args):
+        if entry.operator.arithmetic and _are_all(t.STRING, args):
             raise PlanError(
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
             )
@@ -129,6 +129,10 @@ class Conversions:
             raise Unsupported(f"Strings as operands of {clause} are not supported.")
         error = _NOT_BOOLEAN.get(clause, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
         raise PlanError(f"[{error}] {clause} must be boolean, not {t.spark_name(expr.dtype)}")
+
+
+def _are_all(dtype: pa.DataType, args: Sequence[Expr]) -> bool:
+    return all(a.dtype == dtype for a in args)
 
 
 def _array_type(call: Call) -> pa.DataType:

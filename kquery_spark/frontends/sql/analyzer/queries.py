@@ -167,7 +167,7 @@ class QueryAnalyzer:
     def _reshaped(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
         """The relation's plan with just these values as its columns."""
         plan = relation.plan
-        if _are_columns(values, plan):
+        if _column_names(values) == plan.schema.names:
             return plan
         taken: set[str] = set()
         exprs = []
@@ -263,22 +263,22 @@ def _unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _are_columns(values: Sequence[Expr], plan: LogicalPlan) -> bool:
-    """Whether values are the plan's columns, all of them and in order."""
-    names: list[str] = plan.schema.names
-    return [v.name if isinstance(v, Column) else None for v in values] == names
+def _column_names(values: Sequence[Expr]) -> list[str] | None:
+    """The names of the columns that the values are; None if one of them is no column."""
+    columns = [v for v in values if isinstance(v, Column)]
+    return [c.name for c in columns] if len(columns) == len(values) else None
 
 
 def _output_plan(plan: LogicalPlan, values: Sequence[Expr], names: list[str]) -> LogicalPlan:
     """The plan of these values under these names, without a Projection where the plan's own node can give them."""
-    if plan.schema.names == names and _are_columns(values, plan):
+    columns = _column_names(values)
+    if plan.schema.names == names == columns:
         return plan
     if isinstance(plan, Aggregate) and list(values) == [plan.column(n) for n in plan.schema.names]:
         return _renamed_aggregate(plan, names)
-    columns = [v for v in values if isinstance(v, Column)]
-    if isinstance(plan, Projection) and len(columns) == len(values):
-        expr_of = {e.name: e.expr for e in plan.exprs}
-        return Projection(plan.child, _named([expr_of[c.name] for c in columns], names))
+    if isinstance(plan, Projection) and columns is not None:
+        definitions = plan.definitions
+        return Projection(plan.child, _named([definitions[c] for c in columns], names))
     return Projection(plan, _named(values, names))
 
 
