@@ -108,11 +108,11 @@ class AggregateExec(UnaryExec):
             run.close()
 
     def _output(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        takes_batches = bool(self.keys) and not self._needs_rows
-        if takes_batches and self.phase is Phase.PARTIAL:
+        groups_each_batch = bool(self.keys) and not self._needs_rows
+        if groups_each_batch and self.phase is Phase.PARTIAL:
             yield from run.partial(source)
             return
-        if takes_batches and self.phase is Phase.SINGLE and self.in_order:
+        if groups_each_batch and self.phase is Phase.SINGLE and self.in_order:
             for states in run.streamed(coalesced(source, task.config.batch_rows // 2)):
                 yield run.finish(states)
             return
@@ -127,7 +127,7 @@ class AggregateExec(UnaryExec):
         return any(c.is_distinct for c in self.calls)
 
     def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """One state row per group, without keys for no rows, too; several batches where the memory budget asks for it."""
+        """One state row per group, and one of no rows at all where there are no keys to group by."""
         for states in self._merged_states(run, source, task):
             if states.num_rows:
                 yield states
@@ -135,7 +135,7 @@ class AggregateExec(UnaryExec):
                 yield run.nothing()
 
     def _merged_states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """The states of the groups that there are rows of, each group in one batch."""
+        """One state row per group; several batches, of different groups, where the memory budget asks for it."""
         limit, metrics = task.config.memory_bytes, task.metrics_of(self)
         if self._needs_rows:
             program = Program([k.expr for k in self.keys], self.child.schema)
@@ -209,8 +209,9 @@ class Aggregation:
 
     def mixed(self, batch: Batch) -> Batch:
         """States of rows that hold states of some aggregates and values of the others."""
-        n, names = batch.num_rows, batch.schema.names
-        places = [_index(names, f"{named.name}.0") for named in self._plan.aggregates]
+        n = batch.num_rows
+        index_of = {name: i for i, name in enumerate(batch.schema.names)}
+        places = [index_of.get(f"{named.name}.0") for named in self._plan.aggregates]
         from_rows = [call for call, place in zip(self._calls, places, strict=True) if place is None]
         vectors = self._evaluated(batch, from_rows)
         keys = [_filled(v, n) for v in vectors[: self._key_count]]
@@ -399,10 +400,6 @@ def _hashed_bytes(batches: Sequence[Batch]) -> int:
 
 def _row_count(batches: Sequence[Batch]) -> int:
     return sum(b.num_rows for b in batches)
-
-
-def _index(names: Sequence[str], name: str) -> int | None:
-    return names.index(name) if name in names else None
 
 
 def _filled(vector: Vector, n: int) -> Vector:
