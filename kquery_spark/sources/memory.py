@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.parquet.source import spark_type
+from kquery_spark.sources.parquet.column_types import spark_type
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.names import DAY_TIME
 

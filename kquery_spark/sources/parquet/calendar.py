@@ -110,13 +110,7 @@ class ColumnRebase:
         if pa.types.is_struct(kind):
             return self._struct(data, dtype, places)
         if pa.types.is_map(kind):
-            inner = (dtype.key_type, dtype.item_type) if dtype is not None else (None, None)
-            parts = [self._rebased(d, i, places) for d, i in zip((data.keys, data.items), inner, strict=True)]
-            fields = [
-                f.with_type(p.type) for f, p in zip((kind.key_field, kind.item_field), parts, strict=True)
-            ]
-            entries = pa.StructArray.from_arrays(parts, fields=fields)
-            return _with_child(data, pa.map_(*fields), entries)
+            return self._map(data, dtype, places)
         if _is_list(kind):
             values = self._rebased(data.values, None if dtype is None else dtype.value_type, places)
             return _with_child(data, _list_of(kind, kind.value_field.with_type(values.type)), values)
@@ -124,6 +118,14 @@ class ColumnRebase:
         if leaf is None or dtype is None or dtype == t.TIMESTAMP_NTZ or self.modes[leaf.kind] == CORRECTED:
             return data
         return self._leaf(data, leaf)
+
+    def _map(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
+        key_type, item_type = (None, None) if dtype is None else (dtype.key_type, dtype.item_type)
+        keys = self._rebased(data.keys, key_type, places)
+        items = self._rebased(data.items, item_type, places)
+        fields = data.type.key_field.with_type(keys.type), data.type.item_field.with_type(items.type)
+        entries = pa.StructArray.from_arrays([keys, items], fields=list(fields))
+        return _with_child(data, pa.map_(*fields), entries)
 
     def _struct(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
         wanted = {} if dtype is None else {field.name: field.type for field in dtype}

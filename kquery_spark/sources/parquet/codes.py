@@ -127,18 +127,19 @@ def coded_chunk(
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column.
     """
-    width = _WIDTHS.get(leaf.physical_type)
-    if dictionary is None or width is None or not _is_plain_number(dtype) or dtype.bit_width != 8 * width:
+    if dictionary is None or not _is_stored_as_is(leaf.physical_type, dtype):
         return None
     values, rows = dictionary.header.values, chunk.num_values
     if values > min(MOST_VALUES, rows // _ROWS_PER_VALUE) or sum(p.header.values for p in pages) != rows:
         return None
     levels = leaf.max_definition_level == 1
-    if dictionary.header.encoding not in (PLAIN, PLAIN_DICTIONARY) or not all(
-        _is_coded(p, levels) for p in pages
-    ):
+    if not _is_plain(dictionary) or not all(_is_coded(p, levels) for p in pages):
         return None
     return CodedChunk(dictionary, pages, chunk.compression, dtype, levels)
+
+
+def _is_plain(dictionary: Page) -> bool:
+    return dictionary.header.encoding in (PLAIN, PLAIN_DICTIONARY)
 
 
 def _is_coded(page: Page, levels: bool) -> bool:
@@ -149,6 +150,12 @@ def _is_coded(page: Page, levels: bool) -> bool:
     if header.kind == DATA_V2:
         return levels == (header.level_bytes > 0)
     return not levels or header.level_encoding == RLE
+
+
+def _is_stored_as_is(physical_type: str, dtype: pa.DataType) -> bool:
+    """Whether a file has a column's numbers in as many bytes as Arrow."""
+    width = _WIDTHS.get(physical_type)
+    return width is not None and _is_plain_number(dtype) and bool(dtype.bit_width == 8 * width)
 
 
 def _is_plain_number(dtype: pa.DataType) -> bool:

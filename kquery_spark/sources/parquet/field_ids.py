@@ -64,14 +64,22 @@ def check_field_ids(
 
 def _check_same(fields: list[pa.Field], name: str, ids: FieldIds, path: str) -> None:
     """Raise Unsupported unless one of a file's fields, or none of them, is meant by both the name and the id."""
-    named = [f for f in fields if f.name.lower() == name.lower()]
-    found = named if ids.own is None else [f for f in fields if _id_of(f) == ids.own]
+    named = _with_name(fields, name)
+    found = named if ids.own is None else _with_id(fields, ids.own)
     if [f.name for f in found] != [f.name for f in named] or len(found) > 1:
         raise Unsupported(f"the field id of {name} is that of another column, or of none, in {path}")
     if found:
         parts = list(_parts(found[0].type))
         for inner, below in ids.nested.items():
             _check_same(parts, inner, below, path)
+
+
+def _with_name(fields: list[pa.Field], name: str) -> list[pa.Field]:
+    return [f for f in fields if f.name.lower() == name.lower()]
+
+
+def _with_id(fields: list[pa.Field], field_id: int) -> list[pa.Field]:
+    return [f for f in fields if _id_of(f) == field_id]
 
 
 def _parts(dtype: pa.DataType) -> Iterator[pa.Field]:

@@ -131,12 +131,8 @@ def _elements(cursor: Cursor, count: int) -> list[_Element]:
         values, name, fields = _element(cursor)
         children = values.get(_CHILDREN, 0)
         is_flat = len(open_groups) == 1 and values.get(_REPETITION) != _REPEATED and not children
-        changed = is_flat and values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
-        data = (
-            struct(f for f in fields if f[0] not in _ANNOTATION)
-            if changed
-            else cursor.data[start : cursor.at]
-        )
+        changed = is_flat and _is_integer_decimal(values)
+        data = _without_annotation(fields) if changed else cursor.data[start : cursor.at]
         elements.append(_Element(name, data, is_flat, changed))
         if open_groups:
             open_groups[-1] -= 1
@@ -144,6 +140,14 @@ def _elements(cursor: Cursor, count: int) -> list[_Element]:
         while open_groups and open_groups[-1] == 0:
             open_groups.pop()
     return elements
+
+
+def _is_integer_decimal(values: dict[int, int]) -> bool:
+    return values.get(_CONVERTED_TYPE) == _DECIMAL and values.get(_TYPE) in _INTEGERS
+
+
+def _without_annotation(fields: list[Field]) -> bytes:
+    return struct(f for f in fields if f[0] not in _ANNOTATION)
 
 
 def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:

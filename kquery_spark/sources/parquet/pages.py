@@ -49,6 +49,15 @@ _VERSION = 2
 _ARROW_SCHEMA = b"ARROW:schema"
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
+_INTEGERS = ("INT32", "INT64")
+_FLOAT_FORMS = {("FLOAT", pa.float32()): "<f", ("DOUBLE", pa.float64()): "<d"}
+_NULL_PAGES, _MIN_VALUES, _MAX_VALUES, _NULL_COUNTS = 1, 2, 3, 5  # of ColumnIndex
+_INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
+    _NULL_PAGES: lambda cursor: cursor.byte() == 1,
+    _MIN_VALUES: Cursor.binary,
+    _MAX_VALUES: Cursor.binary,
+    _NULL_COUNTS: Cursor.zigzag,
+}
 
 
 @dataclass(frozen=True)
@@ -291,51 +300,42 @@ def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnR
     decode = _decoder(physical, dtype)
     if decode is None:
         return None
-    empty: list[bool] = []
-    lows: list[bytes] = []
-    highs: list[bytes] = []
-    nulls: list[int] = []
+    lists: dict[int, list[Any]] = {}
     cursor = Cursor(index)
     for field, kind, _ in cursor.fields():
-        if field == 1:
-            empty = [cursor.byte() == 1 for _ in range(cursor.list_size())]
-        elif field == 2:
-            lows = [cursor.binary() for _ in range(cursor.list_size())]
-        elif field == 3:
-            highs = [cursor.binary() for _ in range(cursor.list_size())]
-        elif field == 5:
-            nulls = [cursor.zigzag() for _ in range(cursor.list_size())]
-        else:
+        read = _INDEX_LISTS.get(field)
+        if read is None:
             cursor.skip(kind)
-    if not len(empty) == len(lows) == len(highs) or len(nulls) not in (0, len(empty)):
+        else:
+            lists[field] = [read(cursor) for _ in range(cursor.list_size())]
+    all_null, lows, highs = (lists.get(field, []) for field in (_NULL_PAGES, _MIN_VALUES, _MAX_VALUES))
+    nulls = lists.get(_NULL_COUNTS) or [None] * len(all_null)
+    if len(set(map(len, (all_null, lows, highs, nulls)))) > 1:
         raise ValueError("a column index has lists of different lengths")
     return [
-        ColumnRange(
-            None if empty[i] else decode(lows[i]),
-            None if empty[i] else decode(highs[i]),
-            nulls[i] if nulls else None,
-        )
-        for i in range(len(empty))
+        ColumnRange(None, None, count) if is_null else ColumnRange(decode(low), decode(high), count)
+        for is_null, low, high, count in zip(all_null, lows, highs, nulls, strict=True)
     ]
 
 
 def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
     """What makes a value of the bytes of a statistic."""
     if pa.types.is_decimal(dtype):
-        order: Literal["little", "big"] = "little" if physical in ("INT32", "INT64") else "big"
+        order: Literal["little", "big"] = "little" if physical in _INTEGERS else "big"
         return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
-    if physical in ("INT32", "INT64"):
-        if pa.types.is_timestamp(dtype):
-            factor = {"ms": 1000, "us": 1}.get(dtype.unit)
-            return None if factor is None else lambda data: _signed(data) * factor
-        return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
-    if physical == "FLOAT" and pa.types.is_float32(dtype):
-        return partial(_float, "<f")
-    if physical == "DOUBLE" and pa.types.is_float64(dtype):
-        return partial(_float, "<d")
+    if physical in _INTEGERS:
+        return _integer_decoder(dtype)
     if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
         return bytes
-    return None
+    form = _FLOAT_FORMS.get((physical, dtype))
+    return None if form is None else partial(_float, form)
+
+
+def _integer_decoder(dtype: pa.DataType) -> Callable[[bytes], int] | None:
+    if pa.types.is_timestamp(dtype):
+        factor = {"ms": 1000, "us": 1}.get(dtype.unit)
+        return None if factor is None else lambda data: _signed(data) * factor
+    return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
 
 
 def _signed(data: bytes) -> int:

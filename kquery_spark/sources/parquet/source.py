@@ -22,6 +22,13 @@ from kquery_spark.sources.files import (
     with_partitions,
 )
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
+from kquery_spark.sources.parquet.column_types import (
+    has_times,
+    is_in_nanoseconds,
+    mismatch,
+    readable_as,
+    spark_type,
+)
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -91,42 +98,12 @@ class ParquetSource(Source):
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file in self.files:
             opened = open_file(file)
-            for asked in fields:
-                if asked.name not in opened.names:
-                    differs_in_case(asked.name, opened.names, file.path)
-                    continue
-                given = opened.schema.field(asked.name).type
-                if not readable_as(given, asked.type, opened.has_instants(asked.name)):
-                    raise SourceError(_mismatch(file.path, asked.name, given, asked.type))
-                if _in_nanoseconds(given):
-                    raise Unsupported(
-                        f"{asked.name} of {file.path} is in nanoseconds, which Spark does not read."
-                    )
-                _check_calendar(opened, asked.name, self.rebase)
-                if opened.may_exceed_type(asked.name):
-                    raise Unsupported(
-                        f"{asked.name} of {file.path} may have numbers beyond those of its declared type."
-                    )
-                if asked.name in opened.brotli:
-                    raise Unsupported(
-                        f"{asked.name} of {file.path} is compressed by Brotli, which Spark has no codec for."
-                    )
-                if asked.name.lower() in opened.ambiguous:
-                    raise SourceError(
-                        f"{file.path} has two columns {asked.name} but for upper and lower case"
-                    )
-                if any(
-                    path == asked.name or path.startswith(f"{asked.name}.") for path in opened.shared_paths
-                ):
-                    raise Unsupported(
-                        f"{asked.name} of {file.path} and another column have the same path, which Spark mixes up."
-                    )
-                if pa.types.is_decimal(given) and decimals.is_narrow(given):
-                    leaf = opened.flat(asked.name)
-                    if leaf is not None and leaf.physical_type == "BYTE_ARRAY":
-                        raise Unsupported(
-                            f"{asked.name} of {file.path} has up to 18 digits in bytes, which Spark does not read."
-                        )
+            for field in fields:
+                if field.name in opened.names:
+                    _check_type(opened, field, self.rebase)
+                    _check_storage(opened, field.name)
+                else:
+                    differs_in_case(field.name, opened.names, file.path)
 
     def check_no_int96(self, columns: Sequence[str]) -> None:
         """Raise Unsupported for columns of INT96 times."""
@@ -141,7 +118,7 @@ class ParquetSource(Source):
         unnamed = replace(self.rebase, default_zone=None)
         found: set[str | None] = set()
         for column in columns:
-            if column in self.partition_columns or not _has_times(self.table_schema.field(column).type):
+            if column in self.partition_columns or not has_times(self.table_schema.field(column).type):
                 continue
             for file in self.files:
                 opened = open_file(file)
@@ -256,7 +233,7 @@ class ParquetSource(Source):
             data = rebase.apply(data, dtype)
         typed = opened.typed(column, data, dtype)
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
-            raise SourceError(_mismatch(path, column, typed.dtype, dtype))
+            raise SourceError(mismatch(path, column, typed.dtype, dtype))
         return _convert(typed, dtype, f"{column} of {path}")
 
 
@@ -285,16 +262,46 @@ def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
         raise SourceError(f"{where}: {error}") from None
 
 
-def _mismatch(path: str, name: str, found: pa.DataType, dtype: pa.DataType) -> str:
-    return f"{path}: column {name} is {t.spark_name(found)} in the file, the table says {t.spark_name(dtype)}"
-
-
 def _combined(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 0:
         return pa.array([], column.type)
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     return column.combine_chunks()
+
+
+def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> None:
+    """Raise for a file's column whose values the engine or Spark cannot read as the table's type."""
+    name, path = field.name, opened.file.path
+    given = opened.schema.field(name).type
+    if not readable_as(given, field.type, opened.has_instants(name)):
+        raise SourceError(mismatch(path, name, given, field.type))
+    if is_in_nanoseconds(given):
+        raise Unsupported(f"{name} of {path} is in nanoseconds, which Spark does not read.")
+    _check_calendar(opened, name, settings)
+    if opened.may_exceed_type(name):
+        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type.")
+
+
+def _check_storage(opened: OpenFile, name: str) -> None:
+    """Raise for a file's column that is compressed, named or encoded in a way in which Spark does not read it."""
+    path = opened.file.path
+    if name in opened.brotli:
+        raise Unsupported(f"{name} of {path} is compressed by Brotli, which Spark has no codec for.")
+    if name.lower() in opened.ambiguous:
+        raise SourceError(f"{path} has two columns {name} but for upper and lower case")
+    if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):
+        raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up.")
+    if _is_narrow_decimal_in_bytes(opened, name):
+        raise Unsupported(f"{name} of {path} has up to 18 digits in bytes, which Spark does not read.")
+
+
+def _is_narrow_decimal_in_bytes(opened: OpenFile, name: str) -> bool:
+    dtype = opened.schema.field(name).type
+    if not (t.is_decimal(dtype) and decimals.is_narrow(dtype)):
+        return False
+    leaf = opened.flat(name)
+    return leaf is not None and bool(leaf.physical_type == "BYTE_ARRAY")
 
 
 def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> None:
@@ -313,111 +320,6 @@ def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> 
             f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
             f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}."
         )
-
-
-def _has_times(dtype: pa.DataType) -> bool:
-    if pa.types.is_nested(dtype):
-        return any(_has_times(dtype.field(i).type) for i in range(dtype.num_fields))
-    return bool(pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype))
-
-
-def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
-    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it.
-
-    instants: the file has INT96 times in the column, which Arrow takes for wall-clock times.
-    """
-    if pa.types.is_dictionary(file_type):
-        file_type = file_type.value_type
-    if file_type == dtype:
-        return True
-    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if dtype == t.STRING:
-        return any(test(file_type) for test in text)
-    if dtype == t.BINARY:
-        return (
-            pa.types.is_large_binary(file_type)
-            or pa.types.is_binary_view(file_type)
-            or any(f(file_type) for f in text)
-        )
-    if t.is_integral(file_type) and t.is_integral(dtype):
-        return bool(file_type.bit_width <= dtype.bit_width)
-    if file_type == pa.uint64():
-        return bool(dtype == t.decimal(20, 0))
-    if pa.types.is_unsigned_integer(file_type):
-        return t.is_integral(dtype) and bool(file_type.bit_width < dtype.bit_width)
-    if file_type == t.FLOAT and dtype == t.DOUBLE:
-        return True
-    if t.is_integral(file_type) and t.is_decimal(dtype):
-        stored = t.LONG if file_type == t.LONG else t.INT  # Parquet has no shorter ones
-        return bool(dtype.precision - dtype.scale >= decimals.for_integral(stored).precision)
-    if t.is_decimal(file_type) and t.is_decimal(dtype):
-        digits = dtype.precision - dtype.scale >= file_type.precision - file_type.scale
-        return bool(digits and dtype.scale >= file_type.scale)
-    if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):
-        return (file_type.tz is None) == (dtype.tz is None) or (instants and file_type.tz is None)
-    if pa.types.is_struct(file_type) and pa.types.is_struct(dtype):
-        return all(_finds(file_type, field, instants) for field in dtype)
-    if pa.types.is_map(file_type) and pa.types.is_map(dtype):
-        pairs = ((file_type.key_type, dtype.key_type), (file_type.item_type, dtype.item_type))
-        return all(readable_as(given, wanted, instants) for given, wanted in pairs)
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if any(test(file_type) for test in lists) and pa.types.is_list(dtype):
-        return readable_as(file_type.value_type, dtype.value_type, instants)
-    return False
-
-
-def _finds(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
-    """Whether a file's struct has no such field, which is NULL then, or one of exactly that name that can be read."""
-    found = [f for f in struct if f.name.lower() == field.name.lower()]
-    if not found:
-        return True
-    return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
-
-
-def _in_nanoseconds(dtype: pa.DataType) -> bool:
-    """Whether a column, or a part of it, has times in nanoseconds (those of INT96 are read as microseconds)."""
-    if pa.types.is_nested(dtype):
-        return any(_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
-    return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
-
-
-def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
-    """The Spark type of a Parquet column's Arrow type; Unsupported for what Spark cannot read either."""
-    if pa.types.is_string_view(dtype) or pa.types.is_large_string(dtype):
-        return t.STRING
-    if pa.types.is_dictionary(dtype):
-        return spark_type(dtype.value_type, tz)
-    if (
-        pa.types.is_large_binary(dtype)
-        or pa.types.is_binary_view(dtype)
-        or pa.types.is_fixed_size_binary(dtype)
-    ):
-        return t.BINARY
-    if pa.types.is_timestamp(dtype):
-        return pa.timestamp("us", tz=tz) if dtype.tz else t.TIMESTAMP_NTZ
-    unsigned = {
-        pa.uint8(): t.SHORT,
-        pa.uint16(): t.INT,
-        pa.uint32(): t.LONG,
-        pa.uint64(): pa.decimal128(20, 0),
-    }
-    if dtype in unsigned:
-        return unsigned[dtype]
-    if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, spark_type(f.type, tz), f.nullable) for f in dtype])
-    if pa.types.is_map(dtype):
-        return pa.map_(spark_type(dtype.key_type, tz), spark_type(dtype.item_type, tz))
-    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
-        return pa.list_(spark_type(dtype.value_type, tz))
-    if (
-        pa.types.is_date32(dtype)
-        or pa.types.is_boolean(dtype)
-        or t.is_numeric(dtype)
-        or dtype == t.BINARY
-        or dtype == t.STRING
-    ):
-        return dtype
-    raise Unsupported(f"Parquet columns of type {dtype} are not supported.")
 
 
 def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:

@@ -5,7 +5,7 @@ Source: thrift-compact-protocol.md of apache/thrift.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
@@ -67,32 +67,30 @@ class Cursor:
 
     def skip(self, kind: int) -> None:
         """Pass over a value."""
-        if kind in (TRUE, FALSE):
-            return
-        if kind == BYTE:
-            self.at += 1
-        elif kind in (I16, I32, I64):
-            self.varint()
-        elif kind == DOUBLE:
-            self.at += 8
-        elif kind == BINARY:
-            self.binary()
-        elif kind == STRUCT:
-            for _, inner, _ in self.fields():
-                self.skip(inner)
-        elif kind in (LIST, SET):
-            head = self.byte()
-            size = head >> 4 if head >> 4 != 15 else self.varint()
-            for _ in range(size):
-                self._skip_element(head & 15)
-        elif kind == MAP:
-            size = self.varint()
-            kinds = self.byte() if size else 0
-            for _ in range(size):
-                self._skip_element(kinds >> 4)
-                self._skip_element(kinds & 15)
-        else:
+        skip = _SKIPS.get(kind)
+        if skip is None:
             raise ValueError(f"the footer has a value of unknown type {kind}")
+        skip(self)
+
+    def _advance(self, size: int) -> None:
+        self.at += size
+
+    def _skip_struct(self) -> None:
+        for _, kind, _ in self.fields():
+            self.skip(kind)
+
+    def _skip_list(self) -> None:
+        head = self.byte()
+        size = head >> 4 if head >> 4 != 15 else self.varint()
+        for _ in range(size):
+            self._skip_element(head & 15)
+
+    def _skip_map(self) -> None:
+        size = self.varint()
+        kinds = self.byte() if size else 0
+        for _ in range(size):
+            self._skip_element(kinds >> 4)
+            self._skip_element(kinds & 15)
 
     def _skip_element(self, kind: int) -> None:
         """Booleans in collections take a byte each."""
@@ -100,6 +98,22 @@ class Cursor:
             self.at += 1
         else:
             self.skip(kind)
+
+
+_SKIPS: dict[int, Callable[[Cursor], object]] = {
+    TRUE: lambda cursor: None,  # the type of the field is its value
+    FALSE: lambda cursor: None,
+    BYTE: lambda cursor: cursor._advance(1),
+    I16: Cursor.varint,
+    I32: Cursor.varint,
+    I64: Cursor.varint,
+    DOUBLE: lambda cursor: cursor._advance(8),
+    BINARY: Cursor.binary,
+    LIST: Cursor._skip_list,
+    SET: Cursor._skip_list,
+    MAP: Cursor._skip_map,
+    STRUCT: Cursor._skip_struct,
+}
 
 
 def struct(fields: Iterable[Field]) -> bytes:

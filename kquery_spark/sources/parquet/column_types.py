@@ -1,0 +1,144 @@
+"""Types of Parquet columns: what Spark makes of them, and which types a table may declare for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.types import decimals
+from kquery_spark.types import names as t
+
+_TypeTest = Callable[[pa.DataType], bool]
+
+_STRINGS: tuple[_TypeTest, ...] = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_LARGE_BINARIES: tuple[_TypeTest, ...] = (pa.types.is_large_binary, pa.types.is_binary_view)
+_BINARIES: tuple[_TypeTest, ...] = (pa.types.is_binary, pa.types.is_fixed_size_binary, *_LARGE_BINARIES)
+_LISTS: tuple[_TypeTest, ...] = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_UNSIGNED = {
+    pa.uint8(): t.SHORT,
+    pa.uint16(): t.INT,
+    pa.uint32(): t.LONG,
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
+def _is_any(dtype: pa.DataType, tests: tuple[_TypeTest, ...]) -> bool:
+    return any(test(dtype) for test in tests)
+
+
+def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
+    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it.
+
+    instants: the file has INT96 times in the column, which Arrow takes for wall-clock times.
+    """
+    if pa.types.is_dictionary(file_type):
+        file_type = file_type.value_type
+    if file_type == dtype:
+        return True
+    if dtype == t.STRING:
+        return _is_any(file_type, _STRINGS)
+    if dtype == t.BINARY:
+        return _is_any(file_type, (*_LARGE_BINARIES, *_STRINGS))
+    if pa.types.is_nested(file_type):
+        return _nested_readable_as(file_type, dtype, instants)
+    if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):
+        return (file_type.tz is None) == (dtype.tz is None) or (instants and file_type.tz is None)
+    return _number_readable_as(file_type, dtype)
+
+
+def _number_readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
+    """Whether the table's type has room for every number of the file's type."""
+    if t.is_integral(file_type):
+        return _integer_readable_as(file_type, dtype)
+    if file_type == pa.uint64():
+        return bool(dtype == _UNSIGNED[file_type])
+    if pa.types.is_unsigned_integer(file_type):
+        return t.is_integral(dtype) and bool(file_type.bit_width < dtype.bit_width)
+    if t.is_decimal(file_type) and t.is_decimal(dtype):
+        whole_digits_fit = dtype.precision - dtype.scale >= file_type.precision - file_type.scale
+        return bool(whole_digits_fit and dtype.scale >= file_type.scale)
+    return bool(file_type == t.FLOAT and dtype == t.DOUBLE)
+
+
+def _integer_readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
+    if t.is_integral(dtype):
+        return bool(file_type.bit_width <= dtype.bit_width)
+    stored = t.LONG if file_type == t.LONG else t.INT  # Parquet has no shorter ones
+    digits = decimals.for_integral(stored).precision
+    return t.is_decimal(dtype) and bool(dtype.precision - dtype.scale >= digits)
+
+
+def _nested_readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool) -> bool:
+    if pa.types.is_struct(file_type) and pa.types.is_struct(dtype):
+        return all(_field_readable_as(file_type, field, instants) for field in dtype)
+    if pa.types.is_map(file_type) and pa.types.is_map(dtype):
+        return readable_as(file_type.key_type, dtype.key_type, instants) and readable_as(
+            file_type.item_type, dtype.item_type, instants
+        )
+    if _is_any(file_type, _LISTS) and pa.types.is_list(dtype):
+        return readable_as(file_type.value_type, dtype.value_type, instants)
+    return False
+
+
+def _field_readable_as(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
+    """Whether a file's struct has no such field, which is NULL then, or one of exactly that name that can be read."""
+    found = [f for f in struct if f.name.lower() == field.name.lower()]
+    if not found:
+        return True
+    return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
+
+
+def mismatch(path: str, name: str, found: pa.DataType, dtype: pa.DataType) -> str:
+    """The sentence about a column whose type in the file cannot be read as the table's."""
+    return f"{path}: column {name} is {t.spark_name(found)} in the file, the table says {t.spark_name(dtype)}"
+
+
+def has_times(dtype: pa.DataType) -> bool:
+    """Whether a column, or a part of it, has dates or times."""
+    if pa.types.is_nested(dtype):
+        return any(has_times(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype))
+
+
+def is_in_nanoseconds(dtype: pa.DataType) -> bool:
+    """Whether a column, or a part of it, has times in nanoseconds (those of INT96 are read as microseconds)."""
+    if pa.types.is_nested(dtype):
+        return any(is_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
+
+
+def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
+    """The Spark type of a Parquet column's Arrow type; Unsupported for what Spark cannot read either."""
+    if pa.types.is_dictionary(dtype):
+        return spark_type(dtype.value_type, tz)
+    if pa.types.is_nested(dtype):
+        return _nested_spark_type(dtype, tz)
+    if _is_any(dtype, _STRINGS):
+        return t.STRING
+    if _is_any(dtype, _BINARIES):
+        return t.BINARY
+    if pa.types.is_timestamp(dtype):
+        return t.timestamp(tz) if dtype.tz else t.TIMESTAMP_NTZ
+    if dtype in _UNSIGNED:
+        return _UNSIGNED[dtype]
+    if dtype in (t.DATE, t.BOOL) or t.is_numeric(dtype):
+        return dtype
+    raise _no_spark_type(dtype)
+
+
+def _nested_spark_type(dtype: pa.DataType, tz: str) -> pa.DataType:
+    inner = partial(spark_type, tz=tz)
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, inner(f.type), f.nullable) for f in dtype])
+    if pa.types.is_map(dtype):
+        return pa.map_(inner(dtype.key_type), inner(dtype.item_type))
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return pa.list_(inner(dtype.value_type))
+    raise _no_spark_type(dtype)
+
+
+def _no_spark_type(dtype: pa.DataType) -> Unsupported:
+    return Unsupported(f"Parquet columns of type {dtype} are not supported.")
