@@ -7,6 +7,7 @@ and that has no escape character. Such lines are found with a few passes over th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -56,21 +57,37 @@ def text_columns(
     """
     if not block:
         return TextColumns(tuple(pa.array([], dtype) for dtype in wanted.values()), 0)
-    quote = ord(options.quote)
     if options.multi_line:
         return _multi_line(block, options, width, wanted, columns)
+    found = _cut_at_once(block, options, width, wanted, len(wanted) < columns, kernels)
+    if found is None:
+        return _by_lines(block, options, width, list(wanted), columns, ord(options.quote))
+    rows = len(found[0]) if found else _count_lines(block)
+    return _of_one_width(found, rows, width, columns)
+
+
+def _cut_at_once(
+    block: bytes,
+    options: CsvOptions,
+    width: int,
+    wanted: dict[int, pa.DataType],
+    pruned: bool,
+    kernels: ModuleType | None,
+) -> list[pa.Array] | None:
+    """The columns of lines that all have ``width`` values; None where lines have to be looked at."""
     quoted = options.quote.encode() in block
-    may_be_cut = not options.trims and (kernels is not None or not quoted)
-    if may_be_cut and not _has_special_lines(block, options, width):
-        found = None
-        if kernels is not None:
-            found = cut(block, options, width, wanted, quoted, len(wanted) < columns, kernels)
-        if found is None and not quoted:
-            found = _parse(block, options, width, wanted, quoted=False)
+    if options.trims or (quoted and kernels is None) or _has_special_lines(block, options, width):
+        return None
+    if kernels is not None:
+        found = cut(block, options, width, wanted, quoted, pruned, kernels)
         if found is not None:
-            rows = len(found[0]) if found else _count_lines(block)
-            return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)
-    return _by_lines(block, options, width, list(wanted), columns, quote)
+            return found
+    return None if quoted else _parse(block, options, width, wanted, quoted=False)
+
+
+def _of_one_width(found: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
+    """Rows that all have ``width`` values, for a table of so many columns."""
+    return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)
 
 
 def count_rows(block: bytes, options: CsvOptions) -> int:
@@ -106,24 +123,26 @@ def _multi_line(
     block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], columns: int
 ) -> TextColumns:
     """A whole file whose quoted values may have line ends; only files Arrow reads as Spark does."""
-    raw = np.frombuffer(block, np.uint8)
-    at = np.flatnonzero(raw == ord(options.quote))
-    bounds = (ord(options.delimiter), _NEWLINE)
-    if len(at):
-        before = np.where(at == 0, _NEWLINE, raw[np.maximum(at - 1, 0)])
-        after = np.where(at + 1 == len(raw), _NEWLINE, raw[np.minimum(at + 1, len(raw) - 1)])
-        clean = np.where(np.arange(len(at)) % 2 == 0, np.isin(before, bounds), np.isin(after, bounds)).all()
-        escaped = options.escape != options.quote and options.escape.encode() in block
-        empty = options.null_value != options.empty_value and (np.diff(at) == 1).any()
-        if options.escape == options.quote and len(wanted) < columns:
-            empty = bool((np.diff(at) == 1).any())
-        if not clean or len(at) % 2 or escaped or empty:
-            raise SourceError("quotes or escapes inside values are not supported with multiLine")
+    if not _has_plain_quotes(block, options, pruned=len(wanted) < columns):
+        raise SourceError("quotes or escapes inside values are not supported with multiLine")
     found = _parse(block, options, width, wanted, quoted=True)
     if found is None:
         raise SourceError("lines with different numbers of values are not supported with multiLine")
-    rows = len(found[0])
-    return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)
+    return _of_one_width(found, len(found[0]), width, columns)
+
+
+def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
+    """Whether all quotes are around whole values that have no escapes and are not empty where Spark tells those apart."""
+    raw = np.frombuffer(block, np.uint8)
+    at = np.flatnonzero(raw == ord(options.quote))
+    if not len(at):
+        return True
+    bounds = (ord(options.delimiter), _NEWLINE)
+    before = np.where(at == 0, _NEWLINE, raw[np.maximum(at - 1, 0)])
+    after = np.where(at + 1 == len(raw), _NEWLINE, raw[np.minimum(at + 1, len(raw) - 1)])
+    clean = np.where(np.arange(len(at)) % 2 == 0, np.isin(before, bounds), np.isin(after, bounds)).all()
+    empty = options.tells_empty_values(pruned) and (np.diff(at) == 1).any()
+    return bool(clean and len(at) % 2 == 0 and not options.has_escapes(block) and not empty)
 
 
 def _parse(
@@ -132,41 +151,58 @@ def _parse(
     """Arrow's answer, or None when a line has another number of values."""
     if not wanted:
         return None
-    names = [str(i) for i in range(width)]
     # An empty list of columns would mean all of them.
     present = {i: dtype for i, dtype in wanted.items() if i < width} or {0: t.STRING}
-    for types in (present, dict.fromkeys(present, t.STRING)):
-        try:
-            table = pa_csv.read_csv(
-                pa.BufferReader(block),
-                read_options=pa_csv.ReadOptions(
-                    use_threads=False, block_size=len(block) + 1, column_names=names
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=options.delimiter,
-                    quote_char=options.quote if quoted else False,
-                    double_quote=options.escape == options.quote,
-                    newlines_in_values=options.multi_line,
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    check_utf8=True,
-                    column_types={str(i): dtype for i, dtype in types.items()},
-                    include_columns=[str(i) for i in types],
-                    null_values=list(options.markers),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "UTF8" in str(error):
-                raise SourceError("a value is not valid UTF-8") from None
-            continue
-        found = dict(zip(types, (_whole(c) for c in table.columns), strict=True))
-        # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
-        if all(t.is_string(a.type) or _finite(a) for a in found.values()):
-            rows = table.num_rows
-            return [found[i] if i in found else pa.nulls(rows, t.STRING) for i in wanted]
-    return None
+    found = _read_columns(block, options, width, present, quoted)
+    if found is None:
+        found = _read_columns(block, options, width, dict.fromkeys(present, t.STRING), quoted)
+    if found is None:
+        return None
+    rows = len(found[min(found)])
+    return [found[i] if i in found else pa.nulls(rows, t.STRING) for i in wanted]
+
+
+def _read_columns(
+    block: bytes, options: CsvOptions, width: int, types: dict[int, pa.DataType], quoted: bool
+) -> dict[int, pa.Array] | None:
+    """The columns in ``types``, or None where Arrow cannot read them as Spark does."""
+    table = _read_csv(block, options, width, types, quoted)
+    if table is None:
+        return None
+    found = dict(zip(types, map(_whole, table.columns), strict=True))
+    # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
+    return found if all(t.is_string(a.type) or _finite(a) for a in found.values()) else None
+
+
+def _read_csv(
+    block: bytes, options: CsvOptions, width: int, types: dict[int, pa.DataType], quoted: bool
+) -> pa.Table | None:
+    """Arrow's table of the columns in ``types``, or None for what Arrow cannot read."""
+    try:
+        return pa_csv.read_csv(
+            pa.BufferReader(block),
+            read_options=pa_csv.ReadOptions(
+                use_threads=False, block_size=len(block) + 1, column_names=[str(i) for i in range(width)]
+            ),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=options.delimiter,
+                quote_char=options.quote if quoted else False,
+                double_quote=options.doubles_quotes,
+                newlines_in_values=options.multi_line,
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                check_utf8=True,
+                column_types={str(i): dtype for i, dtype in types.items()},
+                include_columns=[str(i) for i in types],
+                null_values=list(options.markers),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if "UTF8" in str(error):
+            raise SourceError("a value is not valid UTF-8") from None
+        return None
 
 
 def _finite(array: pa.Array) -> bool:
@@ -220,24 +256,42 @@ def _by_lines(
             parts.append([_trimmed(a, options) for a in found])
     strange = np.flatnonzero(odd)
     if len(strange) or not parts:
-        tokenizer = LineTokenizer(options)
-        cells: list[list[str | None]] = [[] for _ in wanted]
-        for i in strange:
-            try:
-                tokens = tokenizer.tokens(block[starts[i] : ends[i]].decode(), selected)
-            except UnicodeDecodeError:
-                raise SourceError("a value is not valid UTF-8") from None
-            uneven[i] = len(tokens) != columns
-            for cell, place in zip(cells, wanted, strict=True):
-                value = tokens[place] if place < len(tokens) else None
-                cell.append(None if value == options.null_value else value)
-        parts.append([pa.array(cell, t.STRING) for cell in cells])
-    order = np.empty(len(starts), np.int64)
-    order[np.concatenate([regular, strange])] = np.arange(len(starts))
-    merged = [pa.concat_arrays([p[k] for p in parts]) for k in range(len(wanted))]
-    if len(parts) > 1:
-        merged = [a.take(pa.array(order)) for a in merged]
+        lines = (block[starts[i] : ends[i]] for i in strange)
+        arrays, widths = _tokenized(lines, options, wanted, selected)
+        parts.append(arrays)
+        uneven[strange] = widths != columns
+    merged = _in_line_order(parts, regular, strange)
     return TextColumns(tuple(merged), len(starts), uneven if uneven.any() else None)
+
+
+def _in_line_order(parts: list[list[pa.Array]], regular: Positions, strange: Positions) -> list[pa.Array]:
+    """The columns of all parts, which are of the regular and of the strange lines."""
+    merged = [pa.concat_arrays(arrays) for arrays in zip(*parts, strict=True)]
+    if len(parts) == 1:
+        return merged
+    rows = len(regular) + len(strange)
+    order = np.empty(rows, np.int64)
+    order[np.concatenate([regular, strange])] = np.arange(rows)
+    return [a.take(pa.array(order)) for a in merged]
+
+
+def _tokenized(
+    lines: Iterable[bytes], options: CsvOptions, wanted: list[int], selected: list[int] | None
+) -> tuple[list[pa.Array], Positions]:
+    """The texts of some columns of lines cut by Spark's rules, and how many values each line has."""
+    tokenizer = LineTokenizer(options)
+    cells: list[list[str | None]] = [[] for _ in wanted]
+    widths = []
+    for line in lines:
+        try:
+            tokens = tokenizer.tokens(line.decode(), selected)
+        except UnicodeDecodeError:
+            raise SourceError("a value is not valid UTF-8") from None
+        widths.append(len(tokens))
+        for cell, place in zip(cells, wanted, strict=True):
+            value = tokens[place] if place < len(tokens) else None
+            cell.append(None if value == options.null_value else value)
+    return [pa.array(cell, t.STRING) for cell in cells], np.array(widths, np.int64)
 
 
 def _trimmed(array: pa.Array, options: CsvOptions) -> pa.Array:
@@ -284,59 +338,79 @@ def _odd_lines(
     pruned: bool,
 ) -> Bools:
     """Lines on which Arrow and Spark might differ; ``pruned``: not all columns of the table are wanted."""
-    if not len(starts):
-        return np.zeros(0, np.bool_)
-    delimiter = ord(options.delimiter)
-    at = np.flatnonzero(raw == quote)
-    separators = np.flatnonzero(raw == delimiter)
     odd = np.zeros(len(starts), np.bool_)
+    if not len(starts):
+        return odd
+    at = np.flatnonzero(raw == quote)
     if len(at):
         # Lines cover every byte but line ends, blank lines and comments, whose quotes are left out here.
         line = np.searchsorted(starts, at, side="right") - 1
         inside = (line >= 0) & (at < ends[np.maximum(line, 0)])
         at, line = at[inside], line[inside]
+    separators = np.flatnonzero(raw == ord(options.delimiter))
     if len(at):
-        first = np.searchsorted(at, starts)
-        place = np.arange(len(at)) - first[line]
-        opening = place % 2 == 0
-        before, after = raw[np.maximum(at - 1, 0)], raw[np.minimum(at + 1, len(raw) - 1)]
-        clean_open = (at == starts[line]) | (before == delimiter)
-        clean_close = (at + 1 == ends[line]) | (after == delimiter)
-        if options.escape == options.quote:
-            # A doubled quote is a closing quote with an opening one right behind it.
-            clean_open |= (before == quote) & (place > 0)
-            clean_close |= after == quote
-        odd[line[~np.where(opening, clean_open, clean_close)]] = True
-        odd[line[opening & (np.append(line[1:], -1) != line)]] = True
-        if options.trims:
-            odd[line] = True
-        if options.null_value != options.empty_value or (pruned and options.escape == options.quote):
-            empty = opening[:-1] & (at[1:] == at[:-1] + 1)
-            odd[line[:-1][empty]] = True
-        if options.escape == options.quote:
-            # An empty value and a doubled quote next to each other are left to the tokenizer.
-            tripled = (at[2:] == at[:-2] + 2) if len(at) > 2 else np.zeros(0, np.bool_)
-            odd[line[: len(tripled)][tripled]] = True
-        else:
-            escapes = np.flatnonzero(raw == ord(options.escape))
-            if len(escapes):
-                has_quote = np.zeros(len(starts), np.bool_)
-                has_quote[line] = True
-                owner = np.maximum(np.searchsorted(starts, escapes, side="right") - 1, 0)
-                odd[owner[has_quote[owner]]] = True
-    if len(separators):
-        if len(at):
-            # Delimiters between an opening and its closing quote belong to the value.
-            separators = (
-                separators[np.searchsorted(at, separators) % 2 == 0]
-                if not odd.any()
-                else _outside(separators, at, line, starts)
-            )
-        counts = np.searchsorted(separators, ends) - np.searchsorted(separators, starts)
-    else:
-        counts = np.zeros(len(starts), np.int64)
+        odd = _lines_of_odd_quotes(raw, starts, ends, at, line, options, pruned)
+        # Delimiters between an opening and its closing quote belong to the value.
+        separators = (
+            _outside(separators, at, line, starts)
+            if odd.any()
+            else separators[np.searchsorted(at, separators) % 2 == 0]
+        )
+    counts = np.searchsorted(separators, ends) - np.searchsorted(separators, starts)
     odd |= counts != width - 1
     return odd
+
+
+def _lines_of_odd_quotes(
+    raw: npt.NDArray[np.uint8],
+    starts: Positions,
+    ends: Positions,
+    at: Positions,
+    line: Positions,
+    options: CsvOptions,
+    pruned: bool,
+) -> Bools:
+    """Lines with quotes that Arrow and Spark might read differently; ``at``: the quotes, ``line``: the line of each."""
+    delimiter, quote = ord(options.delimiter), ord(options.quote)
+    odd = np.zeros(len(starts), np.bool_)
+    first = np.searchsorted(at, starts)
+    place = np.arange(len(at)) - first[line]
+    opening = place % 2 == 0
+    before, after = raw[np.maximum(at - 1, 0)], raw[np.minimum(at + 1, len(raw) - 1)]
+    clean_open = (at == starts[line]) | (before == delimiter)
+    clean_close = (at + 1 == ends[line]) | (after == delimiter)
+    if options.doubles_quotes:
+        # A doubled quote is a closing quote with an opening one right behind it.
+        clean_open |= (before == quote) & (place > 0)
+        clean_close |= after == quote
+    odd[line[~np.where(opening, clean_open, clean_close)]] = True
+    odd[line[opening & (np.append(line[1:], -1) != line)]] = True
+    if options.trims:
+        odd[line] = True
+    if options.tells_empty_values(pruned):
+        empty = opening[:-1] & (at[1:] == at[:-1] + 1)
+        odd[line[:-1][empty]] = True
+    if options.doubles_quotes:
+        # An empty value and a doubled quote next to each other are left to the tokenizer.
+        tripled = (at[2:] == at[:-2] + 2) if len(at) > 2 else np.zeros(0, np.bool_)
+        odd[line[: len(tripled)][tripled]] = True
+    else:
+        odd[_lines_with_escapes(raw, starts, line, ord(options.escape))] = True
+    return odd
+
+
+def _lines_with_escapes(
+    raw: npt.NDArray[np.uint8], starts: Positions, quoted_lines: Positions, escape: int
+) -> Positions:
+    """Those of the lines with quotes that have an escape, too."""
+    escapes = np.flatnonzero(raw == escape)
+    if not len(escapes):
+        return escapes
+    has_quote = np.zeros(len(starts), np.bool_)
+    has_quote[quoted_lines] = True
+    owner = np.maximum(np.searchsorted(starts, escapes, side="right") - 1, 0)
+    found: Positions = owner[has_quote[owner]]
+    return found
 
 
 def _outside(separators: Positions, at: Positions, line: Positions, starts: Positions) -> Positions:

@@ -53,12 +53,10 @@ def cut(
     whether there is any quote. pruned: whether the table has further columns.
     """
     text = np.frombuffer(block, np.uint8)
-    doubled = options.escape == options.quote
-    if len(text) > _MOST_BYTES or (quoted and not doubled and options.escape.encode() in block):
+    if len(text) > _MOST_BYTES or (quoted and options.has_escapes(block)):
         return None
     quote = ord(options.quote) if quoted else -1
-    # where Spark tells an empty value from none, or skips columns by a rule of its own
-    empty = options.null_value == options.empty_value and not (pruned and doubled)
+    empty = not options.tells_empty_values(pruned)
     ends, data = _scratch.of(len(text) + kernels.SLACK)
     lines = kernels.separators(text, ord(options.delimiter), quote, empty, width, ends)
     if lines < 0:

@@ -64,16 +64,10 @@ class ColumnType:
 
     def _add_one(self, text: str, options: CsvOptions) -> None:
         if _WHOLE.fullmatch(text):
-            value = int(text)
             self.families.add("number")
             self.other_digits |= not text.isascii()
             self.year_like |= re.search(_YEAR_LIKE.replace(r"\z", r"\Z"), text) is not None
-            if -(2**31) <= value < 2**31:
-                self.bits = max(self.bits, 32)
-            elif -(2**63) <= value < 2**63:
-                self.bits = 64
-            else:
-                self._add_decimal(value)
+            self._add_integer(int(text))
         elif is_number(text) and Decimal(text).as_tuple().exponent == 0:
             self.families.add("number")
             self._add_decimal(int(Decimal(text)))
@@ -86,6 +80,14 @@ class ColumnType:
             self.families.add("timestamp")
         else:
             self.families.add("boolean" if text.lower() in ("true", "false") else "string")
+
+    def _add_integer(self, value: int) -> None:
+        if -(2**31) <= value < 2**31:
+            self.bits = max(self.bits, 32)
+        elif -(2**63) <= value < 2**63:
+            self.bits = 64
+        else:
+            self._add_decimal(value)
 
     def _add_decimal(self, value: int) -> None:
         digits = len(str(abs(value)))

@@ -50,6 +50,19 @@ class CsvOptions:
         return self.trim_leading or self.trim_trailing
 
     @property
+    def doubles_quotes(self) -> bool:
+        """Whether a quote inside a quoted value is written twice."""
+        return self.escape == self.quote
+
+    def has_escapes(self, block: bytes) -> bool:
+        """Whether a block has an escape other than the quote itself."""
+        return not self.doubles_quotes and self.escape.encode() in block
+
+    def tells_empty_values(self, pruned: bool) -> bool:
+        """Whether Spark tells a quoted empty value from none, or skips columns (``pruned``) by a rule of its own."""
+        return self.null_value != self.empty_value or (pruned and self.doubles_quotes)
+
+    @property
     def words(self) -> dict[str, float]:
         """What is written for the numbers that have no digits."""
         return {self.positive_inf: math.inf, self.negative_inf: -math.inf, self.nan_value: math.nan}
@@ -71,14 +84,7 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     Raises Unsupported, with a sentence, for an option the engine does not follow exactly.
     """
     options = {k.lower(): v for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
-    for key in ("path", "inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
-        if (
-            key in options
-            and str(options[key]).lower() not in ("", "-1", "1.0", "1", "false")
-            and key != "path"
-        ):
-            raise Unsupported(f"The CSV option {key} is not supported.")
-        options.pop(key, None)
+    _drop_harmless(options)
     strict_dates = "dateformat" in options
     encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper()
     if encoding != "UTF-8":  # Spark refuses other spellings, such as utf8
@@ -109,17 +115,29 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
         prefer_date=_flag(options, "preferdate", True),
         time_zone=str(options.pop("timezone", time_zone)),
     )
-    if result.mode not in _MODES:
-        raise ConfigError(f"the CSV mode {result.mode} is none of {', '.join(_MODES)}")
-    if not result.prefer_date:
-        raise Unsupported("The CSV option preferDate is supported with its default only.")
-    if result.trims and result.null_value != result.empty_value:
-        raise Unsupported("CSV with blanks ignored and its own nullValue or emptyValue is not supported.")
-    if result.multi_line and (result.trims or result.comment):
-        raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported.")
+    _check(result)
     if options:
         raise Unsupported(f"The CSV option {sorted(options)[0]} is not supported.")
     return result
+
+
+def _drop_harmless(options: dict[str, object]) -> None:
+    """Take out options that change no row with these values; Unsupported for their other values."""
+    options.pop("path", None)
+    for key in ("inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
+        if str(options.pop(key, "")).lower() not in ("", "-1", "1.0", "1", "false"):
+            raise Unsupported(f"The CSV option {key} is not supported.")
+
+
+def _check(options: CsvOptions) -> None:
+    if options.mode not in _MODES:
+        raise ConfigError(f"the CSV mode {options.mode} is none of {', '.join(_MODES)}")
+    if not options.prefer_date:
+        raise Unsupported("The CSV option preferDate is supported with its default only.")
+    if options.trims and options.null_value != options.empty_value:
+        raise Unsupported("CSV with blanks ignored and its own nullValue or emptyValue is not supported.")
+    if options.multi_line and (options.trims or options.comment):
+        raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported.")
 
 
 _FORMATS: dict[str, tuple[object, ...]] = {

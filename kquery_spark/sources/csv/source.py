@@ -74,29 +74,35 @@ class CsvSource(LineSource):
     def _read_block(self, block: bytes, wanted: list[str]) -> tuple[int, list[pa.Array]]:
         if not wanted:
             return self._count(block), []
-        permissive = self.options.mode == "PERMISSIVE"
-        at_once = permissive and not self.options.words_are_numbers
         types = [self.table_schema.field(c).type for c in wanted]
-        # Arrow parses floats exactly as Java does, so it may do that at once where bad values need no notice.
-        places = {
-            self._data[c]: dtype if at_once and t.is_fractional(dtype) else t.STRING
-            for c, dtype in zip(wanted, types, strict=True)
-        }
+        places = {self._data[c]: self._cut_type(dtype) for c, dtype in zip(wanted, types, strict=True)}
         width, found = _usual_width(block, self.options), kernels() if self.compiled else None
         text = text_columns(block, self.options, width, places, len(self._data), found)
         values = [converted(c, dtype, self.options) for c, dtype in zip(text.columns, types, strict=True)]
         rows = text.num_rows
-        if not permissive:
-            good = self._well_formed(text, values)
-            if not good.all():
-                if self.options.mode == "FAILFAST":
-                    raise ExecutionError(
-                        "MALFORMED_RECORD_IN_PARSING",
-                        "Malformed records are detected in record parsing. Parse Mode: FAILFAST.",
-                    )
-                values = [v.filter(pa.array(good)) for v in values]
-                rows = int(good.sum())
+        if self.options.mode != "PERMISSIVE":
+            rows, values = self._without_malformed(text, values)
         return rows, [from_arrow(dtype, v).data for v, dtype in zip(values, types, strict=True)]
+
+    def _without_malformed(self, text: TextColumns, values: list[pa.Array]) -> tuple[int, list[pa.Array]]:
+        """The number and values of the well-formed rows; with FAILFAST all must be."""
+        good = self._well_formed(text, values)
+        if good.all():
+            return text.num_rows, values
+        if self.options.mode == "FAILFAST":
+            raise ExecutionError(
+                "MALFORMED_RECORD_IN_PARSING",
+                "Malformed records are detected in record parsing. Parse Mode: FAILFAST.",
+            )
+        return int(good.sum()), [v.filter(pa.array(good)) for v in values]
+
+    def _cut_type(self, dtype: pa.DataType) -> pa.DataType:
+        """The type that a column's text is cut into, before it is converted to its own.
+
+        Arrow parses floats exactly as Java does, so it may do that at once where bad values need no notice.
+        """
+        at_once = self.options.mode == "PERMISSIVE" and not self.options.words_are_numbers
+        return dtype if at_once and t.is_fractional(dtype) else t.STRING
 
     def _count(self, block: bytes) -> int:
         if self.options.multi_line:
@@ -196,21 +202,31 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
     sized = [f for f in files if f.size]
     if not sized:
         return pa.schema([])
-    first = max(sized, key=lambda f: f.size)
-    line, names = _columns_of(first, options)
-    # with multiLine Spark takes the columns of whichever file it opens first
-    if options.multi_line and any(_columns_of(f, options)[1] != names for f in sized):
-        raise Unsupported("Files of different columns with multiLine are supported with a schema only.")
+    line, names = _columns_of(max(sized, key=lambda f: f.size), options)
+    if options.multi_line:
+        _check_same_columns(sized, names, options)
+    if not options.infer_schema:
+        return pa.schema([pa.field(name, t.STRING) for name in names])
     found = [ColumnType(name) for name in names]
-    if options.infer_schema:
-        places: dict[int, pa.DataType] = dict.fromkeys(range(len(found)), t.STRING)
-        for file in sized:
-            for block in line_blocks(file, 0, file.size, whole=options.multi_line):
-                rest = _without_line(block, line.encode()) if options.header else block
-                text = text_columns(rest, options, _usual_width(rest, options), places, len(found))
-                for column, values in zip(found, text.columns, strict=True):
-                    column.add(values, options)
-    return pa.schema([pa.field(c.name, c.result(tz) if options.infer_schema else t.STRING) for c in found])
+    for file in sized:
+        _add_values(found, file, line.encode(), options)
+    return pa.schema([pa.field(c.name, c.result(tz)) for c in found])
+
+
+def _check_same_columns(files: Sequence[DataFile], names: list[str], options: CsvOptions) -> None:
+    """Raise Unsupported for files of different columns: with multiLine Spark takes those of the file it opens first."""
+    if any(_columns_of(f, options)[1] != names for f in files):
+        raise Unsupported("Files of different columns with multiLine are supported with a schema only.")
+
+
+def _add_values(found: Sequence[ColumnType], file: DataFile, header: bytes, options: CsvOptions) -> None:
+    """Take all values of a file into the types of the columns."""
+    places: dict[int, pa.DataType] = dict.fromkeys(range(len(found)), t.STRING)
+    for block in line_blocks(file, 0, file.size, whole=options.multi_line):
+        rest = _without_line(block, header) if options.header else block
+        text = text_columns(rest, options, _usual_width(rest, options), places, len(found))
+        for column, values in zip(found, text.columns, strict=True):
+            column.add(values, options)
 
 
 def _columns_of(file: DataFile, options: CsvOptions) -> tuple[str, list[str]]:

@@ -126,32 +126,33 @@ class LineTokenizer:
 
     def _quoted(self) -> None:
         quote, escape, delimiter = self._o.quote, self._o.escape, self._o.delimiter
-        if self._prev:
-            self._text.insert(0, quote)
-            self._advance()
-            self._trim = self._o.trim_trailing
-            self._until_delimiter()
-            return
         self._advance()
         while not (self._prev == quote and (self._ch <= " " or self._ch == delimiter)):
-            if self._ch != quote and self._ch != escape:
+            if self._ch in (quote, escape):
+                self._escaped()
+            else:
                 if self._prev == quote:
                     self._unescaped = True
                     self._text += (quote, self._ch)
                     self._prev = self._ch
-                    self._quoted()
+                    self._as_plain_text()
                     return
                 if self._prev == escape:
                     self._text.append(escape)
                 self._until_special()
-            else:
-                self._escaped()
             self._prev = self._ch
             self._advance()
             if self._unescaped and self._ch == delimiter:
                 return
         if self._ch != delimiter:
             self._after_closing_quote()
+
+    def _as_plain_text(self) -> None:
+        """Go on to the delimiter in a value that text after its closing quote has turned into plain text."""
+        self._text.insert(0, self._o.quote)
+        self._advance()
+        self._trim = self._o.trim_trailing
+        self._until_delimiter()
 
     def _after_closing_quote(self) -> None:
         """Blanks after a closing quote are dropped; other text there makes the quotes part of the value."""
@@ -162,7 +163,7 @@ class LineTokenizer:
         if self._ch != self._o.delimiter:
             self._text += (self._o.quote, *blanks, self._ch)
             self._prev = self._ch
-            self._quoted()
+            self._as_plain_text()
 
     def _escaped(self) -> None:
         """A quote or an escape inside a value; a character that has been used up becomes NUL."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import decimal
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,9 +43,15 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     if found is None:
         found = _by_rules(column, dtype, options)
     if t.is_fractional(dtype) and options.words_are_numbers:
-        for word, value in options.words.items():
-            found = pc.if_else(pc.equal(column, word), pa.scalar(value, dtype), found)
+        return _with_words(found, column, options)
     return found
+
+
+def _with_words(values: pa.Array, texts: pa.Array, options: CsvOptions) -> pa.Array:
+    """The values with those that the options' own words stand for."""
+    for word, value in options.words.items():
+        values = pc.if_else(pc.equal(texts, word), pa.scalar(value, values.type), values)
+    return values
 
 
 def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
@@ -66,13 +74,17 @@ def quick_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:
         return None
     if dtype == t.TIMESTAMP_NTZ:
         return _regular_timestamps(column)
-    try:
-        values = column.cast(dtype)
-    except pa.ArrowInvalid:
-        return None
-    if t.is_fractional(dtype) and pc.all(pc.is_finite(values)).as_py() is False:
+    values = _cast(column, dtype)
+    if values is not None and t.is_fractional(dtype) and pc.all(pc.is_finite(values)).as_py() is False:
         return None
     return values
+
+
+def _cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:
+    try:
+        return column.cast(dtype)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _has(view: memoryview, byte: bytes) -> bool:
@@ -126,6 +138,10 @@ def _integer(text: str, bits: int) -> int | None:
 
 _DECIMAL_FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _HEX_FLOAT = re.compile(r"([+-]?)(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+_NAMED_FLOATS = {
+    "NaN": math.nan, "+NaN": math.nan, "-NaN": math.nan,
+    "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf,
+}  # fmt: skip
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 
 
@@ -134,27 +150,33 @@ def parse_fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
     if text in options.words:
         return options.words[text]
     body = text.strip(_JAVA_BLANKS)
-    if body.lstrip("+-") in ("NaN", "Infinity") and len(body) - len(body.lstrip("+-")) <= 1:
-        return float(body.replace("Infinity", "inf").replace("+NaN", "nan").replace("-NaN", "nan"))
+    if body in _NAMED_FLOATS:
+        return _NAMED_FLOATS[body]
     match = _DECIMAL_FLOAT.fullmatch(body)
     if match is not None:
-        wide = float(match[1])
-        if dtype == t.DOUBLE:
-            return wide
-        # Rounding twice would differ from Java in the last bit, so the text is rounded once, by numpy.
-        if not np.isfinite(wide) or wide == 0:
-            return wide
-        with np.errstate(over="ignore"):
-            return _nearest_float(decimal.Decimal(match[1]))
+        return float(match[1]) if dtype == t.DOUBLE else _parse_single(match[1])
     match = _HEX_FLOAT.fullmatch(body)
-    if match is not None and dtype == t.DOUBLE:
-        try:
-            return float.fromhex(match[1] + match[2])
-        except OverflowError:
-            return -np.inf if match[1] == "-" else np.inf
-    if match is not None:
+    if match is None:
+        return None
+    if dtype != t.DOUBLE:
         raise SourceError(f"the hexadecimal float {text!r} is not supported")
-    return None
+    return _parse_hexadecimal(*match.groups())
+
+
+def _parse_single(text: str) -> float:
+    """The float32 that the text names; rounding it to a double first would differ from Java in the last bit."""
+    wide = float(text)
+    if not np.isfinite(wide) or wide == 0:
+        return wide
+    with np.errstate(over="ignore"):
+        return _nearest_float(decimal.Decimal(text))
+
+
+def _parse_hexadecimal(sign: str, digits: str) -> float:
+    try:
+        return float.fromhex(sign + digits)
+    except OverflowError:
+        return -math.inf if sign == "-" else math.inf
 
 
 def parses_as_double(text: str, options: CsvOptions) -> bool:
@@ -267,35 +289,31 @@ def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa
     return pc.replace_with_mask(values, odd, parsed.view(dtype))
 
 
+_SECONDS_WIDTH = len("2019-01-31 23:59:59")
+_SEPARATORS = ((4, b"-"), (7, b"-"), (10, b" T"), (13, b":"), (16, b":"))
+
+
 def _regular_timestamps(column: pa.Array) -> pa.Array | None:
     """Wall-clock times when all texts look like ``2019-01-31 23:59:59``, with up to six decimals."""
     lengths = pc.binary_length(column)
     low, high = (x.as_py() for x in pc.min_max(lengths).values())
-    if low is None or low < 19 or high > 26 or (low != high and low == 19) or low == 20:
+    if low is None or not (low == high == _SECONDS_WIDTH or _SECONDS_WIDTH + 2 <= low <= high <= 26):
         return None
     offsets = np.frombuffer(column.buffers()[1], np.int32, len(column), 4 * column.offset)
     if column.null_count:
         offsets = offsets[np.asarray(column.is_valid().to_numpy(zero_copy_only=False))]
     raw = np.frombuffer(column.buffers()[2], np.uint8)
-    for place, allowed in (
-        (4, "-"),
-        (7, "-"),
-        (10, " T"),
-        (13, ":"),
-        (16, ":"),
-        (19, "." if low > 19 else ""),
-    ):
-        if allowed:
-            cells = raw[offsets + place]
-            good = cells == ord(allowed[0])
-            if len(allowed) > 1:
-                good |= cells == ord(allowed[1])
-            if not good.all():
-                return None
+    separators = _SEPARATORS if low == _SECONDS_WIDTH else (*_SEPARATORS, (_SECONDS_WIDTH, b"."))
+    if not all(_are_one_of(raw[offsets + place], allowed) for place, allowed in separators):
+        return None
     last = raw[offsets + np.asarray(lengths.drop_null()) - 1]
     if ((last < 48) | (last > 57)).any():
         return None  # a zone
-    try:
-        return column.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return None
+    return _cast(column, pa.timestamp("us"))
+
+
+def _are_one_of(cells: npt.NDArray[np.uint8], allowed: bytes) -> bool:
+    good = cells == allowed[0]
+    for other in allowed[1:]:
+        good |= cells == other
+    return bool(good.all())
