@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -85,17 +86,11 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
     raw: list[dict[str, str | None]] = []
     roots: set[str] = set()
     for path in paths:
-        found = _local(path) if local_path(path) is not None else _remote(path)
-        if not found:
-            raise SourceError(f"no such file or directory: {path}")
-        values = [_hive_values(relative, file.path) for file, relative in found]
-        if not any(values):
-            # Without partition columns Spark does not look into folders.
-            found = [(file, relative) for file, relative in found if "/" not in relative]
-            values = [{} for _ in found]
-        roots |= {f.path.removesuffix(relative) for (f, relative), v in zip(found, values, strict=True) if v}
-        files += [file for file, _ in found]
-        raw += values
+        for file, relative, values in _data_files(path):
+            files.append(file)
+            raw.append(values)
+            if values:
+                roots.add(file.path.removesuffix(relative))
     keys = list(raw[0]) if raw else []
     if any(list(values) != keys for values in raw):
         raise SourceError(f"the files under {', '.join(paths)} have different partition columns")
@@ -104,6 +99,18 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
             f"[CONFLICTING_DIRECTORY_STRUCTURES] there are partition directories below {' and '.join(sorted(roots))}"
         )
     return files, {key: [values[key] for values in raw] for key in keys}
+
+
+def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
+    """Each data file under a path, with its path below the root that found it and its raw partition values."""
+    found = _local(path) if local_path(path) is not None else _remote(path)
+    if not found:
+        raise SourceError(f"no such file or directory: {path}")
+    files = [(file, relative, _hive_values(relative, file.path)) for file, relative in found]
+    if any(values for _, _, values in files):
+        return files
+    # Without partition columns Spark does not look into folders.
+    return [(file, relative, values) for file, relative, values in files if "/" not in relative]
 
 
 def partitioned_files(
@@ -152,17 +159,18 @@ def _local(path: str) -> list[tuple[DataFile, str]]:
     local = local_path(path) or path
     exists = os.path.exists(local)
     roots = [local] if exists else sorted(r for r in glob.glob(local) if not _hidden(os.path.basename(r)))
-    found = []
-    for root in roots:
-        if os.path.isfile(root):
-            found.append((_stat(root), os.path.basename(root)))
-            continue
-        for folder, folders, names in os.walk(root):
-            folders[:] = sorted(f for f in folders if not _hidden(f))
-            for name in sorted(n for n in names if not _hidden(n)):
-                full = os.path.join(folder, name)
-                found.append((_stat(full), os.path.relpath(full, root).replace(os.sep, "/")))
-    return found
+    return [file for root in roots for file in _local_files(root)]
+
+
+def _local_files(root: str) -> Iterator[tuple[DataFile, str]]:
+    if os.path.isfile(root):
+        yield _stat(root), os.path.basename(root)
+        return
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if not _hidden(f))
+        for name in sorted(n for n in names if not _hidden(n)):
+            full = os.path.join(folder, name)
+            yield _stat(full), os.path.relpath(full, root).replace(os.sep, "/")
 
 
 def _stat(path: str) -> DataFile:
@@ -188,18 +196,20 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
-    if not any(c in inner for c in "*?["):
+    wildcard = re.search(r"[*?\[]", inner)
+    if wildcard is None:
         info = fs.get_file_info(inner)
         return [] if info.type == pafs.FileType.NotFound else [info]
-    fixed = inner[: min(inner.find(c) for c in "*?[" if c in inner)].rpartition("/")[0]
-    wanted = inner.split("/")
-    found = []
-    for info in fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True)):
-        parts = info.path.split("/")
-        matches = len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
-        if matches and not _hidden(info.base_name):
-            found.append(info)
+    fixed = inner[: wildcard.start()].rpartition("/")[0]
+    infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
+    found = [i for i in infos if _matches_glob(i.path, inner) and not _hidden(i.base_name)]
     return sorted(found, key=lambda i: i.path)
+
+
+def _matches_glob(path: str, pattern: str) -> bool:
+    """Whether each folder of a path matches the one of the pattern at its depth."""
+    parts, patterns = path.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatch.fnmatchcase, parts, patterns))
 
 
 def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:

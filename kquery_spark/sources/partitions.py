@@ -34,15 +34,9 @@ def infer_partitions(
 
 def _type_of(text: str, tz: str) -> pa.DataType:
     if _WHOLE.fullmatch(text):
-        value = int(text)
-        if -(2**31) <= value < 2**31:
-            return t.INT
-        if -(2**63) <= value < 2**63:
-            return t.LONG
-        digits = len(str(abs(value)))
-        return t.decimal(digits, 0) if digits <= 38 else t.DOUBLE
+        return _integer_type(int(text))
     if _DOUBLE.fullmatch(text):
-        if text[-1] not in "fFdD" and int(decimal.Decimal(text).as_tuple().exponent) >= 0:
+        if _names_decimal(text):
             raise Unsupported(f"The partition value {text!r} is not supported; Spark takes it for a decimal.")
         return t.DOUBLE
     if _WORDS.fullmatch(text):
@@ -56,28 +50,45 @@ def _type_of(text: str, tz: str) -> pa.DataType:
     return t.STRING
 
 
-_NUMBERS = (t.INT, t.LONG, t.DOUBLE)
+def _names_decimal(text: str) -> bool:
+    return text[-1] not in "fFdD" and int(decimal.Decimal(text).as_tuple().exponent) >= 0
+
+
+def _integer_type(value: int) -> pa.DataType:
+    """The narrowest type with room for the integer; double beyond the digits of a decimal."""
+    if -(2**31) <= value < 2**31:
+        return t.INT
+    if -(2**63) <= value < 2**63:
+        return t.LONG
+    digits = len(str(abs(value)))
+    return t.decimal(digits, 0) if digits <= 38 else t.DOUBLE
+
+
+_WIDENED = {frozenset({t.INT, t.LONG}): t.LONG, frozenset({t.INT, t.DOUBLE}): t.DOUBLE}
 
 
 def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
     """The type all values of a column get; string when they do not go together."""
-    kinds = set(types)
+    kinds = frozenset(types)
     if not kinds:
         return t.STRING
     if len(kinds) == 1:
         return types[0]
-    if kinds <= {t.INT, t.LONG}:
-        return t.LONG
-    if kinds == {t.INT, t.DOUBLE}:
-        return t.DOUBLE
     if kinds == {t.DATE, t.timestamp(tz)}:
         return t.timestamp(tz)
-    if all(k in (t.INT, t.LONG) or t.is_decimal(k) for k in kinds):
-        digits = [10 if k == t.INT else 20 if k == t.LONG else k.precision for k in kinds]
+    if kinds in _WIDENED:
+        return _WIDENED[kinds]
+    digits = [_decimal_digits(kind) for kind in kinds]
+    if all(digits):
         return t.decimal(max(digits), 0)
-    if kinds & {t.LONG, t.DOUBLE} == {t.LONG, t.DOUBLE} and t.INT in kinds:
+    if kinds >= {t.INT, t.LONG, t.DOUBLE}:
         raise Unsupported("A partition column of ints, bigints and doubles is not supported.")
     return t.STRING
+
+
+def _decimal_digits(dtype: pa.DataType) -> int:
+    """The digits of a decimal that has room for the type; 0 for what is no integer and no decimal."""
+    return int(dtype.precision) if t.is_decimal(dtype) else {t.INT: 10, t.LONG: 20}.get(dtype, 0)
 
 
 def plain_value(scalar: pa.Scalar) -> Any:

@@ -7,7 +7,7 @@ that, and those Arrow stumbles over (found by halving), are **odd** and go throu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,11 +98,7 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
     starts, ends = starts[keep], ends[keep]
     if not len(starts):
         return Lines(block, starts, ends), np.zeros(0, np.bool_)
-    if not block.isascii():
-        try:
-            block.decode()
-        except UnicodeDecodeError as error:
-            raise LineError(block.count(b"\n", 0, error.start), "text that is not UTF-8") from None
+    _check_utf8(block)
     odd = (raw[starts] != ord("{")) | (raw[ends - 1] != ord("}"))
     longest = int((ends - starts).max())
     if longest >= _LONGEST_LINE:
@@ -112,12 +108,26 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
         odd |= opens[ends - 1] - opens[starts] >= 200
         if _LONG_NUMBER.search(block) is not None:
             raise SourceError("a number of more than 1000 characters is not supported")
-    if b"NaN" in block or b"Inf" in block:
-        at = np.array([m.start() for m in _WORDS.finditer(block)], np.int64)
+    for at in _odd_places(block, raw):
         odd[np.searchsorted(starts, at, side="right") - 1] = True
-    if b"\0" in block:
-        odd[np.searchsorted(starts, np.flatnonzero(raw == 0), side="right") - 1] = True
     return Lines(block, starts, ends), odd
+
+
+def _check_utf8(block: bytes) -> None:
+    if block.isascii():
+        return
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        raise LineError(block.count(b"\n", 0, error.start), "text that is not UTF-8") from None
+
+
+def _odd_places(block: bytes, raw: npt.NDArray[np.uint8]) -> Iterator[Positions]:
+    """Where the block has words for numbers, or zero bytes, which Arrow and Jackson read differently."""
+    if b"NaN" in block or b"Inf" in block:
+        yield np.array([m.start() for m in _WORDS.finditer(block)], np.int64)
+    if b"\0" in block:
+        yield np.flatnonzero(raw == 0)
 
 
 def parsed(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
@@ -216,22 +226,28 @@ class _Reader:
     def _records(
         self, place: int, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
     ) -> list[tuple[list[Any], bool]]:
+        """The values of each record of a line, and whether it is good; a malformed line is one bad record."""
         try:
             node = scan(self.lines.text(place))
             if node is None:
                 return []
-            nodes = [node] if node.kind != "array" else node.value
-            records = [self._record(n, converter, columns) for n in nodes]
+            if node.kind == "array":
+                return self._array_records(node, converter, columns)
+            return [self._record(node, converter, columns)]
         except Malformed as error:
             if self.options.mode == "PERMISSIVE":
                 self._check_certain(error.certain, place)
             return [([None] * len(columns), False)]
         except SourceError as error:
             raise LineError(self.lines.number(place), str(error)) from None
-        if node.kind == "array" and not all(fine for _, fine in records):
-            if self.options.mode == "PERMISSIVE":
-                self._check_certain(all(n.kind != "object" for n in nodes), place)
-            return [([None] * len(columns), False)]
+
+    def _array_records(
+        self, node: Node, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
+    ) -> list[tuple[list[Any], bool]]:
+        """The records of an array, which is malformed as a whole if one of them is bad."""
+        records = [self._record(n, converter, columns) for n in node.value]
+        if not all(fine for _, fine in records):
+            raise Malformed(certain=all(n.kind != "object" for n in node.value))
         return records
 
     def _record(
@@ -300,22 +316,31 @@ def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.A
     if t.is_fractional(dtype):
         return None if _has_negative_zero(array) else array
     if pa.types.is_struct(dtype):
-        children = []
-        for i, column in enumerate(dtype):
-            child = array.field(i)
-            values = _finished(child, column.type, options)
-            if values is None or values.null_count != child.null_count:
-                return None
-            children.append(values)
-        fields = [pa.field(f.name, c.type) for f, c in zip(dtype, children, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
+        return _finished_struct(array, dtype, options)
     if pa.types.is_list(dtype):
-        items = _finished(array.values, dtype.value_type, options)
-        if items is None or items.null_count != array.values.null_count:
+        items = _finished_whole(array.values, dtype.value_type, options)
+        if items is None:
             return None
         kept = pa.list_(pa.field(dtype.value_field.name, items.type))
         return pa.ListArray.from_arrays(array.offsets, items, type=kept, mask=array.is_null())
     return array
+
+
+def _finished_struct(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
+    children = []
+    for i, column in enumerate(dtype):
+        values = _finished_whole(array.field(i), column.type, options)
+        if values is None:
+            return None
+        children.append(values)
+    fields = [pa.field(f.name, c.type) for f, c in zip(dtype, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
+
+
+def _finished_whole(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
+    """A nested column's own type; None when that makes a value NULL, too."""
+    values = _finished(array, dtype, options)
+    return None if values is None or values.null_count != array.null_count else values
 
 
 def _has_negative_zero(array: pa.Array) -> bool:

@@ -5,6 +5,8 @@ Types under way are Arrow's: null for what has had no value yet, structs for obj
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,14 +91,20 @@ def merged(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     if a == t.NULL:
         return b
     if pa.types.is_struct(a) and pa.types.is_struct(b):
-        types = {f.name: f.type for f in a}
-        for field in b:
-            types[field.name] = merged(types[field.name], field.type) if field.name in types else field.type
-        return _struct(types)
+        return _merged_structs(a, b)
     if pa.types.is_list(a) and pa.types.is_list(b):
         return pa.list_(merged(a.value_type, b.value_type))
-    if not (t.is_numeric(a) and t.is_numeric(b)):
-        return t.STRING
+    return _merged_numbers(a, b) if t.is_numeric(a) and t.is_numeric(b) else t.STRING
+
+
+def _merged_structs(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    types = {f.name: f.type for f in a}
+    for field in b:
+        types[field.name] = merged(types.get(field.name, t.NULL), field.type)
+    return _struct(types)
+
+
+def _merged_numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     if t.DOUBLE in (a, b):
         return t.DOUBLE
     whole = max(_digits(a) - _scale(a), _digits(b) - _scale(b))
@@ -144,37 +152,48 @@ def _observed(array: pa.Array) -> pa.DataType | None:
     if pa.types.is_temporal(dtype):
         return t.STRING
     if pa.types.is_struct(dtype):
-        types: dict[str, pa.DataType] = {}
-        for i, field in enumerate(dtype):
-            found = _observed(array.field(i))
-            if found is None:
-                return None
-            types[field.name] = found
-        return _struct(types)
+        return _observed_struct(array)
     if pa.types.is_list(dtype):
         inner = _observed(array.flatten())
         return None if inner is None else pa.list_(inner)
     return None
 
 
+def _observed_struct(array: pa.Array) -> pa.DataType | None:
+    types: dict[str, pa.DataType] = {}
+    for i, field in enumerate(array.type):
+        found = _observed(array.field(i))
+        if found is None:
+            return None
+        types[field.name] = found
+    return _struct(types)
+
+
 def _node_type(node: Node) -> pa.DataType:
-    if node.kind == "object":
-        types: dict[str, pa.DataType] = {}
-        for name, child in node.value:
-            if name in types:
-                raise _TwiceError(name)
-            types[name] = _node_type(child)
-        return _struct(types)
-    if node.kind == "array":
-        inner = t.NULL
-        for item in node.value:
-            inner = merged(inner, _node_type(item))
-        return pa.list_(inner)
-    if node.kind == "string":
-        return t.STRING if node.value else t.NULL
-    if node.kind == "integer":
-        digits = node.value.lstrip("-")
-        if -(2**63) <= int(node.value) < 2**63:
-            return t.LONG
-        return t.decimal(len(digits), 0) if len(digits) <= 38 else t.DOUBLE
-    return {"boolean": t.BOOL, "null": t.NULL}.get(node.kind, t.DOUBLE)
+    match node.kind:
+        case "object":
+            types: dict[str, pa.DataType] = {}
+            for name, child in node.value:
+                if name in types:
+                    raise _TwiceError(name)
+                types[name] = _node_type(child)
+            return _struct(types)
+        case "array":
+            return pa.list_(functools.reduce(merged, map(_node_type, node.value), t.NULL))
+        case "string":
+            return t.STRING if node.value else t.NULL
+        case "integer":
+            return _integer_type(node.value)
+        case "boolean":
+            return t.BOOL
+        case "null":
+            return t.NULL
+        case _:
+            return t.DOUBLE
+
+
+def _integer_type(text: str) -> pa.DataType:
+    if -(2**63) <= int(text) < 2**63:
+        return t.LONG
+    digits = len(text.lstrip("-"))
+    return t.decimal(digits, 0) if digits <= 38 else t.DOUBLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -25,19 +26,21 @@ _DOUBLES = {
 
 def check_type(name: str, dtype: pa.DataType) -> None:
     """Raise Unsupported for a column type that the engine does not read from JSON."""
-    if pa.types.is_map(dtype):
-        raise Unsupported(f"The JSON column {name} of type {t.spark_name(dtype)} is not supported.")
     if pa.types.is_struct(dtype):
-        if not dtype.num_fields:
-            raise Unsupported(f"The JSON column {name} of a struct without fields is not supported.")
-        if len({f.name for f in dtype}) < dtype.num_fields:
-            raise Unsupported(f"The JSON column {name} has a field twice, which is not supported.")
-        for field in dtype:
-            check_type(f"{name}.{field.name}", field.type)
+        _check_struct(name, dtype)
     elif pa.types.is_list(dtype):
         check_type(name, dtype.value_type)
     elif not (dtype in (t.STRING, t.BOOL) or t.is_numeric(dtype) or is_text(dtype)):
         raise Unsupported(f"The JSON column {name} of type {t.spark_name(dtype)} is not supported.")
+
+
+def _check_struct(name: str, dtype: pa.DataType) -> None:
+    if not dtype.num_fields:
+        raise Unsupported(f"The JSON column {name} of a struct without fields is not supported.")
+    if len({f.name for f in dtype}) < dtype.num_fields:
+        raise Unsupported(f"The JSON column {name} has a field twice, which is not supported.")
+    for field in dtype:
+        check_type(f"{name}.{field.name}", field.type)
 
 
 def is_text(dtype: pa.DataType) -> bool:
@@ -66,6 +69,32 @@ def _days(text: str) -> int | None:
 
 class BadValue(Exception):
     """A value that is not of the type of its column."""
+
+
+def _value_of(node: Node, kind: str) -> Any:
+    """The value of a node that must be of a kind."""
+    if node.kind != kind:
+        raise BadValue
+    return node.value
+
+
+def _integer(node: Node, dtype: pa.DataType) -> int:
+    value = int(_value_of(node, "integer"))
+    if dtype == t.BYTE and 127 < value < 256:
+        return value - 256  # Jackson lets unsigned bytes pass
+    bits = dtype.bit_width - 1
+    if not -(1 << bits) <= value < 1 << bits:
+        raise BadValue
+    return value
+
+
+def _decimal(node: Node, dtype: pa.DataType) -> Decimal:
+    if node.kind not in ("integer", "float", "string") or not node.value:
+        raise BadValue
+    number = parse_decimal(node.value, dtype)
+    if number is None:
+        raise BadValue
+    return number
 
 
 class Converter:
@@ -101,23 +130,22 @@ class Converter:
         if pa.types.is_struct(dtype):
             return self._struct(node, dtype)
         if pa.types.is_list(dtype):
-            if kind != "array":
-                raise BadValue
-            return [self.value(item, dtype.value_type) for item in node.value]
+            return [self.value(item, dtype.value_type) for item in _value_of(node, "array")]
         if dtype == t.BOOL:
-            if kind != "boolean":
-                raise BadValue
-            return node.value
-        if is_text(dtype):
-            return self._text(node, dtype)
-        return self._number(node, dtype)
+            return _value_of(node, "boolean")
+        return self._text(node, dtype) if is_text(dtype) else self._number(node, dtype)
+
+    def _number(self, node: Node, dtype: pa.DataType) -> Any:
+        if t.is_integral(dtype):
+            return _integer(node, dtype)
+        if t.is_decimal(dtype):
+            return _decimal(node, dtype)
+        return self._fractional(node, dtype)
 
     def _struct(self, node: Node, dtype: pa.DataType) -> dict[str, Any]:
-        if node.kind != "object":
-            raise BadValue
         types = {f.name: f.type for f in dtype}
         found: dict[str, Any] = {}
-        for name, child in node.value:
+        for name, child in _value_of(node, "object"):
             if name not in types:
                 continue
             try:
@@ -126,24 +154,7 @@ class Converter:
                 self.partial = True
         return found
 
-    def _number(self, node: Node, dtype: pa.DataType) -> Any:
-        if t.is_integral(dtype):
-            if node.kind != "integer":
-                raise BadValue
-            value = int(node.value)
-            if dtype == t.BYTE and 127 < value < 256:
-                return value - 256  # Jackson lets unsigned bytes pass
-            bits = dtype.bit_width - 1
-            if not -(1 << bits) <= value < 1 << bits:
-                raise BadValue
-            return value
-        if t.is_decimal(dtype):
-            if node.kind not in ("integer", "float", "string") or not node.value:
-                raise BadValue
-            number = parse_decimal(node.value, dtype)
-            if number is None:
-                raise BadValue
-            return number
+    def _fractional(self, node: Node, dtype: pa.DataType) -> Any:
         if node.kind in ("integer", "float"):
             # Only with a point there is a negative zero.
             text = "0" if node.value == "-0" else node.value

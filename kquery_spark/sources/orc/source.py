@@ -73,21 +73,11 @@ class OrcSource(Source):
         """See Source; looks at footers."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file, (_, schema) in zip(self.files, self._opened, strict=True):
-            names = set(schema.names)
-            if names and all(name.startswith("_col") for name in names):
+            if schema.names and _lacks_names(schema):
                 raise Unsupported("ORC files without column names are not supported.")
-            folded = Counter(name.lower() for name in schema.names)
-            for column in fields:
-                if folded[column.name.lower()] > 1:
-                    raise Unsupported(
-                        f"{file.path} has two columns {column.name} but for upper and lower case."
-                    )
-                if column.name not in names:
-                    differs_in_case(column.name, names, file.path)
-                elif not _readable_as(schema.field(column.name), column.type):
-                    raise Unsupported(_mismatch(f"{column.name} of {file.path}", schema, column))
-            if file.size and any(t.is_timestamp(c.type) or c.type == t.DATE for c in fields):
-                _check_times(file, [c.name for c in fields if t.is_timestamp(c.type)])
+            _check_columns(file, schema, fields)
+            if file.size:
+                _check_times(file, fields)
 
     def splits(self) -> list[Split]:
         """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
@@ -150,7 +140,7 @@ class OrcSource(Source):
             data = data.combine_chunks()
         if dtype == t.TIMESTAMP_NTZ and pa.types.is_int64(data.type):
             return data.view(dtype)
-        if t.is_timestamp(dtype) and pa.types.is_timestamp(data.type) and data.type.tz is None:
+        if t.is_timestamp(dtype) and _is_wall_clock(data.type):
             return self._instants(data, dtype, what)
         if dtype == t.DATE and data.type == t.DATE:
             early = pc.any(pc.less(data.view(pa.int32()), GREGORIAN_START_DAY)).as_py()
@@ -193,19 +183,46 @@ def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
     return pa.array(days.astype(np.int32), mask=mask).view(t.DATE)
 
 
-def _check_times(file: DataFile, columns: Sequence[str]) -> None:
+def _lacks_names(schema: pa.Schema) -> bool:
+    """Whether columns have only the names that Hive gives to those without one."""
+    return all(name.startswith("_col") for name in schema.names)
+
+
+def _check_columns(file: DataFile, schema: pa.Schema, fields: Sequence[pa.Field]) -> None:
+    """Raise for columns of the table that a file has under two names or as another type."""
+    names = set(schema.names)
+    folded = Counter(name.lower() for name in schema.names)
+    for field in fields:
+        if folded[field.name.lower()] > 1:
+            raise Unsupported(f"{file.path} has two columns {field.name} but for upper and lower case.")
+        if field.name not in names:
+            differs_in_case(field.name, names, file.path)
+        elif not _readable_as(schema.field(field.name), field.type):
+            raise Unsupported(_mismatch(f"{field.name} of {file.path}", schema, field))
+
+
+def _check_times(file: DataFile, fields: Sequence[pa.Field]) -> None:
     """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or does not tell its calendar."""
+    timestamps = [f.name for f in fields if t.is_timestamp(f.type)]
+    if not timestamps and not any(f.type == t.DATE for f in fields):
+        return
     facts = _facts(file)
     if facts is None:
         raise Unsupported(f"Dates and timestamps of {file.path} are not supported with this compression.")
-    for name in columns:
+    for name in timestamps:
         low, high = facts.timestamps.get(name, (0, 0))
-        # writers count a fraction of the last second before 1970 as one of the first second after
-        if low < _YEAR_1900 // 1000 or (low < 1000 and low % 1000) or high >= _LAST_NANOS:
+        if not _reads_exactly(low, high):
             raise Unsupported(
                 f"ORC timestamps before 1900 (1970 if fractional) or after 2262 are not supported; {name} of {file.path} "
                 "has one."
             )
+
+
+def _reads_exactly(low_ms: int, high_ms: int) -> bool:
+    """Whether all times between these can be read exactly."""
+    # writers count a fraction of the last second before 1970 as one of the first second after
+    is_whole_second = low_ms % 1000 == 0
+    return low_ms >= _YEAR_1900 // 1000 and (low_ms >= 1000 or is_whole_second) and high_ms < _LAST_NANOS
 
 
 def _facts(file: DataFile) -> OrcFacts | None:
@@ -219,11 +236,15 @@ def _described(file: DataFile) -> tuple[tuple[int, int, int], pa.Schema]:
         return (int(opened.nrows), int(opened.nstripes), int(opened.content_length)), opened.schema
 
 
+def _is_wall_clock(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype) and dtype.tz is None)
+
+
 def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
     """Whether ``OrcSource`` converts a file's column to the type of the table's; see ``_convert``."""
     declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
     if t.is_timestamp(dtype):
-        return bool(pa.types.is_timestamp(field.type) and field.type.tz is None)
+        return _is_wall_clock(field.type)
     if dtype == t.TIMESTAMP_NTZ:
         return bool(declared == "timestamp_ntz" and pa.types.is_int64(field.type))
     if declared in ("timestamp_ntz", "variant") or declared.startswith(
@@ -258,7 +279,7 @@ def spark_field(field: pa.Field, tz: str) -> pa.Field:
     declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
     if declared == "timestamp_ntz" and pa.types.is_int64(field.type):
         return pa.field(field.name, t.TIMESTAMP_NTZ)
-    if pa.types.is_timestamp(field.type) and field.type.tz is None:
+    if _is_wall_clock(field.type):
         return pa.field(field.name, t.timestamp(tz))
     if declared.startswith(("interval", "char", "varchar", "variant", "time(")):
         raise Unsupported(f"The ORC column {field.name} of type {declared} is not supported.")
@@ -292,7 +313,7 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")
     _, found = _described(filled[0])
-    if all(name.startswith("_col") for name in found.names):
+    if _lacks_names(found):
         raise Unsupported("ORC files without column names are not supported.")
     columns = with_partitions([spark_field(f, tz) for f in found], fields)
     return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)
