@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.casts.temporal import packed
+from kquery_spark.functions.casts.temporal import day_number, packed
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     COLUMN,
@@ -35,33 +36,52 @@ _SECOND = 1_000_000
 _WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "M": 0, "d": 0, "H": 0, "m": 0, "s": 0}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 _DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}
+_MOST = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
 _FRACTION = 9
 
 
 @functools.lru_cache(256)
 def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
     """(field, "") or ("", literal text) one after the other; Unsupported for anything else."""
+    found = _split(pattern)
+    if found is None or not _is_unambiguous(found):
+        raise Unsupported(f"The date format {pattern!r} is not supported.")
+    return tuple(found)
+
+
+def _split(pattern: str) -> list[tuple[str, str]] | None:
     found: list[tuple[str, str]] = []
     at = 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
-        known = match is not None and (not match[2] or match[0] in _WIDTHS or set(match[0]) == {"S"})
-        if match is None or not known or not match[0].isascii() or len(match[0]) > _FRACTION:
-            raise Unsupported(f"The date format {pattern!r} is not supported.")
+        if match is None or not _is_known(match):
+            return None
         found.append((match[0] if match[2] else "", match[1] or match[3] or ""))
         at = match.end()
-    fields = [field[0] for field, _ in found if field]
+    return found
+
+
+def _is_unambiguous(pieces: Sequence[tuple[str, str]]) -> bool:
+    """Whether there is a year, no field twice, and no digit that may be of two fields."""
+    fields = [field[0] for field, _ in pieces if field]
     if len(set(fields)) < len(fields) or "y" not in fields:
-        raise Unsupported(f"The date format {pattern!r} is not supported.")
-    for (before, _), (after, _) in itertools.pairwise(found):
-        # Neighbours share their digits by rules of their own.
-        if (
-            before
-            and after
-            and (before[0] == "S" or after[0] in "yS" or not _WIDTHS[before] or not _WIDTHS[after])
-        ):
-            raise Unsupported(f"The date format {pattern!r} is not supported.")
-    return tuple(found)
+        return False
+    return not any(_share_digits(before, after) for (before, _), (after, _) in itertools.pairwise(pieces))
+
+
+def _is_known(piece: re.Match[str]) -> bool:
+    """Whether a piece of a pattern is a field of digits or a text, of ASCII characters and not too many of them."""
+    text, is_field = piece[0], bool(piece[2])
+    if is_field and text not in _WIDTHS and set(text) != {"S"}:
+        return False
+    return text.isascii() and len(text) <= _FRACTION
+
+
+def _share_digits(before: str, after: str) -> bool:
+    """Whether two neighbors are fields that share their digits by rules of their own."""
+    if not (before and after):
+        return False
+    return before[0] == "S" or after[0] in "yS" or not (_WIDTHS[before] and _WIDTHS[after])
 
 
 @functools.lru_cache(256)
@@ -100,15 +120,15 @@ def _moment(text: str, pattern: str) -> int | None:
         return None
     groups = {**_DEFAULTS, **match.groupdict()}
     fraction = int(str(groups.pop("S")).ljust(6, "0")[:6])
-    year, month, day, hour, minute, second = (int(groups[k]) for k in "yMdHms")
-    if year == 0:
+    fields = {k: int(groups[k]) for k in "yMdHms"}
+    if fields["y"] == 0:
         raise Unsupported(f"The year in {text!r} is not supported with a date format.")
-    if hour > 23 or minute > 59 or second > 59 or month > 12 or day > 31:
+    if any(fields[k] > most for k, most in _MOST.items()):
         return None
-    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
+    days = day_number(fields["y"], fields["M"], fields["d"])
+    if days is None:
         return None
-    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
-    return days * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND + fraction
+    return days * civil.DAY + (fields["H"] * 3600 + fields["m"] * 60 + fields["s"]) * _SECOND + fraction
 
 
 def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
@@ -129,8 +149,8 @@ def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, 
 
 def _quick(texts: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
     """All rows at once, where each has the pattern's width, digits and literals and no doubtful day or time."""
-    width = sum(_WIDTHS.get(f, 0) + len(x) for f, x in _pieces(pattern))
-    if any(f and not _WIDTHS.get(f) for f, _ in _pieces(pattern)) or not len(texts):
+    width = _fixed_width(pattern)
+    if width is None or not len(texts):
         return None
     sizes = pc.min_max(pc.binary_length(texts)).as_py()
     if sizes["min"] != width or sizes["max"] != width:
@@ -141,7 +161,24 @@ def _quick(texts: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
         texts = texts.drop_null()
     bounds = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset)
     raw = np.frombuffer(texts.buffers()[2], np.uint8)[bounds[0] : bounds[-1]].reshape(len(texts), width)
-    values = {k: np.full(len(texts), v) for k, v in _DEFAULTS.items()}
+    values = _field_values(raw, pattern)
+    found = None if values is None else _joined(values)
+    if found is None or mask is None:
+        return None if found is None else (found, None)
+    spread = np.zeros(len(mask), np.int64)
+    spread[~mask] = found
+    return spread, mask
+
+
+def _fixed_width(pattern: str) -> int | None:
+    """The bytes of each text that a pattern describes, or None where they are of different lengths."""
+    widths = [_WIDTHS.get(field, 0) if field else len(literal) for field, literal in _pieces(pattern)]
+    return sum(widths) if all(widths) else None
+
+
+def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s] | None:
+    """The values of all fields of texts, one a row; None where a text has other digits or literals than the pattern."""
+    values = {k: np.full(len(raw), v) for k, v in _DEFAULTS.items()}
     at = 0
     for field, literal in _pieces(pattern):
         size = _WIDTHS[field] if field else len(literal)
@@ -154,18 +191,19 @@ def _quick(texts: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
         elif not (cells == np.frombuffer(literal.encode(), np.uint8)).all():
             return None
         at += size
+    return values
+
+
+def _joined(values: dict[str, Int64s]) -> Int64s | None:
+    """Wall-clock microseconds, or None where one of the days or times is doubtful."""
     y, month, day, hour, minute, second = (values[k] for k in "yMdHms")
     good = (
         (y > 0) & (hour < 24) & (minute < 60) & (second < 60) & civil.is_valid(np.maximum(y, 1), month, day)
     )
     if not good.all():
         return None
-    found = civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND
-    if mask is None:
-        return found, None
-    spread = np.zeros(len(mask), np.int64)
-    spread[~mask] = found
-    return spread, mask
+    found: Int64s = civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND
+    return found
 
 
 def _pattern(args: Sequence[Vector]) -> str | None:

@@ -94,26 +94,29 @@ def java_text(value: float, single: bool = False) -> str:
     sign = "-" if math.copysign(1.0, value) < 0 else ""
     if math.isinf(value):
         return sign + "Infinity"
-    if value == 0:
-        return sign + "0.0"
-    size = abs(value)
+    return sign + ("0.0" if value == 0 else _positive_text(abs(value), single))
+
+
+def _positive_text(value: float, single: bool) -> str:
     smallest, known = _SMALLEST[single]
-    if size == smallest:
-        return sign + known
-    named = decimal.Decimal(shortest(size, single))
+    if value == smallest:
+        return known
+    named = decimal.Decimal(shortest(value, single))
     # Java 17 prints more digits of powers of two than are needed, and fewer of the smallest numbers, which have few bits
-    power = math.frexp(size)[0] == 0.5 and len(named.as_tuple().digits) < (9 if single else 17)
-    if size < (_TINY_SINGLE if single else _TINY) or (power and named != decimal.Decimal(size)):
+    power = math.frexp(value)[0] == 0.5 and len(named.as_tuple().digits) < (9 if single else 17)
+    if value < (_TINY_SINGLE if single else _TINY) or (power and named != decimal.Decimal(value)):
         raise Unsupported("The digits of this floating-point number depend on the version of the JVM.")
     _, digits, exponent = named.normalize(CONTEXT).as_tuple()
     text = "".join(map(str, digits))
     point = len(text) + int(exponent)
-    if 1e-3 <= size < 1e7:
-        if point <= 0:
-            return f"{sign}0.{'0' * -point}{text}"
-        whole = text[:point].ljust(point, "0")
-        return f"{sign}{whole}.{text[point:] or '0'}"
-    return f"{sign}{text[0]}.{text[1:] or '0'}E{point - 1}"
+    return _plain_text(text, point) if 1e-3 <= value < 1e7 else f"{text[0]}.{text[1:] or '0'}E{point - 1}"
+
+
+def _plain_text(digits: str, point: int) -> str:
+    """Digits with a point behind so many of them, and at least one digit on both sides."""
+    if point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
 
 
 def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False) -> tuple[Any, Any]:

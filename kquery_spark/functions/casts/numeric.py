@@ -174,10 +174,36 @@ def _float_decimal(vector: Vector, context: CallContext) -> Data:
     with np.errstate(invalid="ignore"):
         unscaled = np.where(certain, scaled, 0).astype(np.int64)
     slow = np.flatnonzero(~certain)
+    exact = _exact_decimals(values[slow].tolist(), context)
+    if out.precision <= 18:
+        outside = np.abs(unscaled) >= 10.0**out.precision
+        if outside.any() and context.mode is EvalMode.ANSI:
+            raise dk.out_of_range(context)
+        missing = missing | outside
+    narrow = _unscaled_int64s(exact, out.scale)
+    if narrow is not None:
+        unscaled[slow] = narrow
+        missing[slow[[d is None for d in exact]]] = True
+        return pa.array(unscaled, mask=missing)
+    wide = widen(pa.array(unscaled, mask=missing), out).to_pylist()
+    for place, number_or_none in zip(slow.tolist(), exact, strict=True):
+        wide[place] = number_or_none if not missing[place] else None
+    return pa.array(wide, out)
+
+
+def _unscaled_int64s(exact: list[decimal.Decimal | None], scale: int) -> list[int] | None:
+    """Decimals as integers, 0 for NULL; None where one is beyond int64."""
+    unscaled = [0 if d is None else int(d.scaleb(scale, CONTEXT)) for d in exact]
+    return unscaled if all(abs(value) <= dk.INT64_MAX for value in unscaled) else None
+
+
+def _exact_decimals(values: list[float], context: CallContext) -> list[decimal.Decimal | None]:
+    """The decimals that the texts of doubles name; what has too many digits raises in ANSI mode and else is None."""
+    out = context.dtype
     unit = decimal.Decimal(1).scaleb(-out.scale)
     limit = decimal.Decimal(10) ** (out.precision - out.scale)
     exact: list[decimal.Decimal | None] = []
-    for value in values[slow].tolist():
+    for value in values:
         if abs(value) >= float(limit) * 2:  # too large whatever its last digits are
             number = limit
         else:
@@ -186,20 +212,7 @@ def _float_decimal(vector: Vector, context: CallContext) -> Data:
         if not fits and context.mode is EvalMode.ANSI:
             raise dk.out_of_range(context)
         exact.append(number if fits else None)
-    outside = np.abs(unscaled) >= 10.0 ** min(out.precision, 18)
-    if outside.any() and out.precision <= 18:
-        if context.mode is EvalMode.ANSI:
-            raise dk.out_of_range(context)
-        missing = missing | outside
-    narrow_slow = [None if d is None else int(d.scaleb(out.scale, CONTEXT)) for d in exact]
-    if all(d is None or abs(d) <= dk.INT64_MAX for d in narrow_slow):
-        unscaled[slow] = [d or 0 for d in narrow_slow]
-        missing[slow[[d is None for d in narrow_slow]]] = True
-        return pa.array(unscaled, mask=missing)
-    wide = widen(pa.array(unscaled, mask=missing), out).to_pylist()
-    for place, number_or_none in zip(slow.tolist(), exact, strict=True):
-        wide[place] = number_or_none if not missing[place] else None
-    return pa.array(wide, out)
+    return exact
 
 
 @cast_rule("boolean", "integral")

@@ -72,6 +72,7 @@ _SAFE = {
     ("timestamp", "date"),
     ("timestamp_ntz", "date"),
     ("integral", "fractional"),
+    ("fractional", "fractional"),
     ("decimal", "fractional"),
     ("integral", "boolean"),
     ("fractional", "boolean"),
@@ -87,22 +88,30 @@ def can_raise(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
     inner = parts(source, target)
     if inner is not None:
         return any(can_raise(*pair, mode) for pair in inner)
-    kinds = (family(source), family(target))
-    if kinds in _SAFE or (kinds == ("fractional", "fractional")):
+    families = (family(source), family(target))
+    if families in _SAFE:
         return False
-    if kinds == ("integral", "integral"):
-        return bool(target.bit_width < source.bit_width)
-    if kinds == ("decimal", "decimal"):
-        return bool(
-            target.precision - target.scale < source.precision - source.scale
-            or (
-                target.scale < source.scale
-                and target.precision - target.scale == source.precision - source.scale
-            )
-        )
-    if kinds == ("integral", "decimal"):
-        return bool(target.precision - target.scale < {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width])
-    return True
+    narrows = _NARROWS.get(families)
+    return narrows is None or narrows(source, target)
+
+
+def _whole_digits(dtype: pa.DataType) -> int:
+    """The digits before a decimal's point."""
+    return int(dtype.precision - dtype.scale)
+
+
+def _decimal_narrows(source: pa.DataType, target: pa.DataType) -> bool:
+    spare_digits = _whole_digits(target) - _whole_digits(source)
+    # rounding to a smaller scale may carry into one more digit
+    return spare_digits < 0 or (spare_digits == 0 and bool(target.scale < source.scale))
+
+
+_DIGITS = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 19}
+_NARROWS: dict[tuple[str, str], Callable[[pa.DataType, pa.DataType], bool]] = {
+    ("integral", "integral"): lambda source, target: bool(target.bit_width < source.bit_width),
+    ("decimal", "decimal"): _decimal_narrows,
+    ("integral", "decimal"): lambda source, target: _whole_digits(target) < _DIGITS[source],
+}
 
 
 def prints_decimals(source: pa.DataType, target: pa.DataType) -> bool:
@@ -138,31 +147,44 @@ def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
         return bool(_ORDER.index(source) <= _ORDER.index(target))
     if t.is_decimal(target) and (t.is_decimal(source) or t.is_integral(source)):
         return _holds_all(source, target)
-    stamps = (pa.types.is_timestamp(source) or source == t.DATE) and pa.types.is_timestamp(target)
-    seconds = {family(source), family(target)} == {"integral", "timestamp"} and t.LONG in (source, target)
-    return bool(stamps or seconds)
+    return _up_casts_time(source, target)
+
+
+def _up_casts_time(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether these are times of which the target has room for more, or seconds since 1970 as long and their timestamp."""
+    if pa.types.is_timestamp(target) and (pa.types.is_timestamp(source) or source == t.DATE):
+        return True
+    return {family(source), family(target)} == {"integral", "timestamp"} and t.LONG in (source, target)
 
 
 def can_be_null(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
     """Whether Spark's schema calls the result nullable although the argument is not (``Cast.forceNullable``)."""
     if source == target or (source, target) == (t.STRING, t.BINARY):
         return False
-    if mode is EvalMode.TRY:
-        return not _up_cast(source, target)
-    kinds = (family(source), family(target))
-    if kinds[0] == "string":
+    return not _up_cast(source, target) if mode is EvalMode.TRY else _may_lose(source, target)
+
+
+def _may_lose(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether a cast outside of TRY mode makes NULL of some value, by Spark's own rules."""
+    families = (family(source), family(target))
+    if families[0] == "string":
         return True
-    if target == t.STRING or kinds in (("timestamp", "date"), ("date", "timestamp")):
+    if target == t.STRING or families in (("timestamp", "date"), ("date", "timestamp")):
         return False
-    if source == t.DATE or target == t.DATE or kinds == ("fractional", "timestamp"):
+    if t.DATE in (source, target) or families in _MAY_OVERFLOW:
         return True
-    if kinds == ("timestamp", "integral"):
+    if families == ("timestamp", "integral"):
         return bool(target != t.LONG)
-    if t.is_decimal(target):
-        if source == t.BOOL:
-            return False
-        return t.is_fractional(source) or not (_holds_all(source, target) or _fits_digits(source, target))
-    return kinds[1] == "integral" and (t.is_fractional(source) or t.is_decimal(source))
+    return t.is_decimal(target) and _may_exceed_decimal(source, target)
+
+
+def _may_exceed_decimal(source: pa.DataType, target: pa.DataType) -> bool:
+    if source == t.BOOL:
+        return False
+    return t.is_fractional(source) or not (_holds_all(source, target) or _fits_digits(source, target))
+
+
+_MAY_OVERFLOW = {("fractional", "timestamp"), ("fractional", "integral"), ("decimal", "integral")}
 
 
 def _fits_digits(source: pa.DataType, target: pa.DataType) -> bool:

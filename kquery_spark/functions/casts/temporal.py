@@ -48,11 +48,14 @@ def parse_date(value: str) -> int | None:
     if match is None:
         return None
     year = int(match[2]) * (-1 if match[1] == "-" else 1)
-    month, day = int(match[3] or 1), int(match[4] or 1)
-    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
-        return None
-    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
-    return days if -(2**31) <= days < 2**31 else None
+    days = day_number(year, int(match[3] or 1), int(match[4] or 1))
+    return days if days is not None and -(2**31) <= days < 2**31 else None
+
+
+def day_number(year: int, month: int, day: int) -> int | None:
+    """Days since the epoch, or None when there is no such date."""
+    fields = np.array([year]), np.array([month]), np.array([day])
+    return int(civil.join(*fields)[0]) if civil.is_valid(*fields)[0] else None
 
 
 def _cells(array: pa.Array, width: int) -> tuple[Any, Any]:
@@ -154,33 +157,55 @@ def parse_timestamp(value: str, tz: str | None) -> int | None:
         if _JUST_TIME.fullmatch(text) and tz is not None:
             raise Unsupported("A time without a date as a timestamp depends on the current day.")
         return None
-    year = int(match[2]) * (-1 if match[1] == "-" else 1)
-    month, day = int(match[3] or 1), int(match[4] or 1)
-    hour, minute, second = int(match[5] or 0), int(match[6] or 0), int(match[7] or 0)
-    if hour > 23 or minute > 59 or second > 59:
+    local = _wall_clock(match)
+    if local is None:
         return None
-    if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
-        return None
-    fraction = int((match[8] or "")[:6].ljust(6, "0"))
-    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
-    local = days * _DAY + (hour * 3600 + minute * 60 + second) * 1_000_000 + fraction
     zone: int | str | None = None
     if match["zone"] is not None:
         zone = zone_offset(match["zone"])
         if zone is None:
             return None
     if tz is None:
-        return local if -_MAX - 1 <= local <= _MAX else None
-    if zone is None:
-        zone = tz if zones.fixed_offset(tz) is None else (zones.fixed_offset(tz) or 0) // 1_000_000
+        return _bigint(local)
+    return _instant(local, _session_zone(tz) if zone is None else zone)
+
+
+def _wall_clock(stamp: re.Match[str]) -> int | None:
+    """Microseconds by the clock that a match of ``_STAMP`` shows, or None when there is no such time."""
+    time = _time_of_day(stamp)
+    if time is None:
+        return None
+    year = int(stamp[2]) * (-1 if stamp[1] == "-" else 1)
+    days = day_number(year, int(stamp[3] or 1), int(stamp[4] or 1))
+    return None if days is None else days * _DAY + time
+
+
+def _time_of_day(stamp: re.Match[str]) -> int | None:
+    hour, minute, second = int(stamp[5] or 0), int(stamp[6] or 0), int(stamp[7] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int((stamp[8] or "")[:6].ljust(6, "0"))
+    return (hour * 3600 + minute * 60 + second) * 1_000_000 + fraction
+
+
+def _session_zone(tz: str) -> int | str:
+    """Seconds east of UTC where the zone has always the same, or else its name."""
+    offset = zones.fixed_offset(tz)
+    return tz if offset is None else offset // 1_000_000
+
+
+def _instant(local: int, zone: int | str) -> int | None:
     if isinstance(zone, int):
-        instant = local - zone * 1_000_000
-        return instant if -_MAX - 1 <= instant <= _MAX else None
+        return _bigint(local - zone * 1_000_000)
     if abs(local) > _MAX - 2 * _DAY:
         raise Unsupported(
             "A timestamp at the end of the range of bigint in a region's time is not supported."
         )
     return int(zones.to_instants(np.array([local], np.int64), zone)[0])
+
+
+def _bigint(value: int) -> int | None:
+    return value if -_MAX - 1 <= value <= _MAX else None
 
 
 _REGULAR_STAMP = (
@@ -322,4 +347,4 @@ def _int_timestamp(vector: Vector, context: CallContext) -> Data:
     return packed(scaled, context.dtype, mask)
 
 
-__all__ = ["packed", "parse_date", "parse_timestamp", "zone_offset"]
+__all__ = ["day_number", "packed", "parse_date", "parse_timestamp", "zone_offset"]
