@@ -290,21 +290,7 @@ def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
     if t.is_decimal(left.dtype):
         pair = _same_scale(left, right)
         if pair is None:
-            n = context.num_rows
-            a, b, present = _big_pair(left, right, n)
-            size = np.abs(a) // np.abs(b) if len(a) else a
-            values = np.where((a < 0) != (b < 0), -size, size) if len(a) else a
-            inside = np.array([abs(v) < 10**38 for v in values], np.bool_)
-            if not inside.all():  # no decimal of Spark's
-                if context.mode is EvalMode.ANSI:
-                    raise dk.out_of_range(CallContext(pa.decimal128(38, 0)))
-                values, present[present] = values[inside], inside
-            # Spark takes the low 64 bits without looking at the rest, in every mode
-            wrapped = (values + 2**63) % 2**64 - 2**63 if len(a) else values
-            found: list[int | None] = [None] * n
-            for place, value in zip(np.flatnonzero(present), wrapped, strict=True):
-                found[place] = int(value)
-            return pa.array(found, t.LONG)
+            return _integral_divide_wide(left, right, context)
         left, right = pair
     a, b, mask = _truncated(left, right, context)
     lowest = np.iinfo(np.int64).min
@@ -320,6 +306,27 @@ def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
     if context.mode is EvalMode.TRY and wraps.any():
         mask = wraps if mask is None else mask | wraps
     return pa.array(np.asarray(quotient_values, np.int64), mask=mask)
+
+
+def _integral_divide_wide(left: Vector, right: Vector, context: CallContext) -> Data:
+    """``div`` of decimals that have no common scale within int64."""
+    n = context.num_rows
+    a, b, present = _big_pair(left, right, n)
+    if not len(a):
+        return pa.nulls(n, t.LONG)
+    size = np.abs(a) // np.abs(b)
+    values = np.where((a < 0) != (b < 0), -size, size)
+    inside = np.array([abs(v) < 10**38 for v in values], np.bool_)
+    if not inside.all():  # no decimal of Spark's
+        if context.mode is EvalMode.ANSI:
+            raise dk.out_of_range(CallContext(pa.decimal128(38, 0)))
+        values, present[present] = values[inside], inside
+    # Spark takes the low 64 bits without looking at the rest, in every mode
+    wrapped = (values + 2**63) % 2**64 - 2**63
+    found: list[int | None] = [None] * n
+    for place, value in zip(np.flatnonzero(present), wrapped, strict=True):
+        found[place] = int(value)
+    return pa.array(found, t.LONG)
 
 
 def _integral_result(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -362,13 +369,17 @@ def _sign_change(vector: Vector, context: CallContext, negate: bool) -> Data:
         v if v is None or not (negate or v < 0) else _JAVA.minus(v).quantize(unit, context=_EXACT)
         for v in data.to_pylist()
     ]
-    if any(v is not None and v.adjusted() + context.dtype.scale >= context.dtype.precision for v in values):
+    _check_digits(values, context.dtype)
+    found = pa.array(values, context.dtype)
+    return found[0] if vector.is_scalar else found
+
+
+def _check_digits(values: Sequence[decimal.Decimal | None], dtype: pa.DataType) -> None:
+    if any(v is not None and v.adjusted() + dtype.scale >= dtype.precision for v in values):
         raise ExecutionError(
             "NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION",
             "The rounded value has more digits than its type.",
         )
-    found = pa.array(values, context.dtype)
-    return found[0] if vector.is_scalar else found
 
 
 def _abs(args: Sequence[Vector], context: CallContext) -> Data:

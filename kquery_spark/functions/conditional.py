@@ -39,16 +39,19 @@ def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
     """The arguments in one physical form: narrow where all are, else plain; NULL literals typed."""
-    present = [a for a in args if a.dtype != t.NULL]
-    narrow = t.is_decimal(dtype) and all(a.is_narrow or (a.is_scalar and a.null_count) for a in present)
+    narrow = t.is_decimal(dtype) and all(a.is_narrow for a in args if not _is_null_literal(a))
     kind = t.LONG if narrow else dtype
     forms = []
     for arg in args:
-        if arg.dtype == t.NULL or (arg.is_scalar and arg.null_count):
+        if _is_null_literal(arg):
             forms.append(pa.scalar(None, kind))
         else:
             forms.append(arg.data if narrow else arg.plain())
     return alike(forms, dtype)
+
+
+def _is_null_literal(arg: Vector) -> bool:
+    return bool(arg.dtype == t.NULL or (arg.is_scalar and arg.null_count))
 
 
 def alike(forms: list[Data], dtype: pa.DataType) -> list[Data]:

@@ -13,7 +13,7 @@ from kquery_spark.kernels.integer_order import runs
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Data, Int64s, Vector
 
 _UNCHECKED_BYTES = 1 << 18
 
@@ -45,39 +45,37 @@ def per_distinct(
     codes = np.zeros(length, np.int64)
     present = np.ones(length, np.bool_)
     tables: list[list[Any]] = []
-    sizes: list[int] = []
     for arg in args:
         if arg.is_scalar:
             if not arg.data.is_valid:
                 return pa.nulls(length, dtype)
             tables.append(values(arg.array(1)))
-            sizes.append(1)
             continue
         table, index = (arg.data.dictionary, arg.data.indices) if arg.is_dictionary else _keys(arg.plain())
-        mine = (
-            index.fill_null(0).to_numpy(zero_copy_only=False)
-            if index.null_count
-            else index.to_numpy(zero_copy_only=False)
-        )
         if index.null_count:
             present &= np.asarray(index.is_valid().to_numpy(zero_copy_only=False))
+            index = index.fill_null(0)
         tables.append(values(table))
-        sizes.append(max(1, len(table)))
-        codes = codes * sizes[-1] + mine
+        codes = codes * max(1, len(table)) + index.to_numpy(zero_copy_only=False)
     selected = np.compress(present, codes)
     same = runs(selected)
-    used = selected.take(same.firsts)
-    columns = []
-    rest = used
-    for table_values, size in zip(reversed(tables), reversed(sizes), strict=True):
-        columns.append([table_values[i] for i in (rest % size)] if size > 1 else table_values * len(used))
-        rest = rest // size
-    found = list(_reserved(fn(*row) for row in zip(*reversed(columns), strict=True)))
+    columns = _columns(tables, selected.take(same.firsts))
+    found = list(_reserved(fn(*row) for row in zip(*columns, strict=True)))
     place = np.zeros(length, np.int64)
     place[present] = same.ids()
     array = _from_values(found, dtype)
     reserve_gather([array], np.where(present, place, -1))
     return array.take(pa.array(place, mask=~present))
+
+
+def _columns(tables: Sequence[list[Any]], codes: Int64s) -> list[list[Any]]:
+    """The values that codes stand for, a list for each table: codes count through the last table first."""
+    columns = []
+    for table in reversed(tables):
+        size = max(1, len(table))
+        columns.append([table[i] for i in (codes % size)] if size > 1 else table * len(codes))
+        codes = codes // size
+    return columns[::-1]
 
 
 def _reserved(found: Iterable[Any]) -> Iterable[Any]:

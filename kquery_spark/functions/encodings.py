@@ -53,27 +53,26 @@ def _unbase64(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _decoded(source: bytes) -> bytes:
     """Java's MIME decoder: other characters are skipped, but the end must be right."""
-    values: list[int] = []
-    at = 0
-    while at < len(source) and source[at] != ord("="):
-        value = _BASE64.get(source[at])
-        if value is not None:
-            values.append(value)
-        at += 1
-    rest = len(values) % 4
-    if at < len(source):
-        if rest == 0 or (rest == 2 and source[at + 1 : at + 2] != b"="):
-            raise _bad_base64("Input byte array has wrong 4-byte ending unit")
-        at += 2 if rest == 2 else 1
-    if rest == 1:
-        raise _bad_base64("Last unit does not have enough valid bits")
-    if any(byte in _BASE64 or byte == ord("=") for byte in source[at:]):
-        raise _bad_base64("Input byte array has incorrect ending byte")
+    body, padding, tail = source.partition(b"=")
+    values = [_BASE64[byte] for byte in body if byte in _BASE64]
+    _check_ending(len(values) % 4, padding + tail)
     bits = 0
     for value in values:
         bits = bits << 6 | value
     size = len(values) * 6 // 8
     return (bits >> (len(values) * 6 - size * 8)).to_bytes(size, "big")
+
+
+def _check_ending(rest: int, padding: bytes) -> None:
+    """Raise unless as many padding characters as the last ``rest`` characters need come last, or none."""
+    if padding:
+        if rest == 0 or (rest == 2 and padding[1:2] != b"="):
+            raise _bad_base64("Input byte array has wrong 4-byte ending unit")
+        padding = padding[2:] if rest == 2 else padding[1:]
+    if rest == 1:
+        raise _bad_base64("Last unit does not have enough valid bits")
+    if any(byte in _BASE64 or byte == ord("=") for byte in padding):
+        raise _bad_base64("Input byte array has incorrect ending byte")
 
 
 def _bad_base64(message: str) -> ExecutionError:

@@ -30,7 +30,7 @@ def _pieces(pattern: str) -> list[str | bytes]:
     at = 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
-        if match is None or (match[2] and match[0] not in _WIDTHS) or not match[0].isascii():
+        if match is None or not _is_known(match):
             raise Unsupported(f"The date format {pattern!r} is not supported.")
         literal = match[1] or match[3]
         found.append(literal.encode() if literal else match[0])
@@ -39,6 +39,11 @@ def _pieces(pattern: str) -> list[str | bytes]:
     if any(isinstance(a, str) and isinstance(b, str) and "S" in a + b for a, b in neighbours):
         raise Unsupported(f"The date format {pattern!r} is not supported.")
     return found
+
+
+def _is_known(piece: re.Match[str]) -> bool:
+    is_field = piece[2] is not None
+    return piece[0] in _WIDTHS if is_field else piece[0].isascii()
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:

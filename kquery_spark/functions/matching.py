@@ -219,10 +219,15 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
         raise Unsupported(
             "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported."
         )
-    if bounding_control() is not None and len(by) > 1:
-        matches = pc.sum(pc.count_substring_regex(args[0].data, pattern.text)).as_py() or 0
-        reserve_rows(matches, 4 * len(by))
+    if len(by) > 1:
+        _reserve_matches(args[0].data, pattern, 4 * len(by))
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
+
+
+def _reserve_matches(texts: Data, pattern: Pattern, match_bytes: int) -> None:
+    """Where the run has a limit of bytes, reserve so many for each match."""
+    if bounding_control() is not None:
+        reserve_rows(pc.sum(pc.count_substring_regex(texts, pattern.text)).as_py() or 0, match_bytes)
 
 
 def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:

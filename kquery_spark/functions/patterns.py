@@ -103,6 +103,14 @@ class _Reader:
             return atom
         if start in "^$":
             raise self.fail("a repeated anchor")
+        mark = self.repetition()
+        if mark[0] in "*?" or re.match(r"\{0+[,}]", mark):
+            self.optional = True
+        if self.groups > before and mark[0] != "?":
+            self.repeated_group = True
+        return atom + mark
+
+    def repetition(self) -> str:
         mark = self.take()
         if mark == "{":
             match = re.match(r"(\d{1,3})(,\d{0,3})?\}", self.source[self.at :])
@@ -114,11 +122,7 @@ class _Reader:
             mark += self.take()
         if self.peek() and self.peek() in "+*?{":
             raise self.fail("a possessive or doubled repetition")
-        if mark[0] in "*?" or re.match(r"\{0+[,}]", mark):
-            self.optional = True
-        if self.groups > before and mark[0] != "?":
-            self.repeated_group = True
-        return atom + mark
+        return mark
 
     def atom(self, depth: int) -> str:
         character = self.take()
@@ -138,9 +142,7 @@ class _Reader:
                 raise self.fail("an end anchor before the end")
             self.anchored_end = True
             return rf"(?:\r\n|[{_LINE_ENDS}])?\z"
-        if character in "*+?{}":
-            raise self.fail(f"a bare {character}")
-        if character in "])":
+        if character in "*+?{}])":
             raise self.fail(f"a bare {character}")
         return _literal(character)
 
@@ -178,41 +180,49 @@ class _Reader:
             text += self.take()
         if self.peek() == "]":
             raise self.fail("an empty character class")
-        last_was_class = False
+        first, last_was_class = len(text), False
         while self.peek() != "]":
             character = self.take()
-            if character == "":
-                raise self.fail("an unclosed character class")
-            if character == "[" or (character == "&" and self.peek() == "&"):
-                raise self.fail("a nested character class")
-            if character == "^":
-                raise self.fail("a caret inside a character class")
             if character == "\\":
-                escaped = self.take()
-                if escaped in _CLASSES:
-                    text += _CLASSES[escaped]
-                    last_was_class = True
-                    continue
-                if escaped in _ESCAPES:
-                    text += _ESCAPES[escaped]
-                elif escaped and escaped in _PUNCTUATION:
-                    text += "\\" + escaped if escaped in r"\]^[-" else escaped
-                else:
-                    raise self.fail(f"the escape \\{escaped} in a character class")
-            elif character == "-":
-                if self.peek() == "]" or text in ("[", "[^"):
-                    text += r"\-"
-                elif last_was_class:
-                    raise self.fail("a range from a character class")
-                else:
-                    if self.source.startswith("\\", self.at):
-                        raise self.fail("a range to an escape")
-                    text += "-"
+                last_was_class = self.peek() in _CLASSES
+                text += self.escape_in_bracket()
+                continue
+            if character == "-":
+                text += self.hyphen(len(text) == first, last_was_class)
             else:
-                text += character
+                text += self.plain_in_bracket(character)
             last_was_class = False
         self.take()
         return text + "]"
+
+    def escape_in_bracket(self) -> str:
+        escaped = self.take()
+        if escaped in _CLASSES:
+            return _CLASSES[escaped]
+        if escaped in _ESCAPES:
+            return _ESCAPES[escaped]
+        if escaped and escaped in _PUNCTUATION:
+            return "\\" + escaped if escaped in r"\]^[-" else escaped
+        raise self.fail(f"the escape \\{escaped} in a character class")
+
+    def hyphen(self, is_first: bool, last_was_class: bool) -> str:
+        """A hyphen in a character class: itself at the ends, between characters the sign of a range."""
+        if is_first or self.peek() == "]":
+            return r"\-"
+        if last_was_class:
+            raise self.fail("a range from a character class")
+        if self.peek() == "\\":
+            raise self.fail("a range to an escape")
+        return "-"
+
+    def plain_in_bracket(self, character: str) -> str:
+        if character == "":
+            raise self.fail("an unclosed character class")
+        if character == "[" or (character == "&" and self.peek() == "&"):
+            raise self.fail("a nested character class")
+        if character == "^":
+            raise self.fail("a caret inside a character class")
+        return character
 
 
 def _literal(character: str) -> str:

@@ -101,17 +101,10 @@ def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
 
 def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> Data:
     source = vector.dtype
-    if scale >= 0 and scale >= source.scale:
-        return (
-            dk.rescale(vector.data, source.scale, context)
-            if vector.is_narrow
-            else dk.to_wide(vector, context)
-        )
-    if scale == 0 or (scale > 0 and scale <= source.scale):
-        if vector.is_narrow and not even:
+    if scale >= 0 and (scale >= source.scale or not even):
+        if vector.is_narrow:
             return dk.rescale(vector.data, source.scale, context)
-        if not even:
-            return dk.to_wide(vector, context)
+        return dk.to_wide(vector, context)
     unscaled = dk._unscaled(vector, context.num_rows)
     present = np.array([u is not None for u in unscaled], np.bool_)
     unit = 10 ** (source.scale - scale)
