@@ -72,11 +72,14 @@ def engine_failure(error: BaseException) -> str | None:
     raised = parse_task_error(text)
     if raised is not None:
         return None if raised.kind == "query" else f"{raised.name}: {raised.message}"
-    if any(mark in text for mark in _WORKER_FAILURES):
-        return next((line for line in text.split("\n") if any(m in line for m in _WORKER_FAILURES)), text)[
-            :300
-        ]
-    return None
+    return _worker_failure(text)
+
+
+def _worker_failure(text: str) -> str | None:
+    """The line about a Python worker that failed, or None when none did."""
+    lines = (line for line in text.split("\n") if any(mark in line for mark in _WORKER_FAILURES))
+    line = next(lines, None)
+    return None if line is None else line[:300]
 
 
 def unless_result_too_large(make: Callable[[], R]) -> R | None:

@@ -77,13 +77,16 @@ def _array(values: list[Any], arrow: pa.DataType) -> pa.Array:
         items = _array([pair[1] for pair in flat], arrow.item_type)
         return pa.MapArray.from_arrays(offsets, keys, items, type=arrow)
     if pa.types.is_struct(arrow):
-        columns = [
-            _array([None if row is None else row[i] for row in values], field.type)
-            for i, field in enumerate(arrow)
-        ]
-        mask = pa.array([row is None for row in values], pa.bool_())
-        return pa.StructArray.from_arrays(columns, fields=list(arrow), mask=mask)
+        return _struct_array(values, arrow)
     return pa.array([scalar(value, arrow) for value in values], arrow)
+
+
+def _struct_array(rows: list[Any], arrow: pa.DataType) -> pa.Array:
+    columns = [
+        _array([None if row is None else row[i] for row in rows], field.type) for i, field in enumerate(arrow)
+    ]
+    mask = pa.array([row is None for row in rows], pa.bool_())
+    return pa.StructArray.from_arrays(columns, fields=list(arrow), mask=mask)
 
 
 def _flatten(values: list[Any]) -> tuple[pa.Array, list[Any]]:

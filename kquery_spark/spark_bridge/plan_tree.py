@@ -223,8 +223,10 @@ def _simplify(value: Any) -> Any:
     if "object" in value and len(value) == 1:
         return _simple(value["object"])
     product = value.get("product-class")
-    if product is None:
-        return value
+    return value if product is None else _simplify_product(product, value)
+
+
+def _simplify_product(product: str, value: dict[str, Any]) -> Any:
     if product.endswith(".ExprId"):
         return value["id"]
     return {k: _simple(v) if k == "product-class" else _simplify(v) for k, v in value.items()}

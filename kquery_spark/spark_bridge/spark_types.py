@@ -27,7 +27,12 @@ _ATOMIC: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp_ntz": pa.timestamp("us"),
 }
-_NAMES = {arrow: name for name, arrow in _ATOMIC.items()}
+_NAMES = {
+    **{arrow: name for name, arrow in _ATOMIC.items()},
+    **dict.fromkeys((pa.large_string(), pa.string_view()), "string"),
+    **dict.fromkeys((pa.large_binary(), pa.binary_view()), "binary"),
+    pa.duration("us"): "interval day to second",
+}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
@@ -69,14 +74,14 @@ def spark_type(arrow: pa.DataType) -> Any:
         return "timestamp"
     if pa.types.is_decimal128(arrow):
         return f"decimal({arrow.precision},{arrow.scale})"
-    if pa.types.is_duration(arrow) and arrow.unit == "us":
-        return "interval day to second"
     if pa.types.is_dictionary(arrow):
         return spark_type(arrow.value_type)
-    if pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
-        return "string"
-    if pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow):
-        return "binary"
+    if pa.types.is_nested(arrow):
+        return _nested_spark_type(arrow)
+    raise _no_spark_type(arrow)
+
+
+def _nested_spark_type(arrow: pa.DataType) -> dict[str, Any]:
     if pa.types.is_struct(arrow):
         return {"type": "struct", "fields": [_spark_field(field) for field in arrow]}
     if pa.types.is_map(arrow):
@@ -92,7 +97,11 @@ def spark_type(arrow: pa.DataType) -> Any:
             "elementType": spark_type(arrow.value_type),
             "containsNull": arrow.value_field.nullable,
         }
-    raise Unsupported(f"Spark has no type for Arrow's {arrow}")
+    raise _no_spark_type(arrow)
+
+
+def _no_spark_type(arrow: pa.DataType) -> Unsupported:
+    return Unsupported(f"Spark has no type for Arrow's {arrow}")
 
 
 def arrow_schema(struct: dict[str, Any], time_zone: str) -> pa.Schema:

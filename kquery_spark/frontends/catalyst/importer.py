@@ -128,19 +128,27 @@ def _narrowed(plan: LogicalPlan, inputs: list[Handover]) -> tuple[LogicalPlan, t
     """The plan with hand-overs of only those columns that something reads."""
     if not inputs:
         return plan, ()
-    used = set(plan.schema.names)
-    for node in walk_plan(plan):
-        used |= columns_of(*node.expressions)
-        if isinstance(node, Union):
-            used.update(name for child in node.inputs for name in child.schema.names)
-    kept: dict[str, Handover] = {}
-    for handover in inputs:
-        places = [i for i, name in enumerate(handover.schema.names) if name in used] or [0]
-        schema = pa.schema([handover.schema.field(i) for i in places])
-        positions = tuple(handover.positions[i] for i in places)
-        kept[handover.key] = replace(handover, schema=schema, positions=positions)
+    used = _columns_read(plan)
+    kept = {handover.key: _with_columns(handover, used) for handover in inputs}
 
     def narrow(node: LogicalPlan) -> LogicalPlan:
         return replace(node, columns=kept[node.key].schema) if isinstance(node, Input) else node
 
     return transform_plan(plan, narrow), tuple(kept.values())
+
+
+def _columns_read(plan: LogicalPlan) -> set[str]:
+    """The columns that the result, an expression or a union reads."""
+    used = set(plan.schema.names)
+    for node in walk_plan(plan):
+        used |= columns_of(*node.expressions)
+        if isinstance(node, Union):
+            used.update(name for child in node.inputs for name in child.schema.names)
+    return used
+
+
+def _with_columns(handover: Handover, used: set[str]) -> Handover:
+    """A hand-over of these of its columns, of the first one where there are none."""
+    places = [i for i, name in enumerate(handover.schema.names) if name in used] or [0]
+    schema = pa.schema([handover.schema.field(i) for i in places])
+    return replace(handover, schema=schema, positions=tuple(handover.positions[i] for i in places))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.frontends.catalyst.expressions.aggregates import aggregate_call
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
@@ -15,6 +17,15 @@ def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
     """A decimal of digits in a long; over a sum of digits it is the sum of the decimals."""
     target = t.decimal(node["precision"], node["scale"])
     child = node.child("child")
+    column = _sum_of_digits(child, target, translate)
+    if column is not None:
+        return column
+    mode = EvalMode.TRY if node["nullOnOverflow"] else EvalMode.ANSI
+    return Call.of("make_decimal", translate(child), mode=mode, dtype=target)
+
+
+def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translator) -> Expr | None:
+    """The column with the sum of the decimals whose digits ``child`` sums up, where it is of the type; else None."""
     if child.cls == "AggregateExpression" and translate.aggregates is not None:
         call = aggregate_call(child, translate)
         if call.function == "sum" and child.children[0].children[0].cls == "UnscaledValue":
@@ -22,14 +33,11 @@ def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
             whole = AggregateCall.of(
                 "sum", inner, distinct=call.distinct, condition=call.condition, mode=call.mode
             )
-            if whole.dtype == target:
-                return translate.aggregates.column(whole)
+            return translate.aggregates.column(whole) if whole.dtype == target else None
     if child.cls == "WindowExpression" and translate.windows is not None:
         column = translate.windows.sum_of_digits(child)
-        if column is not None and column.dtype == target:
-            return column
-    mode = EvalMode.TRY if node["nullOnOverflow"] else EvalMode.ANSI
-    return Call.of("make_decimal", translate(child), mode=mode, dtype=target)
+        return column if column is not None and column.dtype == target else None
+    return None
 
 
 def _arguments(translate: Translator) -> Translator:

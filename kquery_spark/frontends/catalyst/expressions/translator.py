@@ -24,6 +24,7 @@ MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
 _MODE_FIELDS = ("evalMode", "evalContext")
 _FLAG_FIELDS = ("failOnError", "ansiEnabled")
 _ZONE_FIELD = "timeZoneId"
+_COMMON_FIELDS = frozenset({*_MODE_FIELDS, *_FLAG_FIELDS, _ZONE_FIELD})
 # Their type is the session's timestamp, which no argument says.
 _MAKES_TIMESTAMPS = frozenset({"SecondsToTimestamp", "MillisToTimestamp", "MicrosToTimestamp"})
 
@@ -122,7 +123,7 @@ class Translator:
         """Raises Unsupported unless all other fields than known or common ones name the children in order."""
         indexes: list[Any] = []
         for name, value in node.fields.items():
-            if name in known or name in _MODE_FIELDS or name in _FLAG_FIELDS or name == _ZONE_FIELD:
+            if name in known or name in _COMMON_FIELDS:
                 continue
             if _repeats(value, node.children[len(indexes) :]):
                 value = len(indexes)

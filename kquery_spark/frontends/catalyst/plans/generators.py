@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Column, Literal
+from kquery_spark.expr import Column, Expr, Literal
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Expand, Generate
@@ -48,19 +50,39 @@ def generate(node: CatalystNode, context: Context) -> Scope:
     kept = tuple(item for i, item in enumerate(child.output) if i not in dropped)
     outer = bool(node["outer"])
     if kind is Generator.REPLICATE:
-        names = [arg.name for arg in args[1:] if isinstance(arg, Column)]
-        if outer or len(names) != len(attributes):
-            raise Unsupported("replicate_rows of anything but columns stays with Spark")
-        made = tuple((a["exprId"], name) for a, name in zip(attributes, names, strict=True))
-        required = tuple(dict.fromkeys([name for _, name in kept] + names))
-        plan = Generate(child.plan, kind, (args[0],), (), outer, required)
-        return Scope(plan, (*kept, *made))
+        return _replicated(child, args, attributes, kept, outer)
     if kind is Generator.STACK:
-        rows, *args = args
-        count = rows.value if isinstance(rows, Literal) else None
-        if count != -(-len(args) // len(attributes)):
-            raise Unsupported("stack with more rows than values stays with Spark")
+        args = _stacked_values(args, len(attributes))
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
     required = tuple(dict.fromkeys(name for _, name in kept))
     plan = Generate(child.plan, kind, tuple(args), tuple(names), outer, required)
-    return Scope(plan, (*kept, *((a["exprId"], n) for a, n in zip(attributes, names, strict=True))))
+    return Scope(plan, (*kept, *_output(attributes, names)))
+
+
+def _replicated(
+    child: Scope,
+    args: list[Expr],
+    attributes: Sequence[CatalystNode],
+    kept: tuple[tuple[int, str], ...],
+    outer: bool,
+) -> Scope:
+    """Each row as often as the first argument says; the other arguments are columns that stay."""
+    names = [arg.name for arg in args[1:] if isinstance(arg, Column)]
+    if outer or len(names) != len(attributes):
+        raise Unsupported("replicate_rows of anything but columns stays with Spark")
+    required = tuple(dict.fromkeys([name for _, name in kept] + names))
+    plan = Generate(child.plan, Generator.REPLICATE, (args[0],), (), outer, required)
+    return Scope(plan, (*kept, *_output(attributes, names)))
+
+
+def _stacked_values(args: list[Expr], width: int) -> list[Expr]:
+    """The values of a stack, whose number of rows they have to fill."""
+    rows, *values = args
+    count = rows.value if isinstance(rows, Literal) else None
+    if count != -(-len(values) // width):
+        raise Unsupported("stack with more rows than values stays with Spark")
+    return values
+
+
+def _output(attributes: Sequence[CatalystNode], names: Sequence[str]) -> tuple[tuple[int, str], ...]:
+    return tuple((attribute["exprId"], name) for attribute, name in zip(attributes, names, strict=True))

@@ -81,21 +81,22 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     if not isinstance(term, Call) or not term.entry.operator.equality:
         return None
     a, b = term.args
-    if a.dtype != b.dtype:
-        return None
     reads_a, reads_b = columns_of(a), columns_of(b)
-    if not reads_a or not reads_b:
+    if a.dtype != b.dtype or not reads_a or not reads_b:
         return None
     null_safe = term.function == "eq_null_safe"
-    if (
-        null_safe and a.dtype == t.NULL
-    ):  # true by itself, but no key of Spark's hash and merge joins meets another
+    if null_safe and a.dtype == t.NULL:
+        # true by itself, but no key of Spark's hash and merge joins meets another
         raise Unsupported("a join by <=> of void columns stays with Spark")
-    if reads_a <= sides[0] and reads_b <= sides[1]:
+    if _are_within(sides, reads_a, reads_b):
         return JoinKey(a, b, null_safe)
-    if reads_b <= sides[0] and reads_a <= sides[1]:
+    if _are_within(sides, reads_b, reads_a):
         return JoinKey(b, a, null_safe)
     return None
+
+
+def _are_within(sides: tuple[set[str], set[str]], left: set[str], right: set[str]) -> bool:
+    return left <= sides[0] and right <= sides[1]
 
 
 def _null_aware(terms: list[Expr], sides: tuple[set[str], set[str]]) -> JoinKey | None:

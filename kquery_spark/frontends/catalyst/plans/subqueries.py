@@ -5,7 +5,7 @@ A left join without keys gives NULL for no row. A plan that may give more than o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kquery_spark.errors import Unsupported
@@ -109,16 +109,20 @@ def _text(node: CatalystNode) -> str:
 def _same(a: Any, b: Any) -> bool:
     """Whether two trees print alike: same expression ids, so the same subquery."""
     if isinstance(a, CatalystNode):
-        return (
-            isinstance(b, CatalystNode)
-            and a.qualified == b.qualified
-            and len(a.children) == len(b.children)
-            and a.fields.keys() == b.fields.keys()
-            and all(_same(value, b.fields[key]) for key, value in a.fields.items())
-            and all(_same(x, y) for x, y in zip(a.children, b.children, strict=True))
-        )
+        return isinstance(b, CatalystNode) and _same_node(a, b)
     if isinstance(a, list):
-        return (
-            isinstance(b, list) and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
-        )
+        return isinstance(b, list) and _same_items(a, b)
     return bool(a == b)
+
+
+def _same_node(a: CatalystNode, b: CatalystNode) -> bool:
+    return (
+        a.qualified == b.qualified
+        and a.fields.keys() == b.fields.keys()
+        and all(_same(value, b.fields[key]) for key, value in a.fields.items())
+        and _same_items(a.children, b.children)
+    )
+
+
+def _same_items(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return len(a) == len(b) and all(map(_same, a, b))
