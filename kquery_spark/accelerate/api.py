@@ -13,11 +13,11 @@ from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.planning.decision import decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.garbage import collection_paused
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
+from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, plan_frame
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.spark_bridge.catalog_snapshot import spark_plan, unplanned_copy
+from kquery_spark.spark_bridge.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
-from kquery_spark.spark_bridge.session import bridge, check_frame
+from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
 
 Fallback = Literal["spark", "error"]
 When = Literal["auto", "always", "never"]
@@ -58,8 +58,7 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
     link = bridge(frame.sparkSession)
     query = None
     if when == "auto" and fallback == "spark" and not frame.isStreaming:
-        with contextlib.suppress(*SPARK_ERRORS):  # planning meets it, too, and says so
-            query = spark_plan(frame, link)
+        query = _spark_plan_or_none(frame, link)
         if query is not None and nothing_to_win(link, query.optimized):
             return frame
     planned = plan_frame(frame, query)
@@ -67,14 +66,8 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
         return frame
     if fallback == "error":
         _require_whole(planned)
-    if link.untested is not None and link.warns_first_time(link.untested):
-        warn_user(link.untested)
-    problem = planned.worker_problem
-    if problem is not None and link.warns_first_time(problem):
-        warn_user(f"Spark runs the queries of this session: {problem}")
-    decisions = [(p, decide(planned, p)) for p in planned.parts]
-    chosen = [p for p, d in decisions if when == "always" or d.accelerate]
-    little = when == "auto" and any(d.driver_only for _, d in decisions)
+    _warn_first_time(planned)
+    chosen, little = _chosen(planned, when)
 
     def renew() -> PlacedQuery | DataFrame:
         renewed = kquery_plan(unplanned_copy(frame, link), fallback=fallback, when=when)
@@ -82,6 +75,30 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
         return renewed if execution is None else execution.placement
 
     return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
+
+
+def _spark_plan_or_none(frame: DataFrame, link: Bridge) -> SparkPlan | None:
+    with contextlib.suppress(*SPARK_ERRORS):  # planning meets it, too, and says so
+        return spark_plan(frame, link)
+    return None
+
+
+def _warn_first_time(planned: PlannedQuery) -> None:
+    """Say once a session that its Spark is untested or that its Python workers cannot run the engine."""
+    link, problem = planned.bridge, planned.worker_problem
+    if link.untested is not None and link.warns_first_time(link.untested):
+        warn_user(link.untested)
+    if problem is not None and link.warns_first_time(problem):
+        warn_user(f"Spark runs the queries of this session: {problem}")
+
+
+def _chosen(planned: PlannedQuery, when: When) -> tuple[list[Part], bool]:
+    """The parts to run in the engine, and whether only actions that bring their rows to the driver win by it."""
+    decisions = [(part, decide(planned, part)) for part in planned.parts]
+    if when == "always":
+        return [part for part, _ in decisions], False
+    chosen = [part for part, decision in decisions if decision.accelerate]
+    return chosen, when == "auto" and any(decision.driver_only for _, decision in decisions)
 
 
 def check_options(fallback: str, when: str) -> None:

@@ -62,6 +62,20 @@ class ExplainedStage:
     metrics: StageMetrics | None = None
 
     def __str__(self) -> str:
+        if self.metrics is None:
+            return "\n".join([self._head, *(f"  {line}" for line in self.operators)])
+        verb = "shuffled" if self.output != "result" else "given to Spark"
+        head = f"{self._head} [{self.metrics.tasks} task(s) ran, {_size(self.metrics.sent)} {verb}]"
+        lines = [head]
+        for line, found in self.metrics.operators:
+            facts = [f"{found.rows:,} rows", _size(found.nbytes), f"{found.seconds * 1000:,.0f} ms"]
+            facts += [f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(found.extra.items())]
+            lines.append(f"  {line}  [{', '.join(facts)}]")
+        return "\n".join(lines)
+
+    @property
+    def _head(self) -> str:
+        """What is known before a run."""
         head = f"{self.stage_id}: {self.tasks} task{'s' if self.tasks != 1 else ''}"
         if self.all_splits:
             pruned = f" of {self.all_splits}" if self.splits < self.all_splits else ""
@@ -72,16 +86,7 @@ class ExplainedStage:
         if self.in_driver:
             by = f" by {self.threads} threads" if self.threads > 1 else ""
             head += f", in the driver{by} when rows are brought there"
-        if self.metrics is None:
-            return "\n".join([head, *(f"  {line}" for line in self.operators)])
-        verb = "shuffled" if self.output != "result" else "given to Spark"
-        head += f" [{self.metrics.tasks} task(s) ran, {_size(self.metrics.sent)} {verb}]"
-        lines = [head]
-        for line, found in self.metrics.operators:
-            facts = [f"{found.rows:,} rows", _size(found.nbytes), f"{found.seconds * 1000:,.0f} ms"]
-            facts += [f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(found.extra.items())]
-            lines.append(f"  {line}  [{', '.join(facts)}]")
-        return "\n".join(lines)
+        return head
 
 
 @dataclass(frozen=True)
@@ -226,11 +231,18 @@ def _nodes(planned: PlannedQuery) -> Iterator[ExplainedNode]:
     stack = [(planned.root, 0, False)]
     while stack:
         node, depth, inside = stack.pop()
-        inside = (inside or id(node) in engine) and id(node) not in handed
-        runs = HANDOVER if id(node) in handed else ENGINE if inside else SPARK
-        yield ExplainedNode(node.cls, depth, runs, None if inside else planned.reason_of(node))
+        is_handover = id(node) in handed
+        inside = (inside or id(node) in engine) and not is_handover
+        reason = None if inside else planned.reason_of(node)
+        yield ExplainedNode(node.cls, depth, _runner(is_handover, inside), reason)
         below = [*node.children, *_subqueries(node)]
         stack += [(child, depth + 1, inside) for child in reversed(below)]
+
+
+def _runner(is_handover: bool, inside: bool) -> str:
+    if is_handover:
+        return HANDOVER
+    return ENGINE if inside else SPARK
 
 
 def _subqueries(node: CatalystNode) -> list[CatalystNode]:

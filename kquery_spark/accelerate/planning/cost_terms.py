@@ -61,10 +61,12 @@ class PartCosts:
         self.decoded_bytes = self._query.estimate.scanned - sum(
             self._estimator.estimate(n).scanned for n in counted
         )
-        leaves = [n for n in self._nodes if isinstance(n, Scan | Input)]
-        self.reads_nothing = bool(counted) and len(counted) == len(leaves)
+        self.reads_nothing = bool(counted) and self._reads_only(counted)
         self._steps = [n for n in self._nodes if not _is_no_step(n)]
         self.only_passes_rows_on = not self._steps
+
+    def _reads_only(self, leaves: list[LogicalPlan]) -> bool:
+        return len(leaves) == sum(1 for n in self._nodes if isinstance(n, Scan | Input))
 
     @cached_property
     def terms(self) -> tuple[CostTerm, ...]:
@@ -116,9 +118,7 @@ class PartCosts:
     @cached_property
     def _exchanged_text_bytes(self) -> float:
         """Bytes of long texts that go from stage to stage, all taken to be as long as those of the scans; not for a sort."""
-        scans = [n for n in self._nodes if isinstance(n, Scan)]
-        widths = [w for n in scans for f, w in zip(n.schema, stored_widths(n), strict=True) if _is_text(f)]
-        width = sum(widths) / max(len(widths), 1)
+        width = self._text_width
         if width <= self._model.short_text_bytes:
             return 0.0
         exchanges = [
@@ -128,6 +128,13 @@ class PartCosts:
         ]
         rows = ((n.nbytes / row_width(n.schema)) * sum(map(_is_text, n.schema)) for n in exchanges)
         return sum(rows) * width
+
+    @property
+    def _text_width(self) -> float:
+        """Bytes of a text in the columns of the scans, on average."""
+        scans = [n for n in self._nodes if isinstance(n, Scan)]
+        widths = [w for n in scans for f, w in zip(n.schema, stored_widths(n), strict=True) if _is_text(f)]
+        return sum(widths) / max(len(widths), 1)
 
     @property
     def _last_sort(self) -> tuple[float, float]:

@@ -169,9 +169,7 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     if problem is not None:
         return replace(_nothing(frame, link, config, problem), worker_problem=problem)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
-    moment = query.moment if parts else None
-    if moment is not None:
-        moment.end_planning()
+    moment = _end_planning(query) if parts else None
     return PlannedQuery(
         frame,
         link,
@@ -185,6 +183,13 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         tuple(declined),
         moment,
     )
+
+
+def _end_planning(query: SparkPlan) -> Moment | None:
+    """When the query was planned, where it reads tables that may change from now on."""
+    if query.moment is not None:
+        query.moment.end_planning()
+    return query.moment
 
 
 def _parts(
@@ -214,19 +219,34 @@ def _parts(
         except Unsupported as declined:
             at_fault = declined.node if isinstance(declined, Declined) else node
             reasons.append((at_fault, declined.reason))
-            stack += [(child, (*at, i)) for i, child in enumerate(node.children)][::-1]
+            stack += _children(node, at)[::-1]
             continue
         parts.append(part)
-        reasons += imported.declined
-        for handover in imported.inputs:
-            dependence = partition_dependence(handover.node)
-            if dependence is not None:
-                reasons.append((handover.node, dependence))
-                continue
-            where = position_below(node, at, handover.node)
-            if where is not None:
-                stack += [(c, (*where, i)) for i, c in enumerate(handover.node.children)]
+        below, dependent = _below_handovers(part)
+        reasons += [*imported.declined, *dependent]
+        stack += below
     return parts, reasons
+
+
+def _children(node: CatalystNode, at: Position) -> list[tuple[CatalystNode, Position]]:
+    return [(child, (*at, i)) for i, child in enumerate(node.children)]
+
+
+def _below_handovers(
+    part: Part,
+) -> tuple[list[tuple[CatalystNode, Position]], list[tuple[CatalystNode, str]]]:
+    """What to plan below the nodes whose rows Spark hands over to a part, and why other such plans stay with Spark."""
+    below: list[tuple[CatalystNode, Position]] = []
+    reasons: list[tuple[CatalystNode, str]] = []
+    for handover in part.imported.inputs:
+        dependence = partition_dependence(handover.node)
+        if dependence is not None:
+            reasons.append((handover.node, dependence))
+            continue
+        where = position_below(part.node, part.position, handover.node)
+        if where is not None:
+            below += _children(handover.node, where)
+    return below, reasons
 
 
 def position_below(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position | None:
