@@ -81,8 +81,10 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     if not isinstance(term, Call) or not term.entry.operator.equality:
         return None
     a, b = term.args
+    if a.dtype != b.dtype:
+        return None
     reads_a, reads_b = columns_of(a), columns_of(b)
-    if a.dtype != b.dtype or not reads_a or not reads_b:
+    if not reads_a or not reads_b:
         return None
     null_safe = term.function == "eq_null_safe"
     if null_safe and a.dtype == t.NULL:
