@@ -70,10 +70,10 @@ def _locate(args: Sequence[Vector], context: CallContext) -> Data:
 def _replace(args: Sequence[Vector], context: CallContext) -> Data:
     text, search = args[0], args[1]
     by = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(""))
-    if all(constant.is_scalar and constant.data.is_valid for constant in (search, by)):
-        old, new = search.data.as_py(), by.data.as_py()
-        if not old:
+    if search.is_scalar and by.is_scalar and search.data.is_valid and by.data.is_valid:
+        if not search.data.as_py():
             return text.data
+        old, new = search.data.as_py(), by.data.as_py()
         if bounding_control() is not None and len(new) > len(old):
             reserve_rows(pc.sum(pc.count_substring(text.data, old)).as_py() or 0, 4 * len(new))
         return pc.replace_substring(text.data, old, new)
