@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from kquery_spark.sources.hybrid_calendar import HybridZone
 
 
-# Why an option does not change which rows a scan gives.
+# Why an option or a setting does not change which rows a scan gives.
 LISTING = "chooses files, which Spark has listed by the time the engine plans"
 WRITING = "read by writers only"
 INFERENCE = "read when a schema is inferred, which a relation has by then"
 SKIPPING = "decides what Spark skips unread, and not which rows pass"
 NOBODY = "read by nobody: tables carry it for Hive's sake"
-# Why a setting does not.
-SETTING_OF_INFERENCE = "read when a schema is inferred, which a relation has by then"
 OTHER_READER = "another reader of Spark's, with the same rows"
 
 

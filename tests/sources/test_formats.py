@@ -18,6 +18,7 @@ from kquery_spark.cli.tables import format_of_path, parse_table
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.file_options import IGNORED, followed_options
+from kquery_spark.fuzz.tables import TYPES_OF
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import Format, decline_options
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS, format_named
@@ -133,6 +134,10 @@ def test_every_folder_of_a_format_has_an_entry() -> None:
     folders = {path.parent.name for path in SOURCES.glob("*/format.py")}
     assert folders == {entry.name for entry in FORMATS}
     assert DEFAULT_FORMAT in FORMATS
+
+
+def test_the_fuzzer_writes_every_format() -> None:
+    assert set(TYPES_OF) == {entry.name for entry in FORMATS}
 
 
 @pytest.mark.parametrize("entry", FORMATS, ids=lambda entry: entry.name)

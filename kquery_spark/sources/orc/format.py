@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_format import (
+    INFERENCE,
     LISTING,
     OTHER_READER,
-    SETTING_OF_INFERENCE,
     SKIPPING,
     WRITING,
     Format,
@@ -84,7 +84,7 @@ ORC = Format(
         expected=dict.fromkeys(_BY_POSITION, "false"),
         unset=frozenset(_BY_POSITION),
         irrelevant={
-            "spark.sql.orc.mergeSchema": SETTING_OF_INFERENCE,
+            "spark.sql.orc.mergeSchema": INFERENCE,
             "spark.sql.orc.filterPushdown": SKIPPING,
             "spark.sql.orc.enableVectorizedReader": OTHER_READER,
         },

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_format import (
+    INFERENCE,
     LISTING,
     NOBODY,
     OTHER_READER,
-    SETTING_OF_INFERENCE,
     SKIPPING,
     WRITING,
     Format,
@@ -142,7 +142,7 @@ PARQUET = Format(
             *(_DATETIME_REBASE, _INT96_REBASE),
         ),
         irrelevant={
-            "spark.sql.parquet.mergeSchema": SETTING_OF_INFERENCE,
+            "spark.sql.parquet.mergeSchema": INFERENCE,
             "spark.sql.parquet.binaryAsString": "makes the schema say string of plain bytes, and such a column is declined",
             "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
             "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
