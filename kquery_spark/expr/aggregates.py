@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr.nodes import Case, Column, Expr
 from kquery_spark.expr.properties import can_raise
@@ -78,22 +79,22 @@ class AggregateCall(Expr):
         return f"{self.function}({'DISTINCT ' if self.distinct else ''}{inner})"
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.entry.nullable
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return self.args if self.condition is None else (*self.args, self.condition)
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         if self.condition is None:
             return replace(self, args=tuple(children))
         return replace(self, args=tuple(children[:-1]), condition=children[-1])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Column, Expr
@@ -65,8 +66,8 @@ class HigherOrder(Expr):
         return entry
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         if self.entry.quantifies:
             return t.BOOL
         if self.entry.is_condition:
@@ -74,13 +75,14 @@ class HigherOrder(Expr):
         return pa.list_(pa.field("element", self.body.dtype, self.body.nullable))
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.array.nullable or (self.entry.quantifies and self.body.nullable)
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr; the body is not one of them."""
+        """The body is not one of them."""
         return (self.array, *self.captured)
 
     def with_body(self, body: Expr) -> HigherOrder:
@@ -88,8 +90,8 @@ class HigherOrder(Expr):
         changed = replace(self, body=body)
         return changed if (changed.dtype, changed.nullable) == (self.dtype, self.nullable) else self
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, array=children[0], captured=tuple(children[1:]))
 
     def __str__(self) -> str:

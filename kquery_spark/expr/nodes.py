@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.functions import casts
 from kquery_spark.functions.registry import COLUMN, EvalMode, Function, function
@@ -60,18 +61,18 @@ class Column(Expr):
     null: bool = True
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.null
 
     @property
+    @override
     def plain_name(self) -> str | None:
-        """See Expr."""
         return self.name
 
     def __str__(self) -> str:
@@ -101,13 +102,13 @@ class Literal(Expr):
         return value.hex() if value.__class__ is float else value, self.type
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.value is None
 
     def __str__(self) -> str:
@@ -187,25 +188,25 @@ class Call(Expr):
         return function(self.function)
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         rule = _NULLABLE.get(self.entry.nullable)
         if rule is not None:
             return rule(self)
         return _any_nullable(self.args) or (self.mode is not EvalMode.ANSI and bool(self.entry.raises))
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return self.args
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, args=tuple(children))
 
     def __str__(self) -> str:
@@ -262,22 +263,22 @@ class Cast(Expr):
     tz: str = "UTC"
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.to
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.child.nullable or casts.can_be_null(self.child.dtype, self.to, self.mode)
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return (self.child,)
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, child=children[0])
 
     def __str__(self) -> str:
@@ -293,26 +294,26 @@ class Case(Expr):
     otherwise: Expr | None = None
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.branches[0][1].dtype
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         for condition, value in self.branches:
             if value.nullable or condition == Literal(True, t.BOOL):
                 return value.nullable  # what comes after TRUE does not count, as in Spark
         return self.otherwise is None or self.otherwise.nullable
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         flat = tuple(e for pair in self.branches for e in pair)
         return flat if self.otherwise is None else (*flat, self.otherwise)
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         count = 2 * len(self.branches)
         pairs = tuple((children[i], children[i + 1]) for i in range(0, count, 2))
         return Case(pairs, children[count] if len(children) > count else None)
@@ -331,22 +332,22 @@ class InList(Expr):
     values: tuple[Literal, ...]
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return t.BOOL
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.child.nullable or any(v.value is None for v in self.values)
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return (self.child,)
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, child=children[0])
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr.nodes import Expr
 
@@ -24,22 +25,22 @@ class UserCall(Expr):
     code: bytes = field(repr=False)
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return True
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return self.args
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, args=tuple(children))
 
     def __str__(self) -> str:

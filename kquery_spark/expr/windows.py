@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Case, Expr, Literal
@@ -147,13 +148,13 @@ class WindowCall(Expr):
         return window_function(self.function)
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         entry = self.entry
         if entry is None:
             return aggregate_function(self.function).nullable
@@ -162,12 +163,12 @@ class WindowCall(Expr):
         return entry.nullable
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return self.args
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, args=tuple(children))
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import AggregateCall, Expr, Named, columns_of, substitute
@@ -25,12 +26,12 @@ class Aggregate(UnaryPlan):
     keys: tuple[Named, ...]
     aggregates: tuple[Named, ...]
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return pa.schema([e.field for e in (*self.keys, *self.aggregates)])
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         super().validate()
         for named in self.aggregates:
             if not isinstance(named.expr, AggregateCall):
@@ -42,35 +43,37 @@ class Aggregate(UnaryPlan):
         return tuple(n.expr for n in self.aggregates if isinstance(n.expr, AggregateCall))
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return tuple(e.expr for e in (*self.keys, *self.aggregates))
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return Aggregate(
             self.child,
             tuple(Named(rule(k.expr), k.name) for k in self.keys),
             tuple(Named(rule(a.expr), a.name) for a in self.aggregates),
         )
 
+    @override
     def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """See LogicalPlan; keys stay, as they make the groups."""
+        """Keys stay, as they make the groups."""
         aggregates = tuple(a for a in self.aggregates if a.name in needed)
         return self if len(aggregates) == len(self.aggregates) else replace(self, aggregates=aggregates)
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (columns_of(*self.expressions),)
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; a condition on keys leaves out whole groups."""
+        """A condition on keys leaves out whole groups."""
         if not is_condition_on(predicate, {k.name for k in self.keys}):
             return None
         return (self._over_input(predicate),)
 
+    @override
     def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
-        """See LogicalPlan."""
         if not columns_of(expr) <= {k.name for k in self.keys}:
             return None
         return self.child, self._over_input(expr)
@@ -79,17 +82,17 @@ class Aggregate(UnaryPlan):
         """An expression over keys, over what these are computed from."""
         return substitute(expr, {k.name: k.expr for k in self.keys})
 
+    @override
     def sees_order(self, order_is_seen: bool) -> bool:
-        """See LogicalPlan."""
         return any(map(_sees_order, self.calls))
 
+    @override
     def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """See LogicalPlan."""
         one_is_enough = all(c.distinct or c.entry.duplicate_free for c in self.calls)
         return (one_is_enough and all(map(is_deterministic, self.expressions)),)
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         keys = ", ".join(map(str, self.keys))
         return f"Aggregate: groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
 

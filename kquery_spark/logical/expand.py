@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
@@ -20,8 +21,8 @@ class Expand(UnaryPlan):
     projections: tuple[tuple[Expr, ...], ...]
     names: tuple[str, ...]
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         columns = zip(*self.projections, strict=True)
         return pa.schema(
             [
@@ -30,8 +31,8 @@ class Expand(UnaryPlan):
             ]
         )
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         if not self.projections or any(len(p) != len(self.names) for p in self.projections):
             raise PlanError("every projection of an Expand needs one expression per column")
         types = [[e.dtype for e in p] for p in self.projections]
@@ -40,16 +41,16 @@ class Expand(UnaryPlan):
         super().validate()
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return tuple(e for p in self.projections for e in p)
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(self, projections=tuple(tuple(rule(e) for e in p) for p in self.projections))
 
+    @override
     def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """See LogicalPlan."""
         positions = [i for i, name in enumerate(self.names) if name in needed]
         if len(positions) == len(self.names):
             return self
@@ -59,15 +60,16 @@ class Expand(UnaryPlan):
             projections=tuple(tuple(p[i] for i in positions) for p in self.projections),
         )
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (columns_of(*self.expressions),)
 
+    @override
     def input_of(self, expr: Expr) -> None:
-        """See LogicalPlan; a column has other values in each repetition."""
+        """A column has other values in each repetition."""
         return None
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         rows = "; ".join(", ".join(map(str, p)) for p in self.projections)
         return f"Expand: [{', '.join(self.names)}] = {rows}"

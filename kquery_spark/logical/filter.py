@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
@@ -25,12 +26,12 @@ class Filter(UnaryPlan):
     passes_rows_on: ClassVar[bool] = True
     carries_columns: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return self.child.schema
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         super().validate()
         if self.condition.dtype != BOOL:
             raise PlanError(
@@ -38,26 +39,26 @@ class Filter(UnaryPlan):
             )
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return (self.condition,)
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return Filter(self.child, rule(self.condition))
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (needed | columns_of(self.condition),)
 
+    @override
     def sees_order(self, order_is_seen: bool) -> bool:
-        """See LogicalPlan."""
         return order_is_seen
 
+    @override
     def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """See LogicalPlan."""
         return (repeats_are_ignored and is_deterministic(self.condition),)
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return f"Filter: {self.condition}"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
@@ -47,8 +48,8 @@ class Generate(UnaryPlan):
         """The child's columns that are in the output."""
         return tuple(self.child.schema.names) if self.required is None else self.required
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         fields = [self.child.schema.field(name) for name in self.kept]
         return pa.schema([*fields, *self.generated])
 
@@ -85,29 +86,30 @@ class Generate(UnaryPlan):
         raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return self.args
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(self, args=tuple(rule(a) for a in self.args))
 
+    @override
     def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """See LogicalPlan."""
         required = tuple(name for name in self.kept if name in needed)
         return self if required == self.required else replace(self, required=required)
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (set(self.kept) | columns_of(*self.args),)
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; a condition on the child's columns holds for all rows made of one of its rows."""
+        """A condition on the child's columns holds for all rows made of one of its rows."""
         return (predicate,) if is_condition_on(predicate, set(self.kept)) else None
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         outer = " outer" if self.outer else ""
         return f"Generate:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{', '.join(self.names)}]"
 

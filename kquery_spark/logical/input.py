@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.logical.plan import UNKNOWN_ROWS, LogicalPlan
 
@@ -25,14 +26,14 @@ class Input(LogicalPlan):
 
     passes_rows_on: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return self.columns
 
+    @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        """See LogicalPlan."""
         return UNKNOWN_ROWS if self.rows is None else self.rows
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return f"Input: {self.name}"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
@@ -73,8 +74,8 @@ class Join(LogicalPlan):
 
     carries_columns: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         left, right = list(self.left.schema), list(self.right.schema)
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return pa.schema(left)
@@ -86,8 +87,8 @@ class Join(LogicalPlan):
             right = [f.with_nullable(True) for f in right]
         return pa.schema(left + right)
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         super().validate()
         both = self.left.column_names & self.right.column_names
         if both:
@@ -104,32 +105,33 @@ class Join(LogicalPlan):
         return not self.keys and self.condition is None
 
     @property
+    @override
     def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
         return (self.left, self.right)
 
+    @override
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(self, left=children[0], right=children[1])
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         keys = tuple(e for k in self.keys for e in (k.left, k.right))
         return keys if self.condition is None else (*keys, self.condition)
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         keys = tuple(JoinKey(rule(k.left), rule(k.right), k.null_safe) for k in self.keys)
         return replace(self, keys=keys, condition=None if self.condition is None else rule(self.condition))
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         read = needed | columns_of(*self.expressions)
         return read & self.left.column_names, read & self.right.column_names
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; only a side whose rows are not padded takes a filter from above, and none that can raise."""
+        """Only a side whose rows are not padded takes a filter from above, and none that can raise."""
         names = columns_of(predicate)
         if not names or not is_harmless(predicate):
             return None
@@ -139,16 +141,16 @@ class Join(LogicalPlan):
             return None, predicate
         return None
 
+    @override
     def sees_order(self, order_is_seen: bool) -> bool:
-        """See LogicalPlan."""
         return False
 
+    @override
     def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """See LogicalPlan."""
         return repeats_are_ignored, repeats_are_ignored or self.kind.only_tests_right
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         parts = [f"{self.kind}{' null-aware' if self.null_aware else ''}"]
         if self.keys:
             parts.append(f"on=[{', '.join(map(str, self.keys))}]")

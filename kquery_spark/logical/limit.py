@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
@@ -19,24 +20,24 @@ class Limit(UnaryPlan):
     count: int | None
     offset: int = 0
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return self.child.schema
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         if (self.count is not None and self.count < 0) or self.offset < 0:
             raise PlanError("LIMIT and OFFSET must not be negative")
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (needed,)
 
+    @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        """See LogicalPlan."""
         return input_rows[0] if self.count is None else min(input_rows[0], float(self.count))
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         count = "all" if self.count is None else str(self.count)
         return f"Limit: {count}" + (f", offset={self.offset}" if self.offset else "")

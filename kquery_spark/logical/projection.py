@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Column, Expr, Named, columns_of, substitute
 from kquery_spark.expr.properties import is_deterministic, is_harmless
@@ -34,48 +35,49 @@ class Projection(UnaryPlan):
         """Whether each output column is an input column by its own name."""
         return all(isinstance(e.expr, Column) and e.expr.name == e.name for e in self.exprs)
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return pa.schema([e.field for e in self.exprs])
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return tuple(e.expr for e in self.exprs)
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return Projection(self.child, tuple(Named(rule(e.expr), e.name) for e in self.exprs))
 
+    @override
     def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """See LogicalPlan."""
         exprs = tuple(e for e in self.exprs if e.name in needed)
         return self if len(exprs) == len(self.exprs) else replace(self, exprs=exprs)
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (columns_of(*self.expressions),)
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; the filter computes the columns again, and for rows that it drops."""
+        """The filter computes the columns again, and for rows that it drops."""
         if not all(is_harmless(self.definitions[name]) for name in columns_of(predicate)):
             return None
         return (substitute(predicate, self.definitions),)
 
+    @override
     def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
-        """See LogicalPlan."""
         return self.child, substitute(expr, self.definitions)
 
+    @override
     def sees_order(self, order_is_seen: bool) -> bool:
-        """See LogicalPlan."""
         return order_is_seen
 
+    @override
     def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """See LogicalPlan."""
         return (repeats_are_ignored and all(map(is_deterministic, self.expressions)),)
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return f"Projection: {', '.join(map(str, self.exprs))}"
 
 

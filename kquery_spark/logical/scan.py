@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
@@ -28,15 +29,15 @@ class Scan(LogicalPlan):
 
     passes_rows_on: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         full = self.source.schema
         if self.projection is None:
             return full
         return pa.schema([full.field(name) for name in self.projection])
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         known = set(self.source.schema.names)
         for name in [*(self.projection or ()), *sorted(columns_of(*self.filters))]:
             if name not in known:
@@ -45,20 +46,20 @@ class Scan(LogicalPlan):
                 )
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return self.filters
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(self, filters=tuple(rule(f) for f in self.filters)) if self.filters else self
 
+    @override
     def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(self, projection=tuple(name for name in self.schema.names if name in needed))
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         shown = "None" if self.projection is None else f"[{', '.join(self.projection)}]"
         text = f"Scan: {self.table}; projection={shown}"
         return f"{text}; filters=[{', '.join(map(str, self.filters))}]" if self.filters else text

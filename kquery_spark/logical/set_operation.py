@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, substitute
@@ -33,8 +34,8 @@ class SetOperation(LogicalPlan):
     kind: SetKind
     all: bool = False
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         if self.kind is SetKind.EXCEPT:
             return self.left.schema
         return pa.schema(
@@ -44,35 +45,37 @@ class SetOperation(LogicalPlan):
             ]
         )
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         if self.left.schema.types != self.right.schema.types:
             raise PlanError(f"the sides of {self.kind} have different column types")
 
     @property
+    @override
     def children(self) -> tuple[LogicalPlan, ...]:
-        """See LogicalPlan."""
         return (self.left, self.right)
 
+    @override
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(self, left=children[0], right=children[1])
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; equal rows pass or fail alike, so both sides can be filtered."""
+        """Equal rows pass or fail alike, so both sides can be filtered."""
         if not is_harmless(predicate):
             return None
         pairs = zip(self.left.schema.names, self.right.schema.names, strict=True)
         return predicate, substitute(predicate, {left: self.right.column(right) for left, right in pairs})
 
+    @override
     def input_of(self, expr: Expr) -> None:
-        """See LogicalPlan; rows of both sides decide."""
+        """Rows of both sides decide."""
         return None
 
+    @override
     def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """See LogicalPlan."""
         return not self.all, not self.all
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return f"SetOperation: {self.kind}{' all' if self.all else ''}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
@@ -16,10 +17,10 @@ class SingleRow(UnaryPlan):
 
     child: LogicalPlan
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return self.child.schema
 
+    @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        """See LogicalPlan."""
         return min(input_rows[0], 1.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey, columns_of
 from kquery_spark.expr.properties import is_deterministic
@@ -23,35 +24,35 @@ class Sort(UnaryPlan):
     preserves_rows: ClassVar[bool] = True
     carries_columns: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return self.child.schema
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return tuple(k.expr for k in self.keys)
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return Sort(self.child, tuple(replace(k, expr=rule(k.expr)) for k in self.keys))
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (needed | columns_of(*self.expressions),)
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan."""
         return (predicate,)
 
+    @override
     def sees_order(self, order_is_seen: bool) -> bool:
-        """See LogicalPlan."""
         return False
 
+    @override
     def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """See LogicalPlan."""
         return (repeats_are_ignored and all(map(is_deterministic, self.expressions)),)
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return f"Sort: {', '.join(map(str, self.keys))}"

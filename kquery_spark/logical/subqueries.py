@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named, transform, walk
 from kquery_spark.logical.plan import (
@@ -27,13 +28,13 @@ class OuterColumn(Expr):
     null: bool = True
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.null
 
     def __str__(self) -> str:
@@ -52,12 +53,12 @@ class Subquery(Expr):
     outer: tuple[Named, ...] = ()
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return tuple(n.expr for n in self.outer)
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, outer=self._renamed(children))
 
     def _renamed(self, children: Sequence[Expr]) -> tuple[Named, ...]:
@@ -72,13 +73,13 @@ class ScalarSubquery(Subquery):
     """The one value of a plan of one column; NULL for no row, an error for more than one."""
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.plan.schema.field(0).type
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return True
 
     def __str__(self) -> str:
@@ -90,13 +91,13 @@ class Exists(Subquery):
     """Whether the plan has a row; never NULL."""
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return t.BOOL
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return False
 
     def __str__(self) -> str:
@@ -110,22 +111,22 @@ class InSubquery(Subquery):
     values: tuple[Expr, ...] = ()
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return t.BOOL
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return any(v.nullable for v in self.values) or any(f.nullable for f in self.plan.schema)
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return (*super().children, *self.values)
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         count = len(self.outer)
         return replace(self, outer=self._renamed(children[:count]), values=tuple(children[count:]))
 

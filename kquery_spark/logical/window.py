@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, Frame, Named, SortKey, WindowCall, columns_of
@@ -25,12 +26,12 @@ class Window(UnaryPlan):
     preserves_rows: ClassVar[bool] = True
     carries_columns: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return pa.schema([*self.child.schema, *(c.field for c in self.calls)])
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         super().validate()
         for named in self.calls:
             call = named.expr
@@ -44,12 +45,12 @@ class Window(UnaryPlan):
                 )
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return (*(c.expr for c in self.calls), *self.partition, *(k.expr for k in self.order))
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(
             self,
             calls=tuple(Named(rule(c.expr), c.name) for c in self.calls),
@@ -57,23 +58,25 @@ class Window(UnaryPlan):
             order=tuple(replace(k, expr=rule(k.expr)) for k in self.order),
         )
 
+    @override
     def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """See LogicalPlan; without calls there is nothing to compute."""
+        """Without calls there is nothing to compute."""
         calls = tuple(c for c in self.calls if c.name in needed)
         if not calls:
             return self.child.narrowed(needed)
         return self if len(calls) == len(self.calls) else replace(self, calls=calls)
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return ((needed - {c.name for c in self.calls}) | columns_of(*self.expressions),)
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; whole partitions go or stay, so nothing that a window computes changes."""
+        """Whole partitions go or stay, so nothing that a window computes changes."""
         return (predicate,) if is_condition_on(predicate, names_of_columns(self.partition)) else None
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return f"Window: {over_text(self.calls, self.partition, self.order)}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, SortKey, columns_of
@@ -26,12 +27,12 @@ class WindowGroupLimit(UnaryPlan):
 
     carries_columns: ClassVar[bool] = True
 
+    @override
     def derive_schema(self) -> pa.Schema:
-        """See LogicalPlan."""
         return self.child.schema
 
+    @override
     def validate(self) -> None:
-        """See LogicalPlan."""
         super().validate()
         entry = window_function(self.function)
         if entry is None or not entry.cuts_groups:
@@ -40,28 +41,29 @@ class WindowGroupLimit(UnaryPlan):
             raise PlanError("a limit by rank needs an order and a limit that is not negative")
 
     @property
+    @override
     def expressions(self) -> tuple[Expr, ...]:
-        """See LogicalPlan."""
         return (*self.partition, *(k.expr for k in self.order))
 
+    @override
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """See LogicalPlan."""
         return replace(
             self,
             partition=tuple(rule(p) for p in self.partition),
             order=tuple(replace(k, expr=rule(k.expr)) for k in self.order),
         )
 
+    @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """See LogicalPlan."""
         return (needed | columns_of(*self.expressions),)
 
+    @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """See LogicalPlan; whole groups go or stay."""
+        """Whole groups go or stay."""
         return (predicate,) if is_condition_on(predicate, names_of_columns(self.partition)) else None
 
+    @override
     def label(self) -> str:
-        """See LogicalPlan."""
         return (
             f"WindowGroupLimit: {self.function} <= {self.limit}, "
             f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.files import constant, partition_range
@@ -30,8 +31,8 @@ class LineSource(Source):
     partition_columns: tuple[str, ...] = ()
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Source."""
         return self.table_schema
 
     @property
@@ -58,12 +59,14 @@ class LineSource(Source):
                 found.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
         return found
 
+    @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source; all of the text has to be cut, whichever columns are wanted."""
+        """All of the text has to be cut, whichever columns are wanted."""
         return sum(f.size for f in self.files)
 
+    @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """See Source; known for partition columns only."""
+        """Known for partition columns only."""
         return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
 
     def batch(

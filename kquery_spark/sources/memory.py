@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source, Split
@@ -34,8 +35,8 @@ class MemorySource(Source):
     origins: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Source."""
         return self.table_schema
 
     def splits(self) -> list[Split]:
@@ -52,16 +53,16 @@ class MemorySource(Source):
             for start in range(0, rows, _BATCH_ROWS)
         ]
 
+    @override
     def row_count(self) -> int | None:
-        """See Source."""
         return int(self.table.num_rows)
 
+    @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source."""
         return sum(self.table.column(c).nbytes for c in columns)
 
+    @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """See Source."""
         start, length = split.pieces
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         part = self.table.select(list(columns)).slice(start, length)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, Source, Split
 from kquery_spark.types.batch import Batch
@@ -30,12 +31,12 @@ class RangeSource(Source):
     column: str = "id"
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Source."""
         return pa.schema([pa.field(self.column, pa.int64(), False)])
 
+    @override
     def row_count(self) -> int:
-        """See Source."""
         return max(0, -(-(self.end - self.start) // self.step))  # len(range(...)) ends at 64 bits
 
     def splits(self) -> list[Split]:
@@ -47,12 +48,13 @@ class RangeSource(Source):
             for rows in (min(stretch, count - first),)
         ]
 
+    @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source."""
         return 8 * self.row_count() * len(columns)
 
+    @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """See Source; a range's values are known without looking."""
+        """A range's values are known without looking."""
         ends = [self.start + at * self.step for p in split.pieces for at in self._bounds(p)]
         return ColumnRange(min(ends), max(ends), 0)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import Source, Split
@@ -21,8 +22,8 @@ class RemoteTable(Source):
     table_schema: pa.Schema
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Source."""
         return self.table_schema
 
     def splits(self) -> list[Split]:

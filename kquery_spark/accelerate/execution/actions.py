@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
+from typing_extensions import override
 
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import SparkExecutor
@@ -83,16 +84,17 @@ class SparkActions(FrameActions):
         self._executor = executor
         self._original = original
 
+    @override
     def collect(self) -> list[Row]:
-        """See Actions. PySpark makes nested values from rows of its own, so these are not collected as Arrow."""
+        """PySpark makes nested values from rows of its own, so these are not collected as Arrow."""
         table = self.arrow_table() if makes_rows(self._original.schema) else None
         if table is None:
             return super().collect()
         rows = rows_of(table, self._original.schema)
         return _over_table(table, self._original, self._frame).collect() if rows is None else rows
 
+    @override
     def arrow_table(self) -> pa.Table | None:
-        """See Actions."""
         return unless_result_too_large(self._executor.payload_table)
 
 
@@ -107,44 +109,45 @@ class DriverActions(FrameActions):
         self._executor = executor
         self._original = original
 
+    @override
     def collect(self) -> list[Row]:
-        """See Actions."""
         table = self._executor.table()
         rows = rows_of(table, self._original.schema)
         return self._over(table).collect() if rows is None else rows
 
+    @override
     def take(self, num: int) -> list[Row]:
-        """See Actions."""
         if not _is_row_count(num):
             return super().take(num)
         table = self._executor.table(num)
         rows = rows_of(table, self._original.schema)
         return self._over(table).take(num) if rows is None else rows
 
+    @override
     def tail(self, num: int) -> list[Row]:
-        """See Actions."""
         if not _is_row_count(num):
             return super().tail(num)
         table = self._executor.table()
         rows = rows_of(table.slice(max(table.num_rows - num, 0)), self._original.schema)
         return self._over(table).tail(num) if rows is None else rows
 
+    @override
     def count(self) -> int:
-        """See Actions."""
         return self._executor.count()
 
+    @override
     def is_empty(self) -> bool:
-        """See Actions."""
         return not self._executor.table(1).num_rows
 
+    @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        """See Actions. Spark shows n rows and looks for one more to know whether there are others."""
+        """Spark shows n rows and looks for one more to know whether there are others."""
         if not _is_row_count(n):
             return super().show_text(n, truncate, vertical)
         return self._over(self._executor.table(n + 1)).show_text(n, truncate, vertical)
 
+    @override
     def arrow_table(self) -> pa.Table | None:
-        """See Actions."""
         return self._executor.table()
 
     def _over(self, table: pa.Table) -> FrameActions:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, Row
 from pyspark.sql.types import StructType
+from typing_extensions import override
 
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import writer_of
@@ -42,52 +43,52 @@ class EngineFrame(LazyDataFrame):
         self._kquery.cached = cached
 
     @property
+    @override
     def schema(self) -> StructType:
-        """See pyspark.sql.DataFrame.schema."""
         return self._kquery.original.schema
 
+    @override
     def collect(self) -> list[Row]:
-        """See pyspark.sql.DataFrame.collect."""
         return self._kquery.run("collect", lambda actions: actions.collect())
 
+    @override
     def take(self, num: int) -> list[Row]:
-        """See pyspark.sql.DataFrame.take."""
         return self._kquery.run("take", lambda actions: actions.take(num))
 
+    @override
     def tail(self, num: int) -> list[Row]:
-        """See pyspark.sql.DataFrame.tail."""
         return self._kquery.run("tail", lambda actions: actions.tail(num))
 
+    @override
     def count(self) -> int:
-        """See pyspark.sql.DataFrame.count."""
         return self._kquery.run("count", lambda actions: actions.count())
 
+    @override
     def isEmpty(self) -> bool:
-        """See pyspark.sql.DataFrame.isEmpty."""
         return self._kquery.run("isEmpty", lambda actions: actions.is_empty())
 
+    @override
     def toArrow(self) -> Any:
-        """See pyspark.sql.DataFrame.toArrow."""
         return self._kquery.attempt("toArrow", super().toArrow, self._kquery.original.toArrow)
 
+    @override
     def toPandas(self) -> Any:
-        """See pyspark.sql.DataFrame.toPandas."""
         return self._kquery.attempt("toPandas", super().toPandas, self._kquery.original.toPandas)
 
+    @override
     def inputFiles(self) -> list[str]:
-        """See pyspark.sql.DataFrame.inputFiles."""
         return self._kquery.original.inputFiles()
 
     @property
+    @override
     def write(self) -> DataFrameWriter:
-        """See pyspark.sql.DataFrame.write."""
         execution = self._kquery
         with bypass():
             frame = execution.frame_to_write()
         return writer_of(frame, execution.original, execution.files(), execution.rescue)
 
+    @override
     def writeTo(self, table: str) -> DataFrameWriterV2:
-        """See pyspark.sql.DataFrame.writeTo."""
         with bypass():
             return DataFrameWriterV2(self._kquery.frame_to_write(), table)
 

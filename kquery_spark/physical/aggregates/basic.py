@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.arithmetic import overflow
@@ -21,12 +22,12 @@ from kquery_spark.types.vector import Data, Vector, validity
 class Count(Accumulator):
     """Rows in which no argument is NULL; all rows without arguments."""
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (t.LONG,)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         given = [a.physical(context.num_rows) for a in args if a.null_count]
         valid = [mask for mask in map(validity, given) if mask is not None]
         if valid:
@@ -36,13 +37,13 @@ class Count(Accumulator):
             counts = groups.sizes
         return [Vector(t.LONG, pa.array(counts, t.LONG))]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         values = np.asarray(dk.as_int64(states[0].data))
         return [Vector(t.LONG, reduce.sum_int64(values, groups.ids, groups.count))]
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 
@@ -67,18 +68,18 @@ def _grouped_sum(vector: Vector, groups: Groups) -> Vector:
 class Sum(Accumulator):
     """Exact sums for integers and decimals; the second state says how many values there were."""
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (sum_state(args[0]), t.LONG)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
         counts = Vector(t.LONG, pa.array(reduce.count_valid(vector.data, groups)))
         return [_grouped_sum(vector, groups), counts]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         lost = states[0].null_count  # a partial sum past 38 digits: the whole sum is
         total = _grouped_sum(states[0], groups)
         if lost:
@@ -89,8 +90,9 @@ class Sum(Accumulator):
         counts = reduce.sum_int64(np.asarray(dk.as_int64(states[1].data)), groups.ids, groups.count)
         return [total, Vector(t.LONG, counts)]
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator; past the result type's range raise, or give NULL (try, legacy decimals)."""
+        """Past the result type's range raise, or give NULL (try, legacy decimals)."""
         total, counts = states
         empty = pc.equal(counts.data, 0)
         out = context.dtype
@@ -129,19 +131,19 @@ def _wrapped_around(value: int) -> int:
 class Average(Sum):
     """Sum and count; decimals divide by Spark's rule, everything else as doubles, and bigint is summed as doubles."""
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return super().state_types([t.DOUBLE if args[0] == t.LONG else args[0]], result)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         if args[0].dtype == t.LONG:
             doubles = args[0].physical(context.num_rows).cast(t.DOUBLE, safe=False)
             args = [Vector(t.DOUBLE, doubles)]
         return super().update(args, groups, context)
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         total, counts = states
         empty = pc.equal(counts.data, 0)
         if context.dtype == t.DOUBLE:
@@ -176,21 +178,21 @@ class Extreme(Accumulator):
     def __init__(self, largest: bool) -> None:
         self._largest = largest
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (args[0],)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
         return [Vector(vector.dtype, reduce.extreme(vector, groups, self._largest))]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         return self.update(states, groups, context)
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 

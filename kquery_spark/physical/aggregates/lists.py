@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions import hyperloglog
@@ -43,20 +44,20 @@ class Collect(Accumulator):
     def __init__(self, distinct: bool) -> None:
         self._distinct = distinct
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (pa.list_(args[0]),)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
         ids, rows = reduce.present(data, groups)
         if rows is not None:
             data = data.take(pa.array(rows))
         return [self._gathered(args[0].dtype, data, ids, groups.count)]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         values, rows = spread(states[0].data)
         return [self._gathered(states[0].dtype.value_type, values, groups.ids[rows], groups.count)]
 
@@ -67,20 +68,20 @@ class Collect(Accumulator):
             values, ids = normalized(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), gather(values, ids, count))
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 
 class DistinctEstimate(Accumulator):
     """Spark's ``approx_count_distinct(x, error)``; the state is the group's registers that are not empty."""
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (pa.list_(t.INT),)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         error = (
             pc.max(args[1].array(context.num_rows)).as_py() if len(args) > 1 else hyperloglog.DEFAULT_ERROR
         )
@@ -93,8 +94,8 @@ class DistinctEstimate(Accumulator):
         codes = hyperloglog.codes(Vector(args[0].dtype, data), len(ids), hyperloglog.precision_of(error))
         return [self._state(ids, codes, groups.count)]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         codes, rows = spread(states[0].data)
         return [self._state(groups.ids[rows], np.asarray(dk.as_int64(codes)), groups.count)]
 
@@ -102,8 +103,8 @@ class DistinctEstimate(Accumulator):
         ids, codes = hyperloglog.highest(ids, codes, count)
         return Vector(pa.list_(t.INT), gather(pa.array(codes.astype(np.int32)), ids, count))
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         codes, ids = spread(states[0].data)
         return pa.array(hyperloglog.estimates(ids, np.asarray(dk.as_int64(codes)), len(states[0].data)))
 
@@ -118,12 +119,12 @@ class Percentile(Accumulator):
         self._fixed = fixed
         self._values = Collect(distinct=False)
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (pa.list_(t.DOUBLE), t.DOUBLE)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         plain = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
         values = self._values.update([Vector(t.DOUBLE, plain.cast(t.DOUBLE, safe=False))], groups, context)[0]
         share = np.zeros(groups.count)
@@ -135,14 +136,14 @@ class Percentile(Accumulator):
             share[groups.ids] = doubles(args[1].plain())
         return [values, Vector(t.DOUBLE, pa.array(share))]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         share = np.zeros(groups.count)
         np.maximum.at(share, groups.ids, doubles(states[1].data))
         return [self._values.merge(states[:1], groups, context)[0], Vector(t.DOUBLE, pa.array(share))]
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         flat, ids = spread(states[0].data)
         count = len(states[0].data)
         numbers = doubles(flat)
@@ -166,8 +167,8 @@ class Mode(Collect):
     def __init__(self) -> None:
         super().__init__(distinct=False)
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         values, ids = spread(states[0].data)
         count = len(states[0].data)
         codes = pack([Codes(ids, max(count, 1)), encode(Vector(context.dtype, values))], len(ids))

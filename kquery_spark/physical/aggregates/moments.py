@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CallContext
@@ -57,12 +58,12 @@ class CentralMoments(Accumulator):
         self._order = order
         self._result = result
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (t.DOUBLE,) * (self._order + 1)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
         ids, rows = reduce.present(data, groups)
         values = reduce.taken(doubles(data), rows)
@@ -78,8 +79,8 @@ class CentralMoments(Accumulator):
                 sums.append(_summed(ids, power, groups.count))
             return _vectors([n, shift + mean, *sums])
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         columns = [doubles(s.data) for s in states]
         some = columns[0] > 0
         n, mean, *moments = (c[some] for c in columns)
@@ -98,8 +99,8 @@ class CentralMoments(Accumulator):
                 sums.append(_summed(ids, part, count))
             return _vectors([total, shift + center, *sums])
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         with np.errstate(all="ignore"):
             values, undefined = self._result([doubles(s.data) for s in states])
         return pa.array(values, mask=undefined)
@@ -112,12 +113,12 @@ class Comoments(Accumulator):
         self._squares = squares
         self._result = result
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (t.DOUBLE,) * (6 if self._squares else 4)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         data = [Vector(a.dtype, a.physical(context.num_rows)).plain() for a in args]
         ids, (x, y) = groups.ids, (doubles(d) for d in data)
         masks = [v for v in map(validity, data) if v is not None]
@@ -128,8 +129,8 @@ class Comoments(Accumulator):
         zeros = np.zeros(len(ids))
         return self._combined([ones, x, y, zeros, zeros, zeros], ids, groups.count)
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         columns = [doubles(s.data) for s in states]
         some = columns[0] > 0
         columns = [c[some] for c in columns]
@@ -155,8 +156,8 @@ class Comoments(Accumulator):
                 sums.append(_summed(ids, cyy + n * dy * dy, count))
         return _vectors([total, *centers, *sums])
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         with np.errstate(all="ignore"):
             values, undefined = self._result([doubles(s.data) for s in states])
         return pa.array(values, mask=undefined)

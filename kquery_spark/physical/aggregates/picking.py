@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
@@ -40,19 +41,19 @@ class End(Accumulator):
         self._last = last
         self._ignore_nulls = ignore_nulls
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (args[0], t.BOOL)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         data = args[0].physical(context.num_rows)
         valid = validity(data) if self._ignore_nulls else None
         rows = np.arange(context.num_rows) if valid is None else np.flatnonzero(valid)
         return self._states(Vector(args[0].dtype, data), groups, rows)
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         present = states[1].data.to_numpy(zero_copy_only=False)
         return self._states(states[0], groups, np.flatnonzero(present))
 
@@ -60,8 +61,8 @@ class End(Accumulator):
         chosen = end_rows(groups, rows, self._last)
         return [pick(values, chosen), Vector(t.BOOL, pa.array(chosen >= 0))]
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 
@@ -71,12 +72,12 @@ class ExtremeBy(Accumulator):
     def __init__(self, largest: bool) -> None:
         self._largest = largest
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (args[0], args[1])
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         value, by = (Vector(a.dtype, a.physical(context.num_rows)) for a in args)
         ordered = reduce.ordered_integers(by)
         if ordered is None:
@@ -90,12 +91,12 @@ class ExtremeBy(Accumulator):
         chosen = end_rows(groups, rows, last=True)
         return [pick(value, chosen), pick(by, chosen)]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         return self.update(states, groups, context)
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 
@@ -106,12 +107,12 @@ class Bits(Accumulator):
         self._fold = fold
         self._start = start
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (args[0],)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
         ids, rows = reduce.present(vector.data, groups)
         integers: npt.NDArray[np.int64] = np.asarray(dk.as_int64(as_integers(vector)))
@@ -121,34 +122,34 @@ class Bits(Accumulator):
         array = pa.array(np.where(empty, 0, folded), mask=empty if empty.any() else None)
         return [Vector(vector.dtype, array.cast(vector.dtype))]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         return self.update(states, groups, context)
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 
 class CountIf(Accumulator):
     """Rows for which the argument is true."""
 
+    @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """See Accumulator."""
         return (t.LONG,)
 
+    @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         flags = pc.fill_null(args[0].physical(context.num_rows), False).to_numpy(zero_copy_only=False)
         return [Vector(t.LONG, pa.array(np.bincount(groups.ids[flags], minlength=groups.count), t.LONG))]
 
+    @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """See Accumulator."""
         values = np.asarray(dk.as_int64(states[0].data))
         return [Vector(t.LONG, reduce.sum_int64(values, groups.ids, groups.count))]
 
+    @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """See Accumulator."""
         return states[0].data
 
 

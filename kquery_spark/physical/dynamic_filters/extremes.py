@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.expr import AggregateCall, Column, Expr, Named
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
@@ -138,26 +139,27 @@ class ExtremeFilter(RuntimeFilter):
     known: Extremes
 
     @property
+    @override
     def is_on(self) -> bool:
-        """See RuntimeFilter."""
         return self.known.are_known and super().is_on
 
     @property
+    @override
     def is_quick(self) -> bool:
-        """See RuntimeFilter."""
         return True
 
+    @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """See RuntimeFilter; a row may be asked for by its key or by any of its values."""
+        """A row may be asked for by its key or by any of its values."""
         return []
 
+    @override
     def count(self, seen: int, kept: int) -> None:
-        """See RuntimeFilter."""
         self.known.is_applied = True
         super().count(seen, kept)
 
+    @override
     def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        """See RuntimeFilter."""
         return self.known.past(place - 1, values) if place else self.known.of_others(values)
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.logical.join import JoinKind
@@ -79,12 +80,13 @@ class MatchFilter(RuntimeFilter):
     table: JoinTable
 
     @property
+    @override
     def is_quick(self) -> bool:
-        """See RuntimeFilter."""
         return self.table.is_direct
 
+    @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """See RuntimeFilter; between the lowest and the highest key."""
+        """Between the lowest and the highest key."""
         terms: list[Expr] = []
         for column, ends in zip(columns, self.table.ranges, strict=True):
             if ends is not None:
@@ -92,8 +94,8 @@ class MatchFilter(RuntimeFilter):
                 terms += [Call.of("gteq", column, low), Call.of("lteq", column, high)]
         return terms
 
+    @override
     def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        """See RuntimeFilter."""
         return self.table.contains([values], len(values.data)) if len(self.columns) == 1 else None
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.logical.pruning import comparable, has_integer_order
@@ -53,19 +54,19 @@ class FirstRowsFilter(RuntimeFilter):
     last: Last = field(default_factory=Last)
 
     @property
+    @override
     def is_on(self) -> bool:
-        """See RuntimeFilter."""
         place = self.last.place
         excludes = place is not None and not (place[0] == 2 and self.ties)
         return (excludes or self.rows is not None) and super().is_on
 
     @property
+    @override
     def is_quick(self) -> bool:
-        """See RuntimeFilter."""
         return True
 
+    @override
     def of_fewer(self) -> RuntimeFilter:
-        """See RuntimeFilter."""
         return replace(self, rows=None)
 
     def learn(self, key: Vector) -> None:
@@ -84,8 +85,9 @@ class FirstRowsFilter(RuntimeFilter):
         values = _text_places(key) if key.dtype == t.STRING else ordered_integers(key)
         return values if values is None or self.ascending else ~values
 
+    @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """See RuntimeFilter; for types of which statistics are sure to be in the same order."""
+        """For types of which statistics are sure to be in the same order."""
         (column,) = columns
         if self.last.place is None or not has_integer_order(column.dtype):
             return []

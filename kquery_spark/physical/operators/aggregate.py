@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import AggregateCall, Expr, Named
 from kquery_spark.expr.properties import is_harmless
@@ -66,8 +67,8 @@ class AggregateExec(UnaryExec):
     in_order: bool = False
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         if self.phase not in (Phase.SINGLE, Phase.FINAL):
             return self.state_schema
         return pa.schema([e.field for e in (*self.keys, *self.aggregates)])
@@ -96,8 +97,8 @@ class AggregateExec(UnaryExec):
             if names is not None:
                 self.child.accept_filter(task, replace(found.of_fewer(), columns=names, every_row=True))
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         run = Aggregation(self)
         found = run.filter()
         if found is not None:
@@ -149,8 +150,8 @@ class AggregateExec(UnaryExec):
             source = map(run.update, coalesced(source, task.config.batch_rows // 2))
         yield from run.merged(source, limit if self.keys else math.inf, metrics)
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         keys = ", ".join(map(str, self.keys))
         order = ", in order" if self.in_order else ""
         calls = ", ".join(map(str, self.aggregates))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
@@ -45,12 +46,12 @@ class ExchangeExec(UnaryExec):
     nbytes: float
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return f"ExchangeExec: {self.partitioning}"
 
 
@@ -62,14 +63,14 @@ class ReadExec(PhysicalPlan):
     columns: pa.Schema
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.columns
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         return task.inputs[self.input_id]()
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return f"ReadExec: {self.input_id}"

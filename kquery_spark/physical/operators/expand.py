@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.physical.expr import Program
@@ -24,12 +25,12 @@ class ExpandExec(UnaryExec):
     output: pa.Schema
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.output
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         width = len(self.output)
         program = Program([e for p in self.projections for e in p], self.child.schema)
         for batch in coalesced(self.child.run(task), _ROWS):
@@ -37,7 +38,7 @@ class ExpandExec(UnaryExec):
             for i in range(len(self.projections)):
                 yield from_vectors(self.output, vectors[i * width : (i + 1) * width], batch.num_rows)
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         rows = "; ".join(", ".join(map(str, p)) for p in self.projections)
         return f"ExpandExec: [{', '.join(self.output.names)}] = {rows}"

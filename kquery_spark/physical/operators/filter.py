@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.expr.properties import is_harmless
@@ -28,28 +29,29 @@ class FilterExec(UnaryExec):
     condition: Expr
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
+    @override
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """See PhysicalPlan; a condition that can raise has to see the rows that will have no match."""
+        """A condition that can raise has to see the rows that will have no match."""
         if is_harmless(self.condition):
             self.child.accept_filter(task, found.of_fewer())
 
+    @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
-        """See PhysicalPlan."""
         return self.child.clusters_by(keys)
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         program = Program([self.condition], self.child.schema)
         metrics = task.metrics_of(self)
         for batch in self.child.run(task):
             yield keep(batch, program.run(batch)[0], metrics)
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return f"FilterExec: {self.condition}"
 
 

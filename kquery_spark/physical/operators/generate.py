@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.kernels.integer_order import stable_order
@@ -34,12 +35,12 @@ class GenerateExec(UnaryExec):
     output: pa.Schema
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.output
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         program = Program(self.args, self.child.schema)
         places = [self.child.schema.get_field_index(name) for name in self.kept]
         for batch in self.child.run(task):
@@ -95,8 +96,8 @@ class GenerateExec(UnaryExec):
             columns.append(concat_arrays(dtype, parts).take(order))
         return owners, columns
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         outer = " outer" if self.outer else ""
         made = ", ".join(self.output.names[len(self.kept) :])
         return f"GenerateExec:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{made}]"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Column, Expr, Literal, Named
 from kquery_spark.expr.constants import literal_vector
@@ -30,16 +31,16 @@ class GroupingSetsExec(UnaryExec):
     aggregates: tuple[Named, ...]
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self._merge.state_schema
 
     @property
     def _merge(self) -> AggregateExec:
         return AggregateExec(self.child, self.keys, self.aggregates, Phase.MERGE)
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         merging, schema = Aggregation(self._merge), self.schema
         kept = [frozenset(e for e in chosen if isinstance(e, Column)) for chosen in self.sets]
         for batch in self.child.run(task):
@@ -50,8 +51,8 @@ class GroupingSetsExec(UnaryExec):
                 done.append(merging.merge(_keyed(min(finer, key=lambda d: d.num_rows), chosen, schema)))
                 yield done[-1]
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         sets = "; ".join("(" + ", ".join(e.name for e in s if isinstance(e, Column)) + ")" for s in self.sets)
         return f"GroupingSetsExec: groupExpr=[{', '.join(map(str, self.keys))}], sets={sets}"
 

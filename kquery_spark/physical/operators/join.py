@@ -13,6 +13,7 @@ from enum import StrEnum
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.expr.properties import is_harmless
@@ -70,21 +71,21 @@ class JoinExec(PhysicalPlan):
     null_aware: bool = False
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.output
 
     @property
+    @override
     def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
         return (self.left, self.right)
 
+    @override
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
         return replace(self, left=children[0], right=children[1])
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         build_plan, probe_plan = (
             (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
         )
@@ -218,8 +219,8 @@ class JoinExec(PhysicalPlan):
         side: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.kept_bytes)
         return side
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         parts = [f"{self.kind}{' null-aware' if self.null_aware else ''}", f"build={self.build}"]
         if self.keys:
             parts.append(f"on=[{', '.join(map(str, self.keys))}]")

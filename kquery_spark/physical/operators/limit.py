@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
@@ -21,16 +22,16 @@ class LimitExec(UnaryExec):
     offset: int = 0
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
+    @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
-        """See PhysicalPlan."""
         return self.child.clusters_by(keys)
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         skip, left = self.offset, self.count
         if left == 0:
             return
@@ -46,8 +47,8 @@ class LimitExec(UnaryExec):
                 if left == 0:
                     return
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return f"LimitExec: {'all' if self.count is None else self.count}" + (
             f", offset={self.offset}" if self.offset else ""
         )

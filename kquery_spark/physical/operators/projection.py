@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named
 from kquery_spark.expr.properties import is_harmless
@@ -23,29 +24,29 @@ class ProjectionExec(UnaryExec):
     exprs: tuple[Named, ...]
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return pa.schema([e.field for e in self.exprs])
 
+    @override
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """See PhysicalPlan."""
         sources = {e.name: e.expr for e in self.exprs}
         names = key_names([sources[c] for c in found.columns])
         if names is not None and (not found.every_row or all(map(is_harmless, sources.values()))):
             self.child.accept_filter(task, replace(found, columns=names))
 
+    @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
-        """See PhysicalPlan."""
         sources: dict[Expr, Expr] = {e.column: e.expr for e in self.exprs}
         return keys <= sources.keys() and self.child.clusters_by(frozenset(sources[k] for k in keys))
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         program = Program([e.expr for e in self.exprs], self.child.schema)
         schema = self.schema
         for batch in self.child.run(task):
             yield from_vectors(schema, program.run(batch), batch.num_rows)
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return f"ProjectionExec: {', '.join(map(str, self.exprs))}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.operators.scan import ScanExec
@@ -27,8 +28,8 @@ class ReplicateExec(UnaryExec):
     child: PhysicalPlan
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
     @property
@@ -36,6 +37,6 @@ class ReplicateExec(UnaryExec):
         """Equal for equal sub-plans over unchanged files, wherever in a query they are."""
         return _renumbered(self.child, count())
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         return self.child.run(task)

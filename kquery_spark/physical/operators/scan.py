@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
 from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_harmless
@@ -43,16 +44,16 @@ class ScanExec(PhysicalPlan):
     shares: tuple[tuple[Split, ...], ...] = ()
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return pa.schema([self.source.schema.field(c) for c in self.columns])
 
+    @override
     def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """See PhysicalPlan."""
         task.runtime_filters.setdefault(self.scan_id, []).append(found)
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         splits = task.splits[self.scan_id] if self.splits is None else self.splits
         if self.source.divisible:
             splits = [replace(split, pieces=(piece,)) for split in splits for piece in split.pieces]
@@ -63,8 +64,8 @@ class ScanExec(PhysicalPlan):
             check_run()
             yield from reader.read(split)
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         text = f"ScanExec: {self.table}; columns=[{', '.join(self.columns)}]"
         if self.filters:
             text += f"; filters=[{', '.join(map(str, self.filters))}]"

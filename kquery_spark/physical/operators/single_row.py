@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
@@ -19,12 +20,12 @@ class SingleRowExec(UnaryExec):
     child: PhysicalPlan
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         seen = 0
         for batch in self.child.run(task):
             seen += batch.num_rows

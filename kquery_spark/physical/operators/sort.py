@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.expr.properties import is_harmless
@@ -27,16 +28,16 @@ class SortExec(UnaryExec):
     limit: int | None = None
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
+    @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
-        """See PhysicalPlan."""
         return keys in clustered_keys((), [k.expr for k in self.keys])
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         if self.limit is None:
             with SpillDirectory(task.metrics_of(self)) as spill:
                 yield from sorted_batches(self.child.run(task), self.schema, self.keys, task.config, spill)
@@ -73,7 +74,7 @@ class SortExec(UnaryExec):
             found.learn(last.vector(last.schema.get_field_index(found.columns[0])))
         return top
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         limit = "" if self.limit is None else f", limit={self.limit}"
         return f"SortExec: {', '.join(map(str, self.keys))}{limit}"

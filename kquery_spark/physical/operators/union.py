@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.types.batch import Batch
@@ -19,21 +20,21 @@ class UnionExec(PhysicalPlan):
     output: pa.Schema
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.output
 
     @property
+    @override
     def children(self) -> tuple[PhysicalPlan, ...]:
-        """See PhysicalPlan."""
         return self.inputs
 
+    @override
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """See PhysicalPlan."""
         return replace(self, inputs=tuple(children))
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         for plan in self.inputs:
             for batch in plan.run(task):
                 yield Batch(self.output, batch.columns, batch.num_rows)

@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
@@ -39,16 +40,16 @@ class WindowExec(UnaryExec):
     order: tuple[SortKey, ...]
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return pa.schema([*self.child.schema, *(c.field for c in self.calls)])
 
+    @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
-        """See PhysicalPlan."""
         return keys in clustered_keys(self.partition, [k.expr for k in self.order])
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         held: list[Batch] = []
         size = rows = 0
         source = self.child.run(task)
@@ -136,8 +137,8 @@ class WindowExec(UnaryExec):
             columns.append(windowed.compute(call, [next(values) for _ in call.args]).physical(n))
         return Batch(self.schema, tuple(columns), n)
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return f"WindowExec: {over_text(self.calls, self.partition, self.order)}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
 from kquery_spark.physical.expr import Program
@@ -30,12 +31,12 @@ class WindowGroupLimitExec(UnaryExec):
     limit: int
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See PhysicalPlan."""
         return self.child.schema
 
+    @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """See PhysicalPlan."""
         kept: Batch | None = None
         waiting: list[Batch] = []
         rows = 0
@@ -59,8 +60,8 @@ class WindowGroupLimitExec(UnaryExec):
         chosen = rows[rank_of(self.function, segments) <= self.limit]
         return batch if len(chosen) == batch.num_rows else batch.take(pa.array(np.sort(chosen)))
 
+    @override
     def label(self) -> str:
-        """See PhysicalPlan."""
         return (
             f"WindowGroupLimitExec: {self.function} <= {self.limit}, "
             f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"

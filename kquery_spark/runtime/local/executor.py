@@ -15,6 +15,7 @@ from queue import Empty, Full, Queue
 from typing import TypeVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
@@ -56,8 +57,9 @@ class LocalExecutor(Executor):
         self._stop = stop
         self._inputs = inputs or {}
 
+    @override
     def table(self) -> pa.Table:
-        """See Executor. The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
+        """The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
         result = self._graph.result
         with _threads(self._config, self._stop) as threads:
             pieces = _run_tasks(threads, result, self._result_tasks(threads))
@@ -80,8 +82,9 @@ class LocalExecutor(Executor):
                     rows = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
                 yield rows
 
+    @override
     def reader(self) -> pa.RecordBatchReader:
-        """See Executor; streams ``batches``."""
+        """Streams ``batches``."""
         schema = self._graph.result.plan.schema if self._schema is None else self._schema
         return pa.RecordBatchReader.from_batches(schema, self.batches())
 

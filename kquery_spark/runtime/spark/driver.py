@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql.types import StructType
+from typing_extensions import override
 
 from kquery_spark.compiler import CompiledQuery
 from kquery_spark.compiler.placement import DRIVER_KEPT_BYTES
@@ -70,8 +71,9 @@ class DriverExecutor(Executor):
             _BYTES_PER_INPUT_BYTE * query.config.thread_bytes,
         )
 
+    @override
     def table(self, limit: int | None = None) -> pa.Table:
-        """See Executor; in the Arrow types that Spark gives, PythonException as from a worker. limit: of rows."""
+        """In the Arrow types that Spark gives, PythonException as from a worker. limit: of rows."""
         produced = self._graph.result.plan.schema
         return self._run(lambda batches: result_table(_first(batches, limit), produced, self._schema))
 

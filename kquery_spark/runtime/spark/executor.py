@@ -9,6 +9,7 @@ from traceback import clear_frames
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
+from typing_extensions import override
 
 from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.executor import Executor
@@ -51,8 +52,9 @@ class SparkExecutor(Executor):
             self._frame = self._rows()
         return self._frame
 
+    @override
     def table(self) -> pa.Table:
-        """See Executor; in the Arrow types of Spark's ``toArrow``."""
+        """In the Arrow types of Spark's ``toArrow``."""
         table = self.payload_table()
         if table is None:
             with bypass():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.sources.base import DataFile, Source, Split
@@ -37,8 +38,8 @@ class CsvSource(LineSource):
     compiled: bool = True
 
     @property
+    @override
     def whole_files(self) -> bool:
-        """See LineSource."""
         return bool(self.options.multi_line)
 
     @cached_property
@@ -46,14 +47,15 @@ class CsvSource(LineSource):
         names = [n for n in self.table_schema.names if n not in self.partition_columns]
         return {name: i for i, name in enumerate(names)}
 
+    @override
     def check_files(self, columns: Sequence[str]) -> None:
-        """See Source; looks at headers where they must conform to the schema."""
+        """Looks at headers where they must conform to the schema."""
         if self.options.header and not self.options.enforce_schema:
             for file in self.files:
                 self._without_header(first_lines(file), file)
 
+    @override
     def without_kernels(self) -> Source:
-        """See Source."""
         return replace(self, compiled=False)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.sources.base import DataFile, Split
@@ -27,8 +28,9 @@ class JsonSource(LineSource):
 
     options: JsonOptions
 
+    @override
     def under_filters(self, null_filters: bool) -> JsonSource:
-        """See Source; Spark tests filters before it has seen a whole line."""
+        """Spark tests filters before it has seen a whole line."""
         return replace(self, options=replace(self.options, filters=True, null_filters=null_filters))
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

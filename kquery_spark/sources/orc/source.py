@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc as pa_orc
+from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
@@ -55,8 +56,8 @@ class OrcSource(Source):
     zone: str = "UTC"
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Source."""
         return self.table_schema
 
     @cached_property
@@ -69,8 +70,9 @@ class OrcSource(Source):
     def _footers(self) -> list[tuple[int, int, int]]:
         return [numbers for numbers, _ in self._opened]
 
+    @override
     def check_files(self, columns: Sequence[str]) -> None:
-        """See Source; looks at footers."""
+        """Looks at footers."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file, (_, schema) in zip(self.files, self._opened, strict=True):
             if schema.names and _lacks_names(schema):
@@ -87,17 +89,19 @@ class OrcSource(Source):
             for stripe in range(stripes)
         ]
 
+    @override
     def row_count(self) -> int | None:
-        """See Source."""
         return sum(rows for rows, _, _ in self._footers)
 
+    @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source; the bytes are shared out evenly over the columns."""
+        """The bytes are shared out evenly over the columns."""
         size = sum(size for _, _, size in self._footers)
         return int(size * len(columns) / max(1, len(self.table_schema)))
 
+    @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """See Source; pyarrow gives no statistics of stripes, so only partition columns have any."""
+        """Pyarrow gives no statistics of stripes, so only partition columns have any."""
         return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
@@ -51,8 +52,8 @@ class ParquetSource(Source):
     rebase: RebaseSettings = CORRECTED_ALL
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Source."""
         return self.table_schema
 
     @cached_property
@@ -67,12 +68,12 @@ class ParquetSource(Source):
         """One split per row group."""
         return self._splits
 
+    @override
     def row_count(self) -> int | None:
-        """See Source."""
         return sum(split.rows for split in self._splits)
 
+    @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """See Source."""
         return sum(self._column_bytes(column) for column in columns)
 
     def _column_bytes(self, column: str) -> int:
@@ -93,8 +94,9 @@ class ParquetSource(Source):
             None if r is None else ColumnRange(None, None, r.nulls) for r in found
         ]  # they are not rebased
 
+    @override
     def check_files(self, columns: Sequence[str]) -> None:
-        """See Source; looks at footers."""
+        """Looks at footers."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file in self.files:
             opened = open_file(file)
@@ -127,8 +129,8 @@ class ParquetSource(Source):
                     found.add(opened.zone_of(unnamed))
         return found
 
+    @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """See Source."""
         if column in self.partition_columns:
             return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
         if len(split.pieces) != 1:
@@ -136,8 +138,8 @@ class ParquetSource(Source):
         ranges = self._column_ranges(column)[split.file]
         return None if ranges is None else ranges[split.pieces[0]]
 
+    @override
     def without_kernels(self) -> Source:
-        """See Source."""
         return replace(self, compiled=False)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -150,8 +152,9 @@ class ParquetSource(Source):
             found = dict(zip(wanted, table.columns, strict=True)) if table is not None else {}
             yield self._batch(opened, columns, found, opened.groups[group][0])
 
+    @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        """See Source; decodes only the pages that hold the rows where that is less."""
+        """Decodes only the pages that hold the rows where that is less."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         paged = [opened.paged(group, c, rows) for c in self._stored(opened, columns)]
@@ -167,8 +170,9 @@ class ParquetSource(Source):
                 found[page.name] = array.take(pa.array(page.at.positions(rows)))
         return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
 
+    @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        """See Source; of chunks with a dictionary, where there are kernels to read them."""
+        """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
         found = kernels() if self.compiled else None
         if found is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
@@ -190,8 +194,9 @@ class ParquetSource(Source):
             look_up=partial(opened.looked_up, group, column, stored),
         )
 
+    @override
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        """See Source; pages, where a column index tells of them."""
+        """Pages, where a column index tells of them."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named
@@ -22,22 +23,22 @@ class GroupingMark(Expr):
     whole: bool
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return t.LONG if self.whole else t.BYTE
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return False
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return self.keys
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         return replace(self, keys=tuple(children))
 
 

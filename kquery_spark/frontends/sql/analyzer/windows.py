@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.frontends.sql.analyzer.scope import Names
@@ -21,22 +22,22 @@ class WindowMark(Expr):
     order: tuple[SortKey, ...]
 
     @property
+    @override
     def dtype(self) -> pa.DataType:
-        """See Expr."""
         return self.call.dtype
 
     @property
+    @override
     def nullable(self) -> bool:
-        """See Expr."""
         return self.call.nullable
 
     @property
+    @override
     def children(self) -> tuple[Expr, ...]:
-        """See Expr."""
         return (*self.call.args, *self.partition, *(k.expr for k in self.order))
 
+    @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """See Expr."""
         args, parts = len(self.call.args), len(self.partition)
         call = self.call.with_children(children[:args])
         assert isinstance(call, WindowCall)
