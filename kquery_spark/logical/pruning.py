@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import compress
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -156,14 +156,13 @@ class _Stretches:
         return [True] * len(self.rows)
 
 
-_QUANTIFIERS: Final[dict[str, Callable[[Iterable[bool]], bool]]] = {"and": all, "or": any}
-
-
 def _possible(parts: _Parts, expr: Expr) -> list[bool]:
     """Whether a row of each part can pass."""
     match expr:
-        case Call(function="and" | "or" as word):
-            return _each(_QUANTIFIERS[word], parts, [_possible(parts, a) for a in expr.args])
+        case Call(function="and"):
+            return _each(all, parts, [_possible(parts, a) for a in expr.args])
+        case Call(function="or"):
+            return _each(any, parts, [_possible(parts, a) for a in expr.args])
         case Call(function="isnotnull", args=(Column() as column,)):
             return list(map(_may_have_value, parts.ranges(column.name), parts.rows))
         case Call(function="isnull", args=(Column() as column,)):

@@ -89,11 +89,16 @@ class Program:
 
     def _call(self, expr: Call) -> Step:
         """A function; some do not show their later arguments, if these can raise, the rows that they do not need."""
-        if expr.function in ("and", "or"):
-            return self._connective(expr)
-        lazy = _LAZY.get(expr.function)
-        if lazy is not None and any(map(can_raise, expr.args[1:])):
-            return lazy(self, expr)
+        later_raise = any(map(can_raise, expr.args[1:]))
+        match expr.function:
+            case "and" | "or":
+                return self._connective(expr)
+            case "coalesce" if later_raise:
+                return self._coalesce(expr)
+            case "nanvl" if later_raise:
+                return self._nanvl(expr)
+            case "elt" if later_raise:
+                return self._elt(expr)
         return self._eager_call(expr)
 
     def _eager_call(self, expr: Call) -> Step:
@@ -291,14 +296,6 @@ class Program:
             return Vector(t.BOOL, pc.if_else(unknown, pa.scalar(None, t.BOOL), hits))
 
         return run
-
-
-#: Functions that look at their later arguments only for some rows.
-_LAZY: dict[str, Callable[[Program, Call], Step]] = {
-    "coalesce": Program._coalesce,
-    "nanvl": Program._nanvl,
-    "elt": Program._elt,
-}
 
 
 def _value_set(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
