@@ -1,7 +1,7 @@
 """Cut a block of whole lines into columns of text, by Arrow where it agrees with Spark, else line by line.
 
 Arrow and Spark agree on a line with the expected number of values whose quotes all stand next to delimiters
-and that has no escape character. Such lines are found with a few passes over the bytes; the others are
+and that has no escape character. A few passes over the bytes detect such lines; the others are
 **odd** and go through ``LineTokenizer``. Blank lines and comments are no rows.
 """
 
@@ -45,53 +45,53 @@ def text_columns(
     block: bytes,
     options: CsvOptions,
     width: int,
-    wanted: dict[int, pa.DataType],
+    column_types: dict[int, pa.DataType],
     columns: int,
     kernels: ModuleType | None = None,
 ) -> TextColumns:
     """Cut ``block`` (line ends normalized).
 
-    ``width``: values in a usual line of this file. ``wanted``: indexes of the columns to return and, where
+    ``width``: values in a usual line of this file. ``column_types``: indexes of the columns to return and, where
     Arrow may parse the numbers itself, their types (else string). ``columns``: what the table has. ``kernels``: to cut usual
     lines sooner than Arrow does.
     """
     if not block:
-        return TextColumns(tuple(pa.array([], dtype) for dtype in wanted.values()), 0)
+        return TextColumns(tuple(pa.array([], dtype) for dtype in column_types.values()), 0)
     if options.multi_line:
-        return _multi_line(block, options, width, wanted, columns)
-    found = _cut_at_once(block, options, width, wanted, len(wanted) < columns, kernels)
-    if found is None:
-        return _by_lines(block, options, width, list(wanted), columns, ord(options.quote))
-    rows = len(found[0]) if found else _count_lines(block)
-    return _of_one_width(found, rows, width, columns)
+        return _multi_line(block, options, width, column_types, columns)
+    arrays = _cut_at_once(block, options, width, column_types, len(column_types) < columns, kernels)
+    if arrays is None:
+        return _by_lines(block, options, width, list(column_types), columns, ord(options.quote))
+    rows = len(arrays[0]) if arrays else _count_lines(block)
+    return _of_one_width(arrays, rows, width, columns)
 
 
 def _cut_at_once(
     block: bytes,
     options: CsvOptions,
     width: int,
-    wanted: dict[int, pa.DataType],
+    column_types: dict[int, pa.DataType],
     pruned: bool,
     kernels: ModuleType | None,
 ) -> list[pa.Array] | None:
-    """The columns of lines that all have ``width`` values; None where lines have to be looked at."""
+    """The columns of lines that all have ``width`` values; None where lines must be checked one by one."""
     quoted = options.quote.encode() in block
     if options.trims or (quoted and kernels is None) or _has_special_lines(block, options, width):
         return None
     if kernels is not None:
-        found = cut(block, options, width, wanted, quoted, pruned, kernels)
-        if found is not None:
-            return found
-    return None if quoted else _parse(block, options, width, wanted, quoted=False)
+        arrays = cut(block, options, width, column_types, quoted, pruned, kernels)
+        if arrays is not None:
+            return arrays
+    return None if quoted else _parse(block, options, width, column_types, quoted=False)
 
 
-def _of_one_width(found: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
+def _of_one_width(arrays: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
     """Rows that all have ``width`` values, for a table of so many columns."""
-    return TextColumns(tuple(found), rows, np.ones(rows, np.bool_) if width != columns else None)
+    return TextColumns(tuple(arrays), rows, np.ones(rows, np.bool_) if width != columns else None)
 
 
 def count_rows(block: bytes, options: CsvOptions) -> int:
-    """Number of rows when no column is wanted: lines that are neither blank nor comments."""
+    """Number of rows when no column is read: lines that are neither blank nor comments."""
     if not block:
         return 0
     if not _has_special_lines(block, options, 1):
@@ -120,15 +120,15 @@ def _has_special_lines(block: bytes, options: CsvOptions, width: int) -> bool:
 
 
 def _multi_line(
-    block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], columns: int
+    block: bytes, options: CsvOptions, width: int, column_types: dict[int, pa.DataType], columns: int
 ) -> TextColumns:
     """A whole file whose quoted values may have line ends; only files Arrow reads as Spark does."""
-    if not _has_plain_quotes(block, options, pruned=len(wanted) < columns):
+    if not _has_plain_quotes(block, options, pruned=len(column_types) < columns):
         raise SourceError("quotes or escapes inside values are not supported with multiLine")
-    found = _parse(block, options, width, wanted, quoted=True)
-    if found is None:
+    arrays = _parse(block, options, width, column_types, quoted=True)
+    if arrays is None:
         raise SourceError("lines with different numbers of values are not supported with multiLine")
-    return _of_one_width(found, len(found[0]), width, columns)
+    return _of_one_width(arrays, len(arrays[0]), width, columns)
 
 
 def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
@@ -146,20 +146,20 @@ def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
 
 
 def _parse(
-    block: bytes, options: CsvOptions, width: int, wanted: dict[int, pa.DataType], quoted: bool
+    block: bytes, options: CsvOptions, width: int, column_types: dict[int, pa.DataType], quoted: bool
 ) -> list[pa.Array] | None:
-    """Arrow's answer, or None when a line has another number of values."""
-    if not wanted:
+    """The columns as Arrow reads them, or None when a line has another number of values."""
+    if not column_types:
         return None
     # An empty list of columns would mean all of them.
-    present = {i: dtype for i, dtype in wanted.items() if i < width} or {0: t.STRING}
-    found = _read_columns(block, options, width, present, quoted)
-    if found is None:
-        found = _read_columns(block, options, width, dict.fromkeys(present, t.STRING), quoted)
-    if found is None:
+    present = {i: dtype for i, dtype in column_types.items() if i < width} or {0: t.STRING}
+    columns = _read_columns(block, options, width, present, quoted)
+    if columns is None:
+        columns = _read_columns(block, options, width, dict.fromkeys(present, t.STRING), quoted)
+    if columns is None:
         return None
-    rows = len(found[min(found)])
-    return [found[i] if i in found else pa.nulls(rows, t.STRING) for i in wanted]
+    rows = len(columns[min(columns)])
+    return [columns[i] if i in columns else pa.nulls(rows, t.STRING) for i in column_types]
 
 
 def _read_columns(
@@ -169,9 +169,9 @@ def _read_columns(
     table = _read_csv(block, options, width, types, quoted)
     if table is None:
         return None
-    found = dict(zip(types, map(_whole, table.columns), strict=True))
+    columns = dict(zip(types, map(_whole, table.columns), strict=True))
     # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
-    return found if all(t.is_string(a.type) or _finite(a) for a in found.values()) else None
+    return columns if all(t.is_string(a.type) or _finite(a) for a in columns.values()) else None
 
 
 def _read_csv(
@@ -236,10 +236,10 @@ def _lines(block: bytes, options: CsvOptions) -> tuple[Positions, Positions]:
 
 
 def _by_lines(
-    block: bytes, options: CsvOptions, width: int, wanted: list[int], columns: int, quote: int
+    block: bytes, options: CsvOptions, width: int, column_indexes: list[int], columns: int, quote: int
 ) -> TextColumns:
     starts, ends = _lines(block, options)
-    selected = wanted if len(wanted) < columns else None
+    selected = column_indexes if len(column_indexes) < columns else None
     odd = _odd_lines(
         np.frombuffer(block, np.uint8), starts, ends, options, width, quote, selected is not None
     )
@@ -248,16 +248,16 @@ def _by_lines(
     uneven = np.full(len(starts), width != columns)
     if len(regular):
         text = _joined(block, starts, ends, odd)
-        found = _parse(text, options, width, dict.fromkeys(wanted, t.STRING), quoted=True)
-        if found is None or len(found[0]) != len(regular):
+        regular_columns = _parse(text, options, width, dict.fromkeys(column_indexes, t.STRING), quoted=True)
+        if regular_columns is None or len(regular_columns[0]) != len(regular):
             odd[:] = True
             regular = regular[:0]
         else:
-            parts.append([_trimmed(a, options) for a in found])
+            parts.append([_trimmed(a, options) for a in regular_columns])
     strange = np.flatnonzero(odd)
     if len(strange) or not parts:
         lines = (block[starts[i] : ends[i]] for i in strange)
-        arrays, widths = _tokenized(lines, options, wanted, selected)
+        arrays, widths = _tokenized(lines, options, column_indexes, selected)
         parts.append(arrays)
         uneven[strange] = widths != columns
     merged = _in_line_order(parts, regular, strange)
@@ -276,11 +276,11 @@ def _in_line_order(parts: list[list[pa.Array]], regular: Positions, strange: Pos
 
 
 def _tokenized(
-    lines: Iterable[bytes], options: CsvOptions, wanted: list[int], selected: list[int] | None
+    lines: Iterable[bytes], options: CsvOptions, column_indexes: list[int], selected: list[int] | None
 ) -> tuple[list[pa.Array], Positions]:
     """The texts of some columns of lines cut by Spark's rules, and how many values each line has."""
     tokenizer = LineTokenizer(options)
-    cells: list[list[str | None]] = [[] for _ in wanted]
+    cells: list[list[str | None]] = [[] for _ in column_indexes]
     widths = []
     for line in lines:
         try:
@@ -288,8 +288,8 @@ def _tokenized(
         except UnicodeDecodeError:
             raise SourceError("a value is not valid UTF-8") from None
         widths.append(len(tokens))
-        for cell, place in zip(cells, wanted, strict=True):
-            value = tokens[place] if place < len(tokens) else None
+        for cell, index in zip(cells, column_indexes, strict=True):
+            value = tokens[index] if index < len(tokens) else None
             cell.append(None if value == options.null_value else value)
     return [pa.array(cell, t.STRING) for cell in cells], np.array(widths, np.int64)
 
@@ -320,7 +320,7 @@ def _contiguous(starts: Positions, ends: Positions) -> bool:
 
 
 def _pieces(block: bytes, starts: Positions, ends: Positions) -> bytes:
-    # Neighbouring lines are taken as one run, so that the loop is over the gaps.
+    # Adjacent lines are joined as one run, so the loop is over the gaps.
     breaks = np.flatnonzero(starts[1:] != ends[:-1] + 1) + 1
     first = np.concatenate([[0], breaks])
     last = np.concatenate([breaks - 1, [len(starts) - 1]])
@@ -337,7 +337,7 @@ def _odd_lines(
     quote: int,
     pruned: bool,
 ) -> Bools:
-    """Lines on which Arrow and Spark might differ; ``pruned``: not all columns of the table are wanted."""
+    """Lines on which Arrow and Spark might differ; ``pruned``: not all columns of the table are read."""
     odd = np.zeros(len(starts), np.bool_)
     if not len(starts):
         return odd
@@ -374,14 +374,14 @@ def _lines_of_odd_quotes(
     delimiter, quote = ord(options.delimiter), ord(options.quote)
     odd = np.zeros(len(starts), np.bool_)
     first = np.searchsorted(at, starts)
-    place = np.arange(len(at)) - first[line]
-    opening = place % 2 == 0
+    ordinal = np.arange(len(at)) - first[line]
+    opening = ordinal % 2 == 0
     before, after = raw[np.maximum(at - 1, 0)], raw[np.minimum(at + 1, len(raw) - 1)]
     clean_open = (at == starts[line]) | (before == delimiter)
     clean_close = (at + 1 == ends[line]) | (after == delimiter)
     if options.doubles_quotes:
         # A doubled quote is a closing quote with an opening one right behind it.
-        clean_open |= (before == quote) & (place > 0)
+        clean_open |= (before == quote) & (ordinal > 0)
         clean_close |= after == quote
     odd[line[~np.where(opening, clean_open, clean_close)]] = True
     odd[line[opening & (np.append(line[1:], -1) != line)]] = True
@@ -409,8 +409,8 @@ def _lines_with_escapes(
     has_quote = np.zeros(len(starts), np.bool_)
     has_quote[quoted_lines] = True
     owner = np.maximum(np.searchsorted(starts, escapes, side="right") - 1, 0)
-    found: Positions = owner[has_quote[owner]]
-    return found
+    lines: Positions = owner[has_quote[owner]]
+    return lines
 
 
 def _outside(separators: Positions, at: Positions, line: Positions, starts: Positions) -> Positions:

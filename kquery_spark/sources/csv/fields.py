@@ -27,7 +27,7 @@ class _Scratch(threading.local):
         self._data = np.empty(0, np.uint8)
 
     def of(self, size: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-        """For so many places and bytes; those for very long lines are not kept."""
+        """Buffers of so many offsets and bytes; those for very long lines are not cached."""
         if size > _KEPT:
             return np.empty(size, np.int32), np.empty(size, np.uint8)
         if len(self._ends) < size:
@@ -42,7 +42,7 @@ def cut(
     block: bytes,
     options: CsvOptions,
     width: int,
-    wanted: Collection[int],
+    column_indexes: Collection[int],
     quoted: bool,
     pruned: bool,
     kernels: ModuleType,
@@ -61,18 +61,18 @@ def cut(
     lines = kernels.separators(text, ord(options.delimiter), quote, empty, width, ends)
     if lines < 0:
         return None
-    found = []
-    for column in wanted:
+    arrays = []
+    for column in column_indexes:
         if column >= width:
-            found.append(pa.nulls(lines, t.STRING))
+            arrays.append(pa.nulls(lines, t.STRING))
             continue
         offsets = np.empty(lines + 1, np.int32)
         size = kernels.field_texts(text, ends, quote, width, lines, column, offsets, data)
         array = _strings(offsets, data[:size].copy(), options)
         if array is None:
             return None
-        found.append(array)
-    return found
+        arrays.append(array)
+    return arrays
 
 
 def _strings(

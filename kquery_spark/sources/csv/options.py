@@ -145,7 +145,7 @@ _FORMATS: dict[str, tuple[object, ...]] = {
     "timestampformat": (),
     "timestampntzformat": (),
     "locale": ("en-US",),
-    "linesep": (),  # not even a newline, which if asked for is the only one
+    "linesep": (),  # not even a newline, which if set is the only one
     "chartoescapequoteescaping": ("",),
     "enabledatetimeparsingfallback": (),
     "unescapedquotehandling": ("STOP_AT_DELIMITER",),

@@ -1,4 +1,4 @@
-"""CSV files: byte ranges are the splits, cut at line ends; only the columns asked for are converted."""
+"""CSV files: byte ranges are the splits, cut at line ends; only the requested columns are converted."""
 
 from __future__ import annotations
 
@@ -61,25 +61,25 @@ class CsvSource(LineSource):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
         file = self.files[split.file]
-        wanted = [c for c in columns if c not in self.partition_columns]
+        data_columns = [c for c in columns if c not in self.partition_columns]
         start, length = split.pieces
         header = self.options.header and start == 0
         for block in line_blocks(file, start, length, whole=self.options.multi_line):
             if header:
                 block, header = self._without_header(block, file), False
             try:
-                rows, arrays = self._read_block(block, wanted)
+                rows, arrays = self._read_block(block, data_columns)
             except SourceError as error:
                 raise SourceError(f"{file.path}: {error}") from None
-            yield self.batch(file, columns, wanted, arrays, rows)
+            yield self.batch(file, columns, data_columns, arrays, rows)
 
-    def _read_block(self, block: bytes, wanted: list[str]) -> tuple[int, list[pa.Array]]:
-        if not wanted:
+    def _read_block(self, block: bytes, data_columns: list[str]) -> tuple[int, list[pa.Array]]:
+        if not data_columns:
             return self._count(block), []
-        types = [self.table_schema.field(c).type for c in wanted]
-        places = {self._data[c]: self._cut_type(dtype) for c, dtype in zip(wanted, types, strict=True)}
-        width, found = _usual_width(block, self.options), kernels() if self.compiled else None
-        text = text_columns(block, self.options, width, places, len(self._data), found)
+        types = [self.table_schema.field(c).type for c in data_columns]
+        places = {self._data[c]: self._cut_type(dtype) for c, dtype in zip(data_columns, types, strict=True)}
+        width, kernel_module = _usual_width(block, self.options), kernels() if self.compiled else None
+        text = text_columns(block, self.options, width, places, len(self._data), kernel_module)
         values = [converted(c, dtype, self.options) for c, dtype in zip(text.columns, types, strict=True)]
         rows = text.num_rows
         if self.options.mode != "PERMISSIVE":
@@ -177,9 +177,9 @@ def csv_source(
     files, fields = partitioned_files(paths, tz, infer=True)
     if schema is None:
         schema = _described(files, parsed, tz)
-    taken = {f.name for f in fields}
-    columns = [pa.field(f.name, f.type) for f in schema if f.name not in taken]
-    if len(columns) < len(schema) and schema.names[-len(taken) :] != [f.name for f in fields]:
+    partition_names = {f.name for f in fields}
+    columns = [pa.field(f.name, f.type) for f in schema if f.name not in partition_names]
+    if len(columns) < len(schema) and schema.names[-len(partition_names) :] != [f.name for f in fields]:
         raise Unsupported("A CSV column named like a partition column is supported at the end only.")
     return _table(files, pa.schema(columns + fields), tuple(f.name for f in fields), parsed)
 
@@ -209,10 +209,10 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
         _check_same_columns(sized, names, options)
     if not options.infer_schema:
         return pa.schema([pa.field(name, t.STRING) for name in names])
-    found = [ColumnType(name) for name in names]
+    column_types = [ColumnType(name) for name in names]
     for file in sized:
-        _add_values(found, file, line.encode(), options)
-    return pa.schema([pa.field(c.name, c.result(tz)) for c in found])
+        _add_values(column_types, file, line.encode(), options)
+    return pa.schema([pa.field(c.name, c.result(tz)) for c in column_types])
 
 
 def _check_same_columns(files: Sequence[DataFile], names: list[str], options: CsvOptions) -> None:
@@ -221,13 +221,15 @@ def _check_same_columns(files: Sequence[DataFile], names: list[str], options: Cs
         raise Unsupported("Files of different columns with multiLine are supported with a schema only.")
 
 
-def _add_values(found: Sequence[ColumnType], file: DataFile, header: bytes, options: CsvOptions) -> None:
-    """Take all values of a file into the types of the columns."""
-    places: dict[int, pa.DataType] = dict.fromkeys(range(len(found)), t.STRING)
+def _add_values(
+    column_types: Sequence[ColumnType], file: DataFile, header: bytes, options: CsvOptions
+) -> None:
+    """Widen the columns' types by all values of a file."""
+    places: dict[int, pa.DataType] = dict.fromkeys(range(len(column_types)), t.STRING)
     for block in line_blocks(file, 0, file.size, whole=options.multi_line):
         rest = _without_line(block, header) if options.header else block
-        text = text_columns(rest, options, _usual_width(rest, options), places, len(found))
-        for column, values in zip(found, text.columns, strict=True):
+        text = text_columns(rest, options, _usual_width(rest, options), places, len(column_types))
+        for column, values in zip(column_types, text.columns, strict=True):
             column.add(values, options)
 
 

@@ -25,7 +25,7 @@ class LineTokenizer:
     def tokens(self, line: str, selected: Collection[int] | None = None) -> list[str]:
         """The values of a line that is not empty.
 
-        ``selected``: the columns that are wanted when not all are; univocity skips others by a shorter rule,
+        ``selected``: the columns to return when not all are; univocity skips others by a shorter rule,
         which sees other ends of values where a quote follows an escape. Their texts are unspecified.
         """
         self._selected = selected

@@ -39,12 +39,12 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
         return _timestamps(column, dtype, options)
     if dtype == t.BOOL:
         return _booleans(column)
-    found = quick_cast(column, dtype)
-    if found is None:
-        found = _by_rules(column, dtype, options)
+    values = quick_cast(column, dtype)
+    if values is None:
+        values = _by_rules(column, dtype, options)
     if t.is_fractional(dtype) and options.words_are_numbers:
-        return _with_words(found, column, options)
-    return found
+        return _with_words(values, column, options)
+    return values
 
 
 def _with_words(values: pa.Array, texts: pa.Array, options: CsvOptions) -> pa.Array:
@@ -235,7 +235,7 @@ def parse_iso_date(text: str) -> int | None:
 
 
 def _date(text: str, options: CsvOptions) -> int | None:
-    """A date in the default format or, unless that was asked for, in any form that CAST reads."""
+    """A date in the default format or, unless that was set, in any form that CAST reads."""
     value = parse_iso_date(text)
     if value is None and not options.strict_dates:
         value = parse_date(text)
@@ -304,7 +304,7 @@ def _regular_timestamps(column: pa.Array) -> pa.Array | None:
         offsets = offsets[np.asarray(column.is_valid().to_numpy(zero_copy_only=False))]
     raw = np.frombuffer(column.buffers()[2], np.uint8)
     separators = _SEPARATORS if low == _SECONDS_WIDTH else (*_SEPARATORS, (_SECONDS_WIDTH, b"."))
-    if not all(_are_one_of(raw[offsets + place], allowed) for place, allowed in separators):
+    if not all(_are_one_of(raw[offsets + position], allowed) for position, allowed in separators):
         return None
     last = raw[offsets + np.asarray(lengths.drop_null()) - 1]
     if ((last < 48) | (last > 57)).any():
