@@ -1,7 +1,7 @@
 """Blocks of lines into columns: by Arrow where it reads JSON as Spark does, else line by line.
 
 Arrow agrees on a line that is one whole object with values of the right types. Lines that do not look like
-that, and those Arrow stumbles over (found by halving), are **odd** and go through the scanner.
+that, and those Arrow fails on (located by bisection), are **odd** and go through the scanner.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Lines:
         return self.block[self.starts[i] : self.ends[i]].decode()
 
     def joined(self, places: Positions) -> bytes:
-        """Some lines, in their order; neighbours are taken as one run, so that the loop is over the gaps."""
+        """Some lines, in their order; adjacent lines are joined as one run, so the loop is over the gaps."""
         if not len(places):
             return b""
         starts, ends = self.starts[places], self.ends[places]
@@ -215,20 +215,20 @@ class _Reader:
         rows: list[list[Any]] = []
         good: list[bool] = []
         owners: list[int] = []
-        for place in places.tolist():
-            for values, fine in self._records(place, converter, columns):
+        for line in places.tolist():
+            for values, fine in self._records(line, converter, columns):
                 rows.append(values)
                 good.append(fine)
-                owners.append(place)
+                owners.append(line)
         arrays = [pa.array([row[i] for row in rows], _nullable(f.type)) for i, f in enumerate(self.schema)]
         self.parts.append((np.array(owners, np.int64), arrays, np.array(good, np.bool_)))
 
     def _records(
-        self, place: int, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
+        self, line: int, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
     ) -> list[tuple[list[Any], bool]]:
         """The values of each record of a line, and whether it is good; a malformed line is one bad record."""
         try:
-            node = scan(self.lines.text(place))
+            node = scan(self.lines.text(line))
             if node is None:
                 return []
             if node.kind == "array":
@@ -236,10 +236,10 @@ class _Reader:
             return [self._record(node, converter, columns)]
         except Malformed as error:
             if self.options.mode == "PERMISSIVE":
-                self._check_certain(error.certain, place)
+                self._check_certain(error.certain, line)
             return [([None] * len(columns), False)]
         except SourceError as error:
-            raise LineError(self.lines.number(place), str(error)) from None
+            raise LineError(self.lines.number(line), str(error)) from None
 
     def _array_records(
         self, node: Node, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
@@ -260,14 +260,14 @@ class _Reader:
         converter.row(node, columns, row)
         return row, not converter.partial
 
-    def _check_certain(self, certain: bool, place: int) -> None:
+    def _check_certain(self, certain: bool, line: int) -> None:
         if not certain:
             raise LineError(
-                self.lines.number(place), "malformed in a way in which Spark may read a part of it"
+                self.lines.number(line), "malformed in a way in which Spark may read a part of it"
             )
         if self.options.null_filters:
             raise LineError(
-                self.lines.number(place), "malformed, but Spark filters for NULL before it sees that"
+                self.lines.number(line), "malformed, but Spark filters for NULL before it sees that"
             )
 
     def result(self) -> Rows:
@@ -303,7 +303,7 @@ def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = l
 
 
 def _written(dtype: pa.DataType) -> pa.DataType:
-    """What Arrow is asked to read: texts where Spark has its own parsers."""
+    """The type that Arrow reads: strings where Spark has its own parsers."""
     return _nullable(dtype, lambda d: t.STRING if is_text(d) else d)
 
 
@@ -321,8 +321,8 @@ def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.A
         items = _finished_whole(array.values, dtype.value_type, options)
         if items is None:
             return None
-        kept = pa.list_(pa.field(dtype.value_field.name, items.type))
-        return pa.ListArray.from_arrays(array.offsets, items, type=kept, mask=array.is_null())
+        list_type = pa.list_(pa.field(dtype.value_field.name, items.type))
+        return pa.ListArray.from_arrays(array.offsets, items, type=list_type, mask=array.is_null())
     return array
 
 

@@ -27,35 +27,35 @@ class _TwiceError(Exception):
 def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
     """The struct type of the records of a block (line ends normalized)."""
     lines, odd = split_lines(block)
-    found = [_EMPTY]
+    types = [_EMPTY]
 
     def attempt(places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
         table = parsed(lines.joined(places), len(places), None)
         dtype = None if table is None else _observed(table.to_struct_array().combine_chunks())
         if dtype is not None:
-            found.append(dtype)
+            types.append(dtype)
         return dtype is not None
 
     left = in_bulk(np.flatnonzero(~odd), attempt)
-    for place in [*np.flatnonzero(odd).tolist(), *left]:
+    for line in [*np.flatnonzero(odd).tolist(), *left]:
         try:
-            node = scan(lines.text(place))
+            node = scan(lines.text(line))
         except Malformed:
             if options.mode == "DROPMALFORMED":
                 continue
-            raise LineError(lines.number(place), "malformed, from which no types are inferred") from None
+            raise LineError(lines.number(line), "malformed, from which no types are inferred") from None
         if node is None:
             continue
         if node.kind != "object":
             raise LineError(
-                lines.number(place), f"{_article(node.kind)} where types are inferred from objects"
+                lines.number(line), f"{_article(node.kind)} where types are inferred from objects"
             )
         try:
-            found.append(_node_type(node))
+            types.append(_node_type(node))
         except _TwiceError as error:
-            raise LineError(lines.number(place), f"an object with two values of {error}") from None
-    result = found[0]
-    for dtype in found[1:]:
+            raise LineError(lines.number(line), f"an object with two values of {error}") from None
+    result = types[0]
+    for dtype in types[1:]:
         result = merged(result, dtype)
     return result
 
@@ -139,7 +139,7 @@ def _canonical(dtype: pa.DataType) -> pa.DataType | None:
 
 
 def _observed(array: pa.Array) -> pa.DataType | None:
-    """Spark's type for values Arrow has read without a schema; None where it cannot be told from them."""
+    """Spark's type for values Arrow has read without a schema; None where they do not determine it."""
     dtype = array.type
     if dtype in (t.NULL, t.BOOL, t.LONG):
         return dtype
@@ -162,10 +162,10 @@ def _observed(array: pa.Array) -> pa.DataType | None:
 def _observed_struct(array: pa.Array) -> pa.DataType | None:
     types: dict[str, pa.DataType] = {}
     for i, field in enumerate(array.type):
-        found = _observed(array.field(i))
-        if found is None:
+        field_type = _observed(array.field(i))
+        if field_type is None:
             return None
-        types[field.name] = found
+        types[field.name] = field_type
     return _struct(types)
 
 

@@ -1,7 +1,7 @@
 """One JSON text as Jackson reads it for Spark: single quotes and ``NaN`` are allowed, what follows is ignored.
 
 Only odd lines come here, those that Arrow does not read or might read differently. Values keep their text,
-which is Spark's answer where a string is wanted and something else is found.
+which Spark returns where it expects a string and the value is something else.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def scan(text: str) -> Node | None:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
@@ -125,10 +125,10 @@ def _string(text: str, start: int, depth: int, is_name: bool = False) -> tuple[s
     parts: list[str] = []
     at = start + 1
     while True:
-        found = plain.match(text, at)
-        assert found is not None
-        parts.append(found[0])
-        at = found.end()
+        match = plain.match(text, at)
+        assert match is not None
+        parts.append(match[0])
+        at = match.end()
         mark = text[at : at + 1]
         if mark == quote:
             return _joined(parts), at + 1
@@ -137,9 +137,9 @@ def _string(text: str, start: int, depth: int, is_name: bool = False) -> tuple[s
         code = text[at + 1 : at + 2]
         if code == "u":
             digits = text[at + 2 : at + 6]
-            for place in range(4):
-                if digits[place : place + 1] not in _HEX:
-                    raise _broken(text, at + 3 + place, depth, is_name)
+            for offset in range(4):
+                if digits[offset : offset + 1] not in _HEX:
+                    raise _broken(text, at + 3 + offset, depth, is_name)
             parts.append(chr(int(digits, 16)))
             at += 6
         elif code in _ESCAPES:

@@ -1,4 +1,4 @@
-"""JSON files: byte ranges are the splits, cut at line ends; only the columns asked for are converted."""
+"""JSON files: byte ranges are the splits, cut at line ends; only the requested columns are converted."""
 
 from __future__ import annotations
 
@@ -36,29 +36,31 @@ class JsonSource(LineSource):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per 8 MB of text."""
         file = self.files[split.file]
-        wanted = pa.schema([self.table_schema.field(c) for c in columns if c not in self.partition_columns])
+        data_schema = pa.schema(
+            [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
+        )
         start, length = split.pieces
         for line, block in _numbered(file, start, length):
             try:
-                rows, arrays = self._read_block(block, wanted)
+                rows, arrays = self._read_block(block, data_schema)
             except BadRecord as error:
-                where = _place(file, start, line + error.line)
+                where = _location(file, start, line + error.line)
                 raise ExecutionError(
                     "MALFORMED_RECORD_IN_PARSING", f"{error} {where}. Parse Mode: FAILFAST."
                 ) from None
             except LineError as error:
-                raise SourceError(f"{_place(file, start, line + error.line)}: {error}") from None
-            yield self.batch(file, columns, wanted.names, arrays, rows)
+                raise SourceError(f"{_location(file, start, line + error.line)}: {error}") from None
+            yield self.batch(file, columns, data_schema.names, arrays, rows)
 
-    def _read_block(self, block: bytes, wanted: pa.Schema) -> tuple[int, list[pa.Array]]:
-        rows = read_rows(block, wanted, self.options)
+    def _read_block(self, block: bytes, data_schema: pa.Schema) -> tuple[int, list[pa.Array]]:
+        rows = read_rows(block, data_schema, self.options)
         arrays, count = list(rows.columns), rows.num_rows
         if self.options.mode == "DROPMALFORMED" and not rows.good.all():
             arrays = [a.filter(pa.array(rows.good)) for a in arrays]
             count = int(np.count_nonzero(rows.good))
         return count, [
             from_arrow(f.type, a if a.type == f.type else a.cast(f.type)).data
-            for f, a in zip(wanted, arrays, strict=True)
+            for f, a in zip(data_schema, arrays, strict=True)
         ]
 
 
@@ -70,7 +72,7 @@ def _numbered(file: DataFile, start: int, length: int) -> Iterator[tuple[int, by
         line += block.count(b"\n")
 
 
-def _place(file: DataFile, start: int, line: int) -> str:
+def _location(file: DataFile, start: int, line: int) -> str:
     after = f" after byte {start}" if start else ""
     return f"{file.path}, line {line + 1}{after}"
 
@@ -95,8 +97,8 @@ def json_source(
         schema = _inferred(files, parsed)
     elif has_twice(pa.struct(list(schema)), case_sensitive):
         raise PlanError("[COLUMN_ALREADY_EXISTS] the JSON schema has a column or a field twice")
-    taken = {f.name for f in fields}
-    columns = [pa.field(f.name, f.type) for f in schema if f.name not in taken]
+    partition_names = {f.name for f in fields}
+    columns = [pa.field(f.name, f.type) for f in schema if f.name not in partition_names]
     if len(columns) < len(schema):
         raise Unsupported("A JSON column named like a partition column is not supported.")
     check_columns(columns)
@@ -114,13 +116,13 @@ def check_columns(columns: Sequence[pa.Field], corrupt: str = "_corrupt_record")
 
 
 def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.Schema:
-    found = pa.struct([])
+    record_type = pa.struct([])
     for file in files:
         for line, block in _numbered(file, 0, file.size):
             try:
-                found = merged(found, block_type(block, options))
+                record_type = merged(record_type, block_type(block, options))
             except LineError as error:
-                raise Unsupported(f"{_place(file, 0, line + error.line)}: {error}.") from None
+                raise Unsupported(f"{_location(file, 0, line + error.line)}: {error}.") from None
             except SourceError as error:
                 raise SourceError(f"{file.path}: {error}") from None
-    return columns_of(found, options)
+    return columns_of(record_type, options)

@@ -55,8 +55,8 @@ def from_texts(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.
         return values
     # What is no date may be a number of days since 1970, as Spark 1.5 wrote them.
     odd = pc.and_(values.is_null(), texts.is_valid())
-    found = [_days(text) for text in texts.filter(odd).to_pylist()]
-    return pc.replace_with_mask(values, odd, pa.array(found, pa.int32()).cast(t.DATE))
+    days = [_days(text) for text in texts.filter(odd).to_pylist()]
+    return pc.replace_with_mask(values, odd, pa.array(days, pa.int32()).cast(t.DATE))
 
 
 def _days(text: str) -> int | None:
@@ -107,16 +107,16 @@ class Converter:
 
     def row(self, node: Node, columns: dict[str, tuple[int, pa.DataType]], row: list[Any]) -> None:
         """Fill the columns of one record; of equal names the last good value stays."""
-        found: set[str] = set()
+        seen: set[str] = set()
         for name, child in node.value:
-            place = columns.get(name)
-            if place is None:
+            column = columns.get(name)
+            if column is None:
                 continue
-            if self._options.filters and name in found:
+            if self._options.filters and name in seen:
                 raise SourceError(f"{name} is there twice, and Spark filters by the first of them, too")
-            found.add(name)
+            seen.add(name)
             try:
-                row[place[0]] = self.value(child, place[1])
+                row[column[0]] = self.value(child, column[1])
             except BadValue:
                 self.partial = True
 
@@ -144,15 +144,15 @@ class Converter:
 
     def _struct(self, node: Node, dtype: pa.DataType) -> dict[str, Any]:
         types = {f.name: f.type for f in dtype}
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, child in _value_of(node, "object"):
             if name not in types:
                 continue
             try:
-                found[name] = self.value(child, types[name])
+                fields[name] = self.value(child, types[name])
             except BadValue:
                 self.partial = True
-        return found
+        return fields
 
     def _fractional(self, node: Node, dtype: pa.DataType) -> Any:
         if node.kind in ("integer", "float"):
@@ -177,7 +177,7 @@ class Converter:
             storage = pa.int32() if dtype == t.DATE else pa.int64()
             array = from_texts(pa.array([node.value], t.STRING), dtype, self._options)
             self._known[key] = array.view(storage)[0].as_py()
-        found: int | None = self._known[key]
-        if found is None:
+        encoded: int | None = self._known[key]
+        if encoded is None:
             raise BadValue
-        return found
+        return encoded
