@@ -1,1 +1,1 @@
-"""Parquet: footers, statistics, pages, dictionary codes, and the source made of them."""
+"""Parquet: footers, statistics, pages, dictionary codes, and the source that reads them."""

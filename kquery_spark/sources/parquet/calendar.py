@@ -1,6 +1,6 @@
-"""The calendar of a Parquet file's dates and times, which its footer tells or Spark's settings decide.
+"""The calendar of a Parquet file's dates and times, which its footer names or Spark's settings decide.
 
-Spark before 3.0 (for INT96 before 3.1) counts in the hybrid calendar; later ones say in the footer when they were told to.
+Spark before 3.0 (for INT96 before 3.1) counts in the hybrid calendar; later ones do so by a setting, noted in the footer.
 Files of other writers say nothing: the modes CORRECTED, LEGACY and EXCEPTION of Spark's settings and of its reader's
 options are about those. Spark's own rules are in ``DataSourceUtils``.
 """
@@ -71,9 +71,9 @@ CORRECTED_ALL = RebaseSettings()
 
 @dataclass(frozen=True)
 class TimeLeaf:
-    """A leaf of a column that has dates or times. place: among the file's leaves. limit: values from it on never differ."""
+    """A leaf that has dates or times. leaf_index: among the file's leaves. limit: values from it on never differ."""
 
-    place: int
+    leaf_index: int
     kind: str
     limit: int
 
@@ -128,8 +128,10 @@ class ColumnRebase:
         return _with_child(data, pa.map_(*fields), entries)
 
     def _struct(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
-        wanted = {} if dtype is None else {field.name: field.type for field in dtype}
-        parts = [self._rebased(data.field(i), wanted.get(f.name), places) for i, f in enumerate(data.type)]
+        target_types = {} if dtype is None else {field.name: field.type for field in dtype}
+        parts = [
+            self._rebased(data.field(i), target_types.get(f.name), places) for i, f in enumerate(data.type)
+        ]
         if not parts:
             return data
         fields = [f.with_type(p.type) for f, p in zip(data.type, parts, strict=True)]
@@ -151,18 +153,18 @@ def time_leaves(schema: pa.Schema, leaves: Sequence[Any]) -> dict[str, dict[int,
 
     schema: of the file. leaves: pyarrow's ``ColumnSchema`` of each leaf.
     """
-    found: dict[str, dict[int, TimeLeaf]] = {}
+    by_column: dict[str, dict[int, TimeLeaf]] = {}
     for column, parts in column_leaves(schema).items():
-        times = {i: _time_leaf(part, leaves[part.place]) for i, part in enumerate(parts)}
+        times = {i: _time_leaf(part, leaves[part.leaf_index]) for i, part in enumerate(parts)}
         known = {i: leaf for i, leaf in times.items() if leaf is not None}
         if known:
-            found[column] = known
-    return found
+            by_column[column] = known
+    return by_column
 
 
 def may_be_old(leaf: TimeLeaf, groups: Sequence[Any]) -> bool:
     """Whether a leaf may have a value that the two calendars count differently. groups: pyarrow's row groups."""
-    return any(_may_be_old(leaf, group.column(leaf.place)) for group in groups)
+    return any(_may_be_old(leaf, group.column(leaf.leaf_index)) for group in groups)
 
 
 def _may_be_old(leaf: TimeLeaf, chunk: Any) -> bool:
@@ -177,11 +179,11 @@ def _may_be_old(leaf: TimeLeaf, chunk: Any) -> bool:
 def _time_leaf(part: Leaf, leaf: Any) -> TimeLeaf | None:
     dtype = part.dtype
     if leaf.physical_type == "INT96":
-        return TimeLeaf(part.place, INT96, 0)
+        return TimeLeaf(part.leaf_index, INT96, 0)
     if pa.types.is_date32(dtype):
-        return TimeLeaf(part.place, DATE, GREGORIAN_START_DAY)
+        return TimeLeaf(part.leaf_index, DATE, GREGORIAN_START_DAY)
     if pa.types.is_timestamp(dtype) and dtype.tz is not None and dtype.unit in _LIMITS:
-        return TimeLeaf(part.place, TIMESTAMP, _LIMITS[dtype.unit])
+        return TimeLeaf(part.leaf_index, TIMESTAMP, _LIMITS[dtype.unit])
     return None
 
 

@@ -75,7 +75,7 @@ class CodedChunk:
         """Where each page begins among the decompressed ones, its rows, and the bytes of its levels."""
         headers = [p.header for p in self.pages]
         starts = np.cumsum([0, *(h.raw_size for h in headers)])
-        # of version 1 the levels have their length before them, of version 2 the header tells it
+        # of version 1 the levels have their length before them, of version 2 the header gives it
         levels = [h.level_bytes if h.kind == DATA_V2 else -1 if self.levels else 0 for h in headers]
         return starts, np.array([h.values for h in headers], np.int64), np.array(levels, np.int64)
 
@@ -123,7 +123,7 @@ def _codec(name: str) -> Any | None:
 def coded_chunk(
     chunk: Any, leaf: Any, dtype: pa.DataType, dictionary: Page | None, pages: list[Page]
 ) -> CodedChunk | None:
-    """The chunk of a flat column as codes; None where it is not made of such pages, or of too many values to gain by it.
+    """The chunk of a flat column as codes; None where it has other pages, or too many values to gain by it.
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column.
     """

@@ -85,15 +85,15 @@ def _nested_readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bo
 
 def _field_readable_as(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
     """Whether a file's struct has no such field, which is NULL then, or one of exactly that name that can be read."""
-    found = [f for f in struct if f.name.lower() == field.name.lower()]
-    if not found:
+    matches = [f for f in struct if f.name.lower() == field.name.lower()]
+    if not matches:
         return True
-    return [f.name for f in found] == [field.name] and readable_as(found[0].type, field.type, instants)
+    return [f.name for f in matches] == [field.name] and readable_as(matches[0].type, field.type, instants)
 
 
-def mismatch(path: str, name: str, found: pa.DataType, dtype: pa.DataType) -> str:
+def mismatch(path: str, name: str, file_type: pa.DataType, dtype: pa.DataType) -> str:
     """The sentence about a column whose type in the file cannot be read as the table's."""
-    return f"{path}: column {name} is {t.spark_name(found)} in the file, the table says {t.spark_name(dtype)}"
+    return f"{path}: column {name} is {t.spark_name(file_type)} in the file, the table says {t.spark_name(dtype)}"
 
 
 def has_times(dtype: pa.DataType) -> bool:

@@ -35,22 +35,22 @@ def _nested_ids(spark: Any) -> dict[str, FieldIds]:
     if not isinstance(spark, dict):
         return {}
     if spark["type"] == "struct":
-        found = {child["name"]: field_ids(child) for child in spark["fields"]}
+        nested = {child["name"]: field_ids(child) for child in spark["fields"]}
     else:  # an array's or a map's parts have no ids of their own
         types = {"element": "elementType", "key": "keyType", "value": "valueType"}
-        found = {part: field_ids({"type": spark[key]}) for part, key in types.items() if key in spark}
-    return {name: ids for name, ids in found.items() if ids is not None}
+        nested = {part: field_ids({"type": spark[key]}) for part, key in types.items() if key in spark}
+    return {name: ids for name, ids in nested.items() if ids is not None}
 
 
 def check_field_ids(
-    files: Sequence[DataFile], asked: Mapping[str, FieldIds], by_id: bool, ignore_missing: bool
+    files: Sequence[DataFile], ids_by_column: Mapping[str, FieldIds], by_id: bool, ignore_missing: bool
 ) -> None:
     """Raise Unsupported where Spark finds other columns than the engine, or refuses a file.
 
-    asked: of the columns to read, those with ids. by_id: Spark finds these by their ids, not by name. ignore_missing: it
+    ids_by_column: of the columns to read, those with ids. by_id: Spark finds these by id, not by name. ignore_missing: it
     reads files without any id, too; otherwise it refuses them even if it goes by names.
     """
-    if not asked:
+    if not ids_by_column:
         return
     for file in files:
         schema = open_file(file).schema
@@ -58,18 +58,18 @@ def check_field_ids(
             raise Unsupported(
                 f"{file.path} has no field ids, unlike the table's columns, so Spark refuses to read it"
             )
-        for name, ids in asked.items() if by_id else ():
+        for name, ids in ids_by_column.items() if by_id else ():
             _check_same(list(schema), name, ids, file.path)
 
 
 def _check_same(fields: list[pa.Field], name: str, ids: FieldIds, path: str) -> None:
     """Raise Unsupported unless one of a file's fields, or none of them, is meant by both the name and the id."""
     named = _with_name(fields, name)
-    found = named if ids.own is None else _with_id(fields, ids.own)
-    if [f.name for f in found] != [f.name for f in named] or len(found) > 1:
+    matches = named if ids.own is None else _with_id(fields, ids.own)
+    if [f.name for f in matches] != [f.name for f in named] or len(matches) > 1:
         raise Unsupported(f"the field id of {name} is that of another column, or of none, in {path}")
-    if found:
-        parts = list(_parts(found[0].type))
+    if matches:
+        parts = list(_parts(matches[0].type))
         for inner, below in ids.nested.items():
             _check_same(parts, inner, below, path)
 
@@ -94,8 +94,8 @@ def _parts(dtype: pa.DataType) -> Iterator[pa.Field]:
 
 
 def _id_of(column: pa.Field) -> int | None:
-    found = (column.metadata or {}).get(_ARROW_KEY)
-    return None if found is None else int(found)
+    value = (column.metadata or {}).get(_ARROW_KEY)
+    return None if value is None else int(value)
 
 
 def _has_id(column: pa.Field) -> bool:

@@ -64,7 +64,7 @@ class Typed:
 
 
 class OpenFile:
-    """A Parquet file's parsed footer, kept by the worker between tasks, and reading the file.
+    """A Parquet file's parsed footer, cached by the worker between tasks, and reading the file.
 
     Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
     """
@@ -93,7 +93,7 @@ class OpenFile:
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._headers: dict[tuple[int, str], tuple[Page | None, list[Page]] | None] = {}
-        self._found_pages: dict[tuple[int, str], Pages | None] = {}
+        self._pages_by_chunk: dict[tuple[int, str], Pages | None] = {}
         self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
         self._coded: dict[tuple[int, str], CodedChunk | None] = {}
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
@@ -133,8 +133,8 @@ class OpenFile:
     @cached_property
     def _stored_schema(self) -> pa.Schema:
         """The columns as they are read."""
-        found: pa.Schema = self._physical.schema.to_arrow_schema()
-        return found
+        schema: pa.Schema = self._physical.schema.to_arrow_schema()
+        return schema
 
     @cached_property
     def _footer(self) -> bytes | None:
@@ -186,32 +186,32 @@ class OpenFile:
 
     def _old(self, column: str) -> dict[int, TimeLeaf]:
         """The leaves of a column that may have values which depend on the calendar."""
-        found = self._old_times.get(column)
-        if found is None:
+        old_leaves = self._old_times.get(column)
+        if old_leaves is None:
             groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
             times = self._times[column].items()
-            found = {place: leaf for place, leaf in times if may_be_old(leaf, groups)}
-            self._old_times[column] = found
-        return found
+            old_leaves = {index: leaf for index, leaf in times if may_be_old(leaf, groups)}
+            self._old_times[column] = old_leaves
+        return old_leaves
 
     def may_exceed_type(self, column: str) -> bool:
         """Whether a column may have numbers that the types of its leaves have no room for."""
-        found = self._exceeding.get(column)
-        if found is None:
+        exceeds = self._exceeding.get(column)
+        if exceeds is None:
             groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
             by_spark = SPARK_VERSION_KEY in self._key_values
-            found = any(may_exceed_type(leaf, groups, by_spark) for leaf in self._column_leaves[column])
-            self._exceeding[column] = found
-        return found
+            exceeds = any(may_exceed_type(leaf, groups, by_spark) for leaf in self._column_leaves[column])
+            self._exceeding[column] = exceeds
+        return exceeds
 
     @cached_property
     def _column_leaves(self) -> dict[str, list[Leaf]]:
         return column_leaves(self.schema)
 
     def flat(self, column: str) -> Any | None:
-        """What the footer says of a flat column's type."""
-        place = self._flat.get(column)
-        return None if place is None else self._leaves[place]
+        """The footer's entry for a flat column's type."""
+        leaf_index = self._flat.get(column)
+        return None if leaf_index is None else self._leaves[leaf_index]
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -221,26 +221,26 @@ class OpenFile:
 
     def column_bytes(self, column: str) -> int:
         """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
-        found = self._bytes.get(column)
-        if found is None:
+        nbytes = self._bytes.get(column)
+        if nbytes is None:
             paths = (leaf.path for leaf in self._leaves)
             places = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
             groups = range(self.metadata.num_row_groups) if places else ()
-            found = sum(
+            nbytes = sum(
                 self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places
             )
-            self._bytes[column] = found
-        return found
+            self._bytes[column] = nbytes
+        return nbytes
 
     def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
         """Statistics of a flat column per row group."""
         if column not in self._ranges:
-            place = self._flat.get(column)
+            leaf_index = self._flat.get(column)
             self._ranges[column] = (
                 None
-                if place is None
+                if leaf_index is None
                 else [
-                    _range(self.metadata.row_group(g).column(place))
+                    _range(self.metadata.row_group(g).column(leaf_index))
                     for g in range(self.metadata.num_row_groups)
                 ]
             )
@@ -248,19 +248,19 @@ class OpenFile:
 
     def _low_cardinality(self) -> list[str]:
         """String columns whose chunks are so small that they must be dictionary encoded with few values."""
-        found = []
+        columns = []
         for field in self.schema:
-            place = self._flat.get(field.name)
+            leaf_index = self._flat.get(field.name)
             flat = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
-            if place is None or not flat or self.metadata.num_row_groups == 0:
+            if leaf_index is None or not flat or self.metadata.num_row_groups == 0:
                 continue
-            chunk = self.metadata.row_group(0).column(place)
+            chunk = self.metadata.row_group(0).column(leaf_index)
             encoded = "RLE_DICTIONARY" in chunk.encodings or "PLAIN_DICTIONARY" in chunk.encodings
             if encoded and chunk.total_uncompressed_size < _DICTIONARY_BYTES_PER_VALUE * max(
                 chunk.num_values, 1
             ):
-                found.append(field.name)
-        return found
+                columns.append(field.name)
+        return columns
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Columns of one row group."""
@@ -269,13 +269,13 @@ class OpenFile:
         try:
             if reader is None:
                 reader = file.readers.parquet = self._open(file, self._physical)
-            found = reader.read_row_group(group, columns=list(columns), use_threads=False)
+            table = reader.read_row_group(group, columns=list(columns), use_threads=False)
             for column in self.int96.intersection(columns):
                 _check_int96(self._in_seconds(file), group, column)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
         file.check_unchanged()
-        return found
+        return table
 
     def _in_seconds(self, file: InputFile) -> pq.ParquetFile:
         """This thread's reader of INT96 times in seconds."""
@@ -331,21 +331,21 @@ class OpenFile:
         """
         bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
         data = self.read(group, [column]).column(0).combine_chunks().view(bits)
-        found = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
-        if found.null_count:
+        indices = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
+        if indices.null_count:
             raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
-        codes: Codes = found.to_numpy().astype(np.uint16)
+        codes: Codes = indices.to_numpy().astype(np.uint16)
         return codes
 
     def _find_coded(self, group: int, column: str) -> CodedChunk | None:
-        place = self._flat.get(column)
-        if place is None or local_path(self.file.path) is None or self.groups[group][0] < _CODED_ROWS:
+        leaf_index = self._flat.get(column)
+        if leaf_index is None or local_path(self.file.path) is None or self.groups[group][0] < _CODED_ROWS:
             return None
-        chunk, leaf = self.metadata.row_group(group).column(place), self._leaves[place]
+        chunk, leaf = self.metadata.row_group(group).column(leaf_index), self._leaves[leaf_index]
         if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
             return None
-        found, dtype = self._page_headers(group, column), self._stored_schema.field(column).type
-        return None if found is None else coded_chunk(chunk, leaf, dtype, *found)
+        headers, dtype = self._page_headers(group, column), self._stored_schema.field(column).type
+        return None if headers is None else coded_chunk(chunk, leaf, dtype, *headers)
 
     def _page_headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
         """The pages of a flat column in a row group of a local file; None where they are not as expected."""
@@ -369,12 +369,12 @@ class OpenFile:
         pages = self._pages(group, column)
         if pages is None:
             return None
-        place = self._flat[column]
-        chunk = self.metadata.row_group(group).column(place)
+        leaf_index = self._flat[column]
+        chunk = self.metadata.row_group(group).column(leaf_index)
         if not chunk.has_column_index:
             return None
         try:
-            offset, length = self._column_indexes[group][place]
+            offset, length = self._column_indexes[group][leaf_index]
             index = self._input.read_at(length, offset)
             ranges = page_ranges(index, chunk.physical_type, self.schema.field(column).type)
         except (ValueError, IndexError):  # what cannot be read says nothing of the data
@@ -383,20 +383,20 @@ class OpenFile:
 
     def _pages(self, group: int, column: str) -> Pages | None:
         key = (group, column)
-        if key not in self._found_pages:
-            self._found_pages[key] = self._find_pages(group, column)
-        return self._found_pages[key]
+        if key not in self._pages_by_chunk:
+            self._pages_by_chunk[key] = self._find_pages(group, column)
+        return self._pages_by_chunk[key]
 
     def _find_pages(self, group: int, column: str) -> Pages | None:
-        place = self._flat.get(column)
+        leaf_index = self._flat.get(column)
         remote = local_path(self.file.path) is None  # there many small reads take longer than a large one
-        if place is None or remote:
+        if leaf_index is None or remote:
             return None
-        chunk, rows = self.metadata.row_group(group).column(place), self.groups[group][0]
+        chunk, rows = self.metadata.row_group(group).column(leaf_index), self.groups[group][0]
         if rows < _MANY_ROWS and chunk.total_uncompressed_size < _MANY_BYTES:
             return None
-        found = self._page_headers(group, column) if column in self._elements else None
-        return None if found is None else placed(*found, rows)
+        headers = self._page_headers(group, column) if column in self._elements else None
+        return None if headers is None else placed(*headers, rows)
 
     @cached_property
     def _elements(self) -> dict[str, bytes]:
@@ -451,16 +451,16 @@ _lock = threading.Lock()
 def open_file(file: DataFile) -> OpenFile:
     """The open file, from this process's cache when it has not changed since."""
     with _lock:
-        found = _cache.get(file)
-        if found is not None:
+        cached = _cache.get(file)
+        if cached is not None:
             _cache.move_to_end(file)
-    if found is not None:
+    if cached is not None:
         try:
             check_unchanged(file)
         except SourceError:
             forget_file(file)
             raise
-        return found
+        return cached
     opened = OpenFile(file)
     with _lock:
         _cache[file] = opened

@@ -1,7 +1,7 @@
-"""What pyarrow does not tell of a Parquet footer, and footers in which short decimals are the integers they are stored as.
+"""Parts of a Parquet footer that pyarrow hides, and footers in which short decimals are the integers they are stored as.
 
 Arrow turns a decimal of INT32 or INT64 storage into 128-bit values, which the engine would make int64 again. A reader given
-a footer without the decimal annotation decodes the integers alone. Only the annotation is dropped, all else is kept byte for
+a footer without the decimal annotation decodes the integers alone. Only the annotation is dropped, all else stays byte for
 byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact protocol.
 """
 
@@ -82,13 +82,13 @@ def column_indexes(footer: bytes) -> list[list[tuple[int, int]]]:
 
 
 def _indexes_of_group(cursor: Cursor) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    indexes: list[tuple[int, int]] = []
     for field, kind, _ in cursor.fields():
         if field == _CHUNKS:
-            found = [_index_of_chunk(cursor) for _ in range(cursor.list_size())]
+            indexes = [_index_of_chunk(cursor) for _ in range(cursor.list_size())]
         else:
             cursor.skip(kind)
-    return found
+    return indexes
 
 
 def _index_of_chunk(cursor: Cursor) -> tuple[int, int]:

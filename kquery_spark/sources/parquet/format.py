@@ -103,8 +103,10 @@ def _read_columns(
 
     assert isinstance(source, ParquetSource)
     ids = {name: field_ids(relation.columns[name]) for name in columns if name in relation.columns}
-    asked = {name: found for name, found in ids.items() if found is not None}
-    check_field_ids(source.files, asked, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS))
+    ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
+    check_field_ids(
+        source.files, ids_by_column, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS)
+    )
     if settings.is_on(_INT96_CONVERSION) or not settings.is_on(_INT96_AS_TIMESTAMP):
         source.check_no_int96(columns)
     return _with_zones(source, columns, zones)

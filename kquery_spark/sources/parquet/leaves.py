@@ -16,21 +16,21 @@ _BOUNDS = {
 
 
 class Leaf(NamedTuple):
-    """A leaf of a column. place: among the file's leaves. dtype: what Arrow makes of it."""
+    """A leaf of a column. leaf_index: among the file's leaves. dtype: its Arrow type."""
 
-    place: int
+    leaf_index: int
     dtype: pa.DataType
 
 
 def column_leaves(schema: pa.Schema) -> dict[str, list[Leaf]]:
     """The leaves of each column of a file, in the file's order."""
-    found: dict[str, list[Leaf]] = {}
+    by_column: dict[str, list[Leaf]] = {}
     start = 0
     for field in schema:
         leaves = [Leaf(start + i, dtype) for i, dtype in enumerate(leaf_types(field.type))]
-        found[field.name] = leaves
+        by_column[field.name] = leaves
         start += len(leaves)
-    return found
+    return by_column
 
 
 def leaf_types(dtype: pa.DataType) -> Iterator[pa.DataType]:
@@ -45,7 +45,7 @@ def leaf_types(dtype: pa.DataType) -> Iterator[pa.DataType]:
 def may_exceed_type(leaf: Leaf, groups: Sequence[Any], trusted: bool) -> bool:
     """Whether a leaf may have numbers that its declared type has no room for, as Spark and Arrow read them differently.
 
-    groups: pyarrow's row groups. trusted: the writer is known not to write such integers, where no statistics tell.
+    groups: pyarrow's row groups. trusted: the writer is known not to write such integers, where there are no statistics.
     """
     if pa.types.is_decimal(leaf.dtype):
         # writers check decimals, and old ones have no statistics of them
@@ -55,7 +55,7 @@ def may_exceed_type(leaf: Leaf, groups: Sequence[Any], trusted: bool) -> bool:
         bounds = _BOUNDS[leaf.dtype]
     else:
         return False
-    return any(_may_exceed(bounds, group.column(leaf.place), trusted) for group in groups)
+    return any(_may_exceed(bounds, group.column(leaf.leaf_index), trusted) for group in groups)
 
 
 def _may_exceed(bounds: tuple[int, int], chunk: Any, trusted: bool) -> bool:

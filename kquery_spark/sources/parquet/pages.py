@@ -1,7 +1,7 @@
 """Some rows of a Parquet row group: only the pages that hold them are decompressed and decoded.
 
-pyarrow reads column chunks as a whole. So the pages that are wanted, with their dictionary, become the chunks of a small
-file in memory, whose footer is written here, and pyarrow reads that. Pages are found by their headers, one behind the
+pyarrow reads column chunks as a whole. So the requested pages, with their dictionary, become the chunks of a small
+file in memory, whose footer is written here, and pyarrow reads that. Pages are located by their headers, one behind the
 other, which all files have; what is in them says the column index, where there is one. Spark's reader (parquet-mr) skips
 pages by the same index. Layout: parquet.thrift and PageIndex.md of apache/parquet-format.
 """
@@ -64,7 +64,7 @@ _INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
 class Pages:
     """The data pages of a flat column in one row group.
 
-    dictionary: place and bytes of the dictionary page. offsets, sizes: place and bytes of each page, headers included.
+    dictionary: offset and bytes of the dictionary page. offsets, sizes: offset and bytes of each page, headers included.
     starts: the row each one begins with, and at last the number of rows.
     """
 
@@ -82,24 +82,24 @@ class Pages:
 
 @dataclass(frozen=True)
 class PageRows:
-    """Some pages by their numbers, and how many of the rows that are wanted each of them holds."""
+    """Some pages by their numbers, and how many of the requested rows each of them holds."""
 
     pages: Pages
     numbers: Int64s
-    wanted: Int64s
+    requested: Int64s
 
     @property
     def lengths(self) -> Int64s:
         """Rows of each page."""
-        found: Int64s = self.pages.starts[self.numbers + 1] - self.pages.starts[self.numbers]
-        return found
+        counts: Int64s = self.pages.starts[self.numbers + 1] - self.pages.starts[self.numbers]
+        return counts
 
     def positions(self, rows: Int64s) -> Int64s:
-        """Where the rows that are wanted are among those of the pages."""
+        """The positions of the requested rows among the rows of the pages."""
         lengths = self.lengths
         before = np.cumsum(lengths) - lengths
-        found: Int64s = rows + np.repeat(before - self.pages.starts[self.numbers], self.wanted)
-        return found
+        shifted: Int64s = rows + np.repeat(before - self.pages.starts[self.numbers], self.requested)
+        return shifted
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,14 @@ def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pag
     starts = np.cumsum([0, *(p.header.values for p in pages)])
     if starts[-1] != num_rows:
         return None
-    place = (
+    dictionary_range = (
         None
         if dictionary is None
         else (dictionary.offset, dictionary.body - dictionary.offset + dictionary.header.size)
     )
-    return Pages(place, np.array([p.offset for p in pages], np.int64), np.array(sizes, np.int64), starts)
+    return Pages(
+        dictionary_range, np.array([p.offset for p in pages], np.int64), np.array(sizes, np.int64), starts
+    )
 
 
 def pages_of(file: InputFile, chunk: Any) -> tuple[Page | None, list[Page]] | None:
@@ -217,15 +219,15 @@ def _page_header(cursor: Cursor) -> PageHeader:
 
 def _numbers(cursor: Cursor) -> dict[int, int]:
     """The integers and truth values of a struct by field."""
-    found = {}
+    numbers = {}
     for field, type_, _ in cursor.fields():
         if type_ == I32:
-            found[field] = cursor.zigzag()
+            numbers[field] = cursor.zigzag()
         elif type_ in (TRUE, FALSE):
-            found[field] = type_ == TRUE
+            numbers[field] = type_ == TRUE
         else:
             cursor.skip(type_)
-    return found
+    return numbers
 
 
 def file_of_pages(
@@ -345,5 +347,5 @@ def _signed(data: bytes) -> int:
 def _float(form: str, data: bytes) -> float:
     if len(data) != calcsize(form):
         raise ValueError("a statistic of a column index has the wrong length")
-    found: float = unpack(form, data)[0]
-    return found
+    value: float = unpack(form, data)[0]
+    return value

@@ -87,11 +87,11 @@ class ParquetSource(Source):
         return self.once(("ranges", column), lambda: [self._ranges(open_file(f), column) for f in self.files])
 
     def _ranges(self, opened: OpenFile, column: str) -> list[ColumnRange | None] | None:
-        found = opened.column_ranges(column)
-        if found is None or opened.rebase(column, self.rebase) is None:
-            return found
+        ranges = opened.column_ranges(column)
+        if ranges is None or opened.rebase(column, self.rebase) is None:
+            return ranges
         return [
-            None if r is None else ColumnRange(None, None, r.nulls) for r in found
+            None if r is None else ColumnRange(None, None, r.nulls) for r in ranges
         ]  # they are not rebased
 
     @override
@@ -118,7 +118,7 @@ class ParquetSource(Source):
     def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
         """The time zones by which old times in these columns are rebased; None for one that a file does not name."""
         unnamed = replace(self.rebase, default_zone=None)
-        found: set[str | None] = set()
+        zones: set[str | None] = set()
         for column in columns:
             if column in self.partition_columns or not has_times(self.table_schema.field(column).type):
                 continue
@@ -126,8 +126,8 @@ class ParquetSource(Source):
                 opened = open_file(file)
                 rebase = opened.rebase(column, unnamed)
                 if rebase is not None and rebase.needs_zone:
-                    found.add(opened.zone_of(unnamed))
-        return found
+                    zones.add(opened.zone_of(unnamed))
+        return zones
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
@@ -146,11 +146,11 @@ class ParquetSource(Source):
         """One batch per row group."""
         file = self.files[split.file]
         opened = open_file(file)
-        wanted = self._stored(opened, columns)
+        stored_names = self._stored(opened, columns)
         for group in split.pieces:
-            table = opened.read(group, wanted) if wanted else None
-            found = dict(zip(wanted, table.columns, strict=True)) if table is not None else {}
-            yield self._batch(opened, columns, found, opened.groups[group][0])
+            table = opened.read(group, stored_names) if stored_names else None
+            stored_columns = dict(zip(stored_names, table.columns, strict=True)) if table is not None else {}
+            yield self._batch(opened, columns, stored_columns, opened.groups[group][0])
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
@@ -161,21 +161,21 @@ class ParquetSource(Source):
         pages = {p.name: p for p in paged if p is not None}
         rest = [c for c in columns if c not in pages]
         whole = next(self.read(split, rest)) if rest else Batch(pa.schema([]), (), opened.groups[group][0])
-        found = dict(zip(rest, pick(whole, rows).columns, strict=True))
+        arrays = dict(zip(rest, pick(whole, rows).columns, strict=True))
         if pages:
             for page, data in zip(
                 pages.values(), opened.read_pages(group, list(pages.values())), strict=True
             ):
                 array = self._array(opened, page.name, data)
-                found[page.name] = array.take(pa.array(page.at.positions(rows)))
-        return Batch(self._fields(columns), tuple(found[c] for c in columns), len(rows))
+                arrays[page.name] = array.take(pa.array(page.at.positions(rows)))
+        return Batch(self._fields(columns), tuple(arrays[c] for c in columns), len(rows))
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
-        found = kernels() if self.compiled else None
-        if found is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
+        kernel_module = kernels() if self.compiled else None
+        if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
         if rows is not None and opened.paged(group, column, rows) is not None:
@@ -189,19 +189,19 @@ class ParquetSource(Source):
             values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
-            kernels=found,
+            kernels=kernel_module,
             unpack=partial(opened.packed, chunk),
             look_up=partial(opened.looked_up, group, column, stored),
         )
 
     @override
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        """Pages, where a column index tells of them."""
+        """Pages, where the file has a column index."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
-        found = {c: opened.page_ranges(group, c) for c in usable}
-        known = {column: pages for column, pages in found.items() if pages is not None}
+        pages_by_column = {c: opened.page_ranges(group, c) for c in usable}
+        known = {column: pages for column, pages in pages_by_column.items() if pages is not None}
         if not known:
             return None
         starts = np.unique(np.concatenate([ends for ends, _ in known.values()]))
@@ -215,7 +215,11 @@ class ParquetSource(Source):
         return [c for c in columns if c not in self.partition_columns and c in opened.names]
 
     def _batch(
-        self, opened: OpenFile, columns: Sequence[str], found: Mapping[str, pa.ChunkedArray], rows: int
+        self,
+        opened: OpenFile,
+        columns: Sequence[str],
+        stored_columns: Mapping[str, pa.ChunkedArray],
+        rows: int,
     ) -> Batch:
         arrays = []
         for column in columns:
@@ -223,11 +227,11 @@ class ParquetSource(Source):
             if column in self.partition_columns:
                 value = opened.file.partition[self.partition_columns.index(column)]
                 arrays.append(constant(value, dtype, rows))
-            elif column not in found:
+            elif column not in stored_columns:
                 differs_in_case(column, opened.names, opened.file.path)
                 arrays.append(pa.nulls(rows, dtype))
             else:
-                arrays.append(self._array(opened, column, found[column]))
+                arrays.append(self._array(opened, column, stored_columns[column]))
         return Batch(self._fields(columns), tuple(arrays), rows)
 
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
@@ -244,16 +248,16 @@ class ParquetSource(Source):
 
 def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
     """The ranges of stretches that each lie in one page; how many of a page's NULLs a part of it has nobody knows."""
-    found: list[ColumnRange | None] = []
+    stretch_ranges: list[ColumnRange | None] = []
     for page in np.searchsorted(page_starts, starts[:-1], side="right") - 1:
         whole = ranges[page]
-        found.append(ColumnRange(whole.low, whole.high, 0 if whole.nulls == 0 else None))
-    return found
+        stretch_ranges.append(ColumnRange(whole.low, whole.high, 0 if whole.nulls == 0 else None))
+    return stretch_ranges
 
 
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
-    found = column.data
-    data = found.chunk(0) if found.num_chunks == 1 else _combined(found)
+    chunks = column.data
+    data = chunks.chunk(0) if chunks.num_chunks == 1 else _combined(chunks)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
         data = data.cast(t.LONG)
         if column.dtype.scale == dtype.scale:

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as far as Parquet's own structures need it: a cursor over bytes, and structs made of bytes.
+"""Thrift's compact protocol, as far as Parquet's own structures need it: a cursor over bytes, and structs built from bytes.
 
 Source: thrift-compact-protocol.md of apache/thrift.
 """
@@ -56,7 +56,7 @@ class Cursor:
         return head >> 4 if head >> 4 != 15 else self.varint()
 
     def fields(self) -> Iterator[tuple[int, int, int]]:
-        """Id, type and place of the value of each field of a struct; whoever iterates reads or skips the value."""
+        """Id, type and offset of the value of each field of a struct; the caller reads or skips the value."""
         last = 0
         while True:
             head = self.byte()
@@ -145,9 +145,9 @@ def listed(kind: int, values: Sequence[bytes]) -> bytes:
 
 def varint(value: int) -> bytes:
     """An unsigned integer."""
-    found = bytearray()
+    encoded = bytearray()
     while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
