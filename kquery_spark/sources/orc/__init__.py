@@ -1,1 +1,1 @@
-"""ORC: footers and stripes, and the source made of them."""
+"""ORC: footers and stripes, and the source that reads them."""

@@ -1,6 +1,6 @@
 """What an ORC footer says that pyarrow does not: the calendar of its days, and the range of each timestamp column.
 
-The tail of a file has a PostScript of known place, which says where the footer is and how it was compressed.
+A file ends with a PostScript, which gives the footer's position and its compression.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def _facts(footer: pb.Footer) -> OrcFacts:
     root = footer.types[0]
     for name, column in zip(root.field_names, root.subtypes, strict=True):
         if column < len(footer.statistics):
-            found = footer.statistics[column].timestamps
-            if found.HasField("minimum_utc") and found.HasField("maximum_utc"):
-                ranges[name] = found.minimum_utc, found.maximum_utc
+            timestamps = footer.statistics[column].timestamps
+            if timestamps.HasField("minimum_utc") and timestamps.HasField("maximum_utc"):
+                ranges[name] = timestamps.minimum_utc, timestamps.maximum_utc
     return OrcFacts(footer.calendar == _PROLEPTIC, ranges)
 
 
@@ -56,11 +56,11 @@ def _decompressed(data: bytes, codec: int) -> bytes:
     if codec == _NO_CODEC:
         return data
     parts = []
-    place = 0
-    while place < len(data):
-        header = int.from_bytes(data[place : place + 3], "little")
-        chunk = data[place + 3 : place + 3 + (header >> 1)]
-        place += 3 + (header >> 1)
+    offset = 0
+    while offset < len(data):
+        header = int.from_bytes(data[offset : offset + 3], "little")
+        chunk = data[offset + 3 : offset + 3 + (header >> 1)]
+        offset += 3 + (header >> 1)
         parts.append(chunk if header & 1 else _chunk(chunk, codec))
     return b"".join(parts)
 

@@ -110,33 +110,35 @@ class OrcSource(Source):
         with InputFile(file) as source:
             reader = _open(source)
             names = set(reader.schema.names)
-            wanted = [c for c in columns if c not in self.partition_columns and c in names]
+            stored_names = [c for c in columns if c not in self.partition_columns and c in names]
             # Reading no column loses the number of rows, so one is read to count them.
-            counted = wanted or [_narrowest(reader.schema)]
+            counted = stored_names or [_narrowest(reader.schema)]
             for stripe in split.pieces:
                 try:
-                    found = reader.read_stripe(stripe, columns=counted)
+                    stripe_batch = reader.read_stripe(stripe, columns=counted)
                 except (pa.ArrowException, OSError) as error:
                     cause = changed_error(file.path) if source.has_changed else error
                     raise SourceError(f"cannot read stripe {stripe} of {file.path}: {cause}") from None
                 source.check_unchanged()
-                yield self._batch(file, columns, names, found)
+                yield self._batch(file, columns, names, stripe_batch)
 
-    def _batch(self, file: DataFile, columns: Sequence[str], names: set[str], found: pa.RecordBatch) -> Batch:
-        """The columns asked for, of a stripe, of the file's partition values, or NULL where the file has no such column."""
+    def _batch(
+        self, file: DataFile, columns: Sequence[str], names: set[str], stripe_batch: pa.RecordBatch
+    ) -> Batch:
+        """The requested columns from a stripe or the file's partition values; NULL where the file has no such column."""
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         arrays = []
         for column in columns:
             dtype = schema.field(column).type
             if column in self.partition_columns:
                 value = file.partition[self.partition_columns.index(column)]
-                arrays.append(constant(value, dtype, found.num_rows))
+                arrays.append(constant(value, dtype, stripe_batch.num_rows))
             elif column in names:
-                arrays.append(self._convert(found.column(column), dtype, column, file))
+                arrays.append(self._convert(stripe_batch.column(column), dtype, column, file))
             else:
                 differs_in_case(column, names, file.path)
-                arrays.append(pa.nulls(found.num_rows, dtype))
-        return Batch(schema, tuple(arrays), found.num_rows)
+                arrays.append(pa.nulls(stripe_batch.num_rows, dtype))
+        return Batch(schema, tuple(arrays), stripe_batch.num_rows)
 
     def _convert(self, data: pa.Array, dtype: pa.DataType, column: str, file: DataFile) -> pa.Array:
         what = f"{column} of {file.path}"
@@ -206,7 +208,7 @@ def _check_columns(file: DataFile, schema: pa.Schema, fields: Sequence[pa.Field]
 
 
 def _check_times(file: DataFile, fields: Sequence[pa.Field]) -> None:
-    """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or does not tell its calendar."""
+    """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or does not name its calendar."""
     timestamps = [f.name for f in fields if t.is_timestamp(f.type)]
     if not timestamps and not any(f.type == t.DATE for f in fields):
         return
@@ -259,8 +261,8 @@ def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
 
 
 def _mismatch(what: str, schema: pa.Schema, column: pa.Field) -> str:
-    found = t.spark_name(schema.field(column.name).type)
-    return f"The column {what} is {found} in the file, the table says {t.spark_name(column.type)}."
+    file_type = t.spark_name(schema.field(column.name).type)
+    return f"The column {what} is {file_type} in the file, the table says {t.spark_name(column.type)}."
 
 
 def _narrowest(schema: pa.Schema) -> str:
@@ -270,12 +272,12 @@ def _narrowest(schema: pa.Schema) -> str:
 
 def _open(source: InputFile) -> Any:
     try:
-        found = pa_orc.ORCFile(source.native)
+        reader = pa_orc.ORCFile(source.native)
     except (pa.ArrowException, OSError) as error:
         source.check_unchanged()
         raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
     source.check_unchanged()
-    return found
+    return reader
 
 
 def spark_field(field: pa.Field, tz: str) -> pa.Field:
@@ -316,8 +318,8 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
     filled = [f for f in files if f.size]
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")
-    _, found = _described(filled[0])
-    if _lacks_names(found):
+    _, file_schema = _described(filled[0])
+    if _lacks_names(file_schema):
         raise Unsupported("ORC files without column names are not supported.")
-    columns = with_partitions([spark_field(f, tz) for f in found], fields)
+    columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)
     return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)
