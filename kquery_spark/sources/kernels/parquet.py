@@ -23,7 +23,7 @@ _BAD = int64(1 << 32)  # larger than any code
 _EIGHT_VALID = uint64(0x0101010101010101)
 _NONE = uint8(2)  # what is known of a code that no value has
 _HEADER_BITS = uintp(35)  # at most, seven a byte
-_NULL = int64(-1)  # the place of a row that has no code
+_NULL = int64(-1)  # the position of a row that has no code
 _LOADED = uintp(
     16
 )  # bytes that are loaded for eight codes; nearer to the end of the array they are read one by one
@@ -62,24 +62,24 @@ def _flags(data: Any, at: Any, end: Any, out: Any) -> Any:
         if run == uintp(0):
             return int64(-1)
         if header & _ONE:
-            wanted = min(run * _EIGHT, count - done)
-            if at + (wanted + _SEVEN) // _EIGHT > end:
+            length = min(run * _EIGHT, count - done)
+            if at + (length + _SEVEN) // _EIGHT > end:
                 return int64(-1)
-            for i in range(wanted):
-                place = uintp(i)
-                bit = (data[at + (place >> _THREE)] >> uint8(place & _SEVEN)) & uint8(1)
-                out[done + place] = bit
+            for i in range(length):
+                index = uintp(i)
+                bit = (data[at + (index >> _THREE)] >> uint8(index & _SEVEN)) & uint8(1)
+                out[done + index] = bit
                 ones += uintp(bit)
             at += run
         else:
-            wanted = min(run, count - done)
+            length = min(run, count - done)
             if at >= end or data[at] > uint8(1):
                 return int64(-1)
-            for i in range(wanted):
+            for i in range(length):
                 out[done + uintp(i)] = data[at]
-            ones += wanted * uintp(data[at])
+            ones += length * uintp(data[at])
             at += _ONE
-        done += wanted
+        done += length
     return int64(ones)
 
 
@@ -87,18 +87,18 @@ def _flags(data: Any, at: Any, end: Any, out: Any) -> Any:
 def _code(data: Any, at: Any, number: Any, bits: Any) -> Any:
     """One of the integers of so many bits that are packed from ``at`` on, read byte by byte."""
     bit = uint64(number) * bits
-    place, skipped = at + uintp(bit >> uint64(3)), bit & uint64(7)
+    byte, skipped = at + uintp(bit >> uint64(3)), bit & uint64(7)
     code, have = uint64(0), uint64(0)
     while have < bits + skipped:
-        code |= uint64(data[place]) << have
-        place += _ONE
+        code |= uint64(data[byte]) << have
+        byte += _ONE
         have += uint64(8)
     return (code >> skipped) & ((uint64(1) << bits) - uint64(1))
 
 
 @numba.njit(inline="always")
 def _loadable(data: Any, at: Any, groups: Any, group: Any) -> Any:
-    """How many of the groups of eight codes, of so many bytes each, ``load64`` may be asked for."""
+    """How many of the groups of eight codes, of so many bytes each, ``load64`` may read."""
     size = uintp(len(data))
     if at + groups * group + _LOADED <= size:
         return groups
@@ -130,15 +130,15 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
         if run == uintp(0):
             return _BAD
         if header & _ONE:
-            wanted = min(run * _EIGHT, count - done)
-            if at + (wanted * group + _SEVEN) // _EIGHT > end:
+            length = min(run * _EIGHT, count - done)
+            if at + (length * group + _SEVEN) // _EIGHT > end:
                 return _BAD
-            whole = _loadable(data, at, wanted >> _THREE, group)
+            whole = _loadable(data, at, length >> _THREE, group)
             to = done
             for i in range(whole):
-                place = at + uintp(i) * group
-                first = load64(data, place)
-                second = load64(data, place + half) >> odd
+                offset = at + uintp(i) * group
+                first = load64(data, offset)
+                second = load64(data, offset + half) >> odd
                 for j in range(4):
                     code = (first >> (uint64(j) * bits)) & mask
                     out[to + uintp(j)] = code
@@ -148,69 +148,69 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
                     out[to + uintp(j + 4)] = code
                     largest = max(largest, code)
                 to += _EIGHT
-            for i in range(whole * _EIGHT, wanted):
+            for i in range(whole * _EIGHT, length):
                 code = _code(data, at, uintp(i), bits)
                 out[done + uintp(i)] = code
                 largest = max(largest, code)
             at += run * group
         else:
-            wanted = min(run, count - done)
+            length = min(run, count - done)
             if at + ((group + _SEVEN) >> _THREE) > end:
                 return _BAD
             code = _repeated(data, at, bits)
-            for i in range(wanted):
+            for i in range(length):
                 out[done + uintp(i)] = code
             largest = max(largest, code)
             at += (group + _SEVEN) >> _THREE
-        done += wanted
+        done += length
     return int64(largest)
 
 
 @numba.njit
-def _spread(found: Any, valid: Any, null: Any, out: Any) -> None:
-    """The codes of the rows that are valid, ``null`` for the others; ``found`` needs a code of any kind at its end."""
-    at = place = uintp(0)
+def _spread(packed: Any, valid: Any, null: Any, out: Any) -> None:
+    """The codes of the rows that are valid, ``null`` for the others; ``packed`` needs a code of any kind at its end."""
+    at = row = uintp(0)
     count = uintp(len(out))
-    while place < count:
-        if place + _EIGHT <= count and load64(valid, place) == _EIGHT_VALID:  # most are, where NULLs are rare
+    while row < count:
+        if row + _EIGHT <= count and load64(valid, row) == _EIGHT_VALID:  # most are, where NULLs are rare
             for i in range(8):
-                out[place + uintp(i)] = found[at + uintp(i)]
+                out[row + uintp(i)] = packed[at + uintp(i)]
             at += _EIGHT
-            place += _EIGHT
+            row += _EIGHT
         else:
-            for _ in range(min(_EIGHT, count - place)):
-                out[place] = found[at] if valid[place] else null
-                at += uintp(valid[place])
-                place += _ONE
+            for _ in range(min(_EIGHT, count - row)):
+                out[row] = packed[at] if valid[row] else null
+                at += uintp(valid[row])
+                row += _ONE
 
 
 @numba.njit(inline="always")
-def _page(data: Any, at: Any, end: Any, told: Any) -> Any:
+def _page(data: Any, at: Any, end: Any, level_bytes: Any) -> Any:
     """Where a page's levels begin and where the width of its codes follows them; ``end`` for both where there is none.
 
-    told: the bytes of the levels, -1 where the bytes before them say how many they are.
+    level_bytes: the bytes of the levels, -1 where the bytes before them say how many they are.
     """
     size = uintp(0)
-    if told < 0:
+    if level_bytes < 0:
         if at + _LENGTH > end:
             return end, end
         for i in range(4):
             size |= uintp(data[at + uintp(i)]) << uintp(8 * i)
         at += _LENGTH
     else:
-        size = uintp(told)
+        size = uintp(level_bytes)
     if at + size >= end or data[at + size] > uint8(16):
         return end, end
     return at, at + size
 
 
 @numba.njit
-def _levels(data: Any, at: Any, end: Any, told: Any, valid: Any) -> Any:
+def _levels(data: Any, at: Any, end: Any, level_bytes: Any, valid: Any) -> Any:
     """Where the width of a page's codes is, and how many of its rows are not NULL; -1 of them for another page.
 
     valid: filled for the rows, where there are levels.
     """
-    first, body = _page(data, at, end, told)
+    first, body = _page(data, at, end, level_bytes)
     if body == end:
         return body, int64(-1)
     return body, int64(len(valid)) if body == first else _flags(data, first, body, valid)
@@ -218,17 +218,17 @@ def _levels(data: Any, at: Any, end: Any, told: Any, valid: Any) -> Any:
 
 @numba.njit
 def _page_codes(
-    data: Any, body: Any, end: Any, present: Any, values: Any, valid: Any, found: Any, out: Any
+    data: Any, body: Any, end: Any, present: Any, values: Any, valid: Any, scratch: Any, out: Any
 ) -> Any:
     """Fill ``out`` with the codes of a page's rows, ``present`` of them not NULL; False for another page.
 
-    found: for the codes of these, and one more.
+    scratch: for the codes of these, and one more.
     """
-    some = out if present == len(out) else found[:present]
+    some = out if present == len(out) else scratch[:present]
     if present and _codes(data, body + _ONE, end, data[body], some) >= int64(values):
         return False
     if present < len(out):
-        _spread(found, valid, values, out)
+        _spread(scratch, valid, values, out)
     return True
 
 
@@ -249,14 +249,14 @@ def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: An
     bytes of the levels that come first, 0 for none, -1 where the bytes before them say so.
     """
     longest = _longest(counts)
-    valid, found = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
+    valid, scratch = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
     done = nulls = 0
     for page in range(len(counts)):
         end, rows = uintp(starts[page + 1]), counts[page]
         flags = valid[:rows]
         body, present = _levels(data, uintp(starts[page]), end, levels[page], flags)
         if present < 0 or not _page_codes(
-            data, body, end, present, values, flags, found, out[done : done + rows]
+            data, body, end, present, values, flags, scratch, out[done : done + rows]
         ):
             return int64(-1)
         nulls += rows - present
@@ -265,20 +265,20 @@ def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: An
 
 
 @numba.njit
-def _matching(found: Any, wanted: Any, row: Any, out: Any) -> Any:
-    """The rows, from ``row`` on, whose code is wanted; gives how many they are."""
+def _matching(row_codes: Any, selected: Any, row: Any, out: Any) -> Any:
+    """Writes the rows, from ``row`` on, whose code is selected; returns their number."""
     count = uintp(0)
-    for i in range(len(found)):
+    for i in range(len(row_codes)):
         out[count] = row + int64(i)
-        count += uintp(wanted[uintp(found[uintp(i)])])
+        count += uintp(selected[uintp(row_codes[uintp(i)])])
     return int64(count)
 
 
 @numba.njit
-def _where(data: Any, at: Any, end: Any, width: Any, count: Any, wanted: Any, row: Any, out: Any) -> Any:
-    """The rows, from ``row`` on, whose codes of ``width`` bits are wanted; how many they are, or -1 for ``_NONE``."""
+def _where(data: Any, at: Any, end: Any, width: Any, count: Any, selected: Any, row: Any, out: Any) -> Any:
+    """Writes the rows, from ``row`` on, whose codes of ``width`` bits are selected; gives their number, -1 for ``_NONE``."""
     count, row = uintp(count), uintp(row)
-    done = found = uintp(0)
+    done = hits = uintp(0)
     bits, group, half = uint64(width), uintp(width), uintp(width) >> _ONE
     mask = (uint64(1) << bits) - uint64(1)
     odd = (uint64(width) & uint64(1)) << uint64(2)
@@ -293,76 +293,76 @@ def _where(data: Any, at: Any, end: Any, width: Any, count: Any, wanted: Any, ro
                 return int64(-1)
             whole = _loadable(data, at, some >> _THREE, group)
             for i in range(whole):
-                place = at + uintp(i) * group
-                first = load64(data, place)
-                second = load64(data, place + half) >> odd
+                offset = at + uintp(i) * group
+                first = load64(data, offset)
+                second = load64(data, offset + half) >> odd
                 state = uint8(0)
                 for j in range(4):
-                    state |= wanted[uintp((first >> (uint64(j) * bits)) & mask)]
-                    state |= wanted[uintp((second >> (uint64(j) * bits)) & mask)]
+                    state |= selected[uintp((first >> (uint64(j) * bits)) & mask)]
+                    state |= selected[uintp((second >> (uint64(j) * bits)) & mask)]
                 if state:
                     if state & _NONE:
                         return int64(-1)
                     to = row + done + (uintp(i) << _THREE)
                     for j in range(4):
-                        out[found] = to + uintp(j)
-                        found += uintp(wanted[uintp((first >> (uint64(j) * bits)) & mask)])
+                        out[hits] = to + uintp(j)
+                        hits += uintp(selected[uintp((first >> (uint64(j) * bits)) & mask)])
                     for j in range(4):
-                        out[found] = to + uintp(j + 4)
-                        found += uintp(wanted[uintp((second >> (uint64(j) * bits)) & mask)])
+                        out[hits] = to + uintp(j + 4)
+                        hits += uintp(selected[uintp((second >> (uint64(j) * bits)) & mask)])
             for i in range(whole * _EIGHT, some):
-                state = wanted[uintp(_code(data, at, uintp(i), bits))]
+                state = selected[uintp(_code(data, at, uintp(i), bits))]
                 if state & _NONE:
                     return int64(-1)
-                out[found] = row + done + uintp(i)
-                found += uintp(state)
+                out[hits] = row + done + uintp(i)
+                hits += uintp(state)
             at += run * group
         else:
             some = min(run, count - done)
             if at + ((group + _SEVEN) >> _THREE) > end:
                 return int64(-1)
-            state = wanted[uintp(_repeated(data, at, bits))]
+            state = selected[uintp(_repeated(data, at, bits))]
             if state & _NONE:
                 return int64(-1)
             if state:
                 for i in range(some):
-                    out[found + uintp(i)] = row + done + uintp(i)
-                found += some
+                    out[hits + uintp(i)] = row + done + uintp(i)
+                hits += some
             at += (group + _SEVEN) >> _THREE
         done += some
-    return int64(found)
+    return int64(hits)
 
 
 @_compiled(int64, _Bytes, _Rows, _Rows, _Rows, _Flags, _Rows)
-def where(data: Any, starts: Any, counts: Any, levels: Any, wanted: Any, out: Any) -> Any:
-    """The rows of a chunk whose value is wanted; gives how many they are, -1 for other pages.
+def where(data: Any, starts: Any, counts: Any, levels: Any, selected: Any, out: Any) -> Any:
+    """Writes the rows of a chunk whose value is selected; returns their number, -1 for other pages.
 
-    Codes are not written down. wanted: of each value, the last one is NULL. out: of a place more than rows. The others: as
+    Codes are not stored. selected: a flag for each value, the last one is NULL. out: one item more than rows. Others: as
     for ``codes``.
     """
-    values = uint16(len(wanted) - 1)
+    values = uint16(len(selected) - 1)
     states = np.empty(1 << 16, np.uint8)
     for code in range(len(states)):
-        states[uintp(code)] = wanted[uintp(code)] if uint64(code) < uint64(values) else _NONE
+        states[uintp(code)] = selected[uintp(code)] if uint64(code) < uint64(values) else _NONE
     longest = _longest(counts)
     valid, decoded = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
     spread = np.empty(longest, np.uint16)
-    done, found = int64(0), int64(0)  # a literal would have what it is given to compiled twice
+    done, hits = int64(0), int64(0)  # a literal would compile the callee twice
     for page in range(len(counts)):
         end, rows = uintp(starts[page + 1]), counts[page]
         flags = valid[:rows]
         body, present = _levels(data, uintp(starts[page]), end, levels[page], flags)
         if present == rows:
-            more = _where(data, body + _ONE, end, data[body], rows, states, done, out[found:])
+            more = _where(data, body + _ONE, end, data[body], rows, states, done, out[hits:])
         elif present >= 0 and _page_codes(data, body, end, present, values, flags, decoded, spread[:rows]):
-            more = _matching(spread[:rows], wanted, done, out[found:])
+            more = _matching(spread[:rows], selected, done, out[hits:])
         else:
             more = int64(-1)
         if more < 0:
             return int64(-1)
-        found += more
+        hits += more
         done += rows
-    return int64(found)
+    return int64(hits)
 
 
 @numba.njit(inline="always")
@@ -419,10 +419,10 @@ def _places(data: Any, at: Any, end: Any, count: Any, rows: Any, out: Any) -> An
             ones += _ones_between(data, bits, counted, before)
             counted = before
             is_valid = (uintp(data[bits + (inside >> _THREE)]) >> (inside & _SEVEN)) & _ONE
-            place = ones + _ones_between(data, bits, before, inside)
+            position = ones + _ones_between(data, bits, before, inside)
         else:
-            is_valid, place = level, ones + level * inside
-        out[i] = place if is_valid else _NULL
+            is_valid, position = level, ones + level * inside
+        out[i] = position if is_valid else _NULL
     return True
 
 
@@ -440,8 +440,8 @@ def _codes_at(data: Any, body: Any, end: Any, values: Any, places: Any, out: Any
         if places[i] == _NULL:
             out[i] = values
             continue
-        place = uintp(places[i])
-        while place >= high:
+        position = uintp(places[i])
+        while position >= high:
             header, start = _run_header(data, at, end)
             run = header >> _ONE
             is_packed = (header & _ONE) == _ONE
@@ -449,7 +449,7 @@ def _codes_at(data: Any, body: Any, end: Any, values: Any, places: Any, out: Any
             at = start + (run * group if is_packed else (group + _SEVEN) >> _THREE)
             if run == uintp(0):
                 return False
-        number = place - low if is_packed else uintp(0)
+        number = position - low if is_packed else uintp(0)
         if start + ((((number + _ONE) * group if is_packed else group) + _SEVEN) >> _THREE) > end:
             return False
         code = _code(data, start, number, bits) if is_packed else _repeated(data, start, bits)
@@ -463,7 +463,7 @@ def _codes_at(data: Any, body: Any, end: Any, values: Any, places: Any, out: Any
 def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows: Any, out: Any) -> Any:
     """Fill ``out`` with the codes of some rows, in rising order; 0, or -1 for other pages. The others: as for ``codes``.
 
-    Of pages and runs that hold none of the rows little is looked at, so not all that ``codes`` finds wrong is found.
+    Pages and runs that hold none of the rows are mostly skipped, so this detects less corruption than ``codes``.
     """
     places = np.empty(len(rows), np.int64)
     done, low = int64(0), int64(0)
@@ -487,17 +487,17 @@ def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows
 
 
 @_compiled(int64, _Codes, _Flags, _Rows)
-def matching(found: Any, wanted: Any, out: Any) -> Any:
-    """The numbers of the rows whose code is wanted, into ``out``, which has a place more than rows; gives how many."""
-    return _matching(found, wanted, int64(0), out)
+def matching(row_codes: Any, selected: Any, out: Any) -> Any:
+    """Writes the numbers of the rows whose code is selected into ``out``, one item longer than rows; gives their number."""
+    return _matching(row_codes, selected, int64(0), out)
 
 
 @_compiled(int64, _Codes, _Flags, _Rows, _Rows)
-def matching_of(found: Any, wanted: Any, rows: Any, out: Any) -> Any:
+def matching_of(row_codes: Any, selected: Any, rows: Any, out: Any) -> Any:
     """The same of some rows only."""
     count = uintp(0)
     for i in range(len(rows)):
         row = rows[uintp(i)]
         out[count] = row
-        count += uintp(wanted[uintp(found[uintp(row)])])
+        count += uintp(selected[uintp(row_codes[uintp(row)])])
     return int64(count)

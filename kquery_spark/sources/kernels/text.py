@@ -101,17 +101,17 @@ def separators(text: Any, delimiter: Any, quote: Any, empty: Any, width: Any, ou
     lines = count // fields
     if lines * fields != count:
         return int64(-1)
-    place, start = uintp(0), int64(0)
+    index, start = uintp(0), int64(0)
     for _ in range(lines):
         inner = False
         for _ in range(fields - _ONE):
-            inner |= text[uintp(out[place])] == _NEWLINE
-            place += _ONE
-        last = uintp(out[place])
+            inner |= text[uintp(out[index])] == _NEWLINE
+            index += _ONE
+        last = uintp(out[index])
         if inner or (last < size and text[last] != _NEWLINE) or int64(last) == start:
             return int64(-1)
         start = int64(last) + 1
-        place += _ONE
+        index += _ONE
     return int64(lines)
 
 
@@ -121,17 +121,17 @@ def field_texts(
 ) -> Any:
     """The texts of one column, without quotes around them, and where each begins and the last one ends; gives their bytes.
 
-    ends: as ``separators`` gives them. offsets: of one place more than lines. out: of as many bytes as the texts have, which
+    ends: as ``separators`` gives them. offsets: one item longer than lines. out: of as many bytes as the texts have, which
     are fewer than ``text`` has, and ``SLACK``.
     """
     done = uintp(0)
     size = uintp(len(text))
-    place, fields = uintp(column), uintp(width)
+    index, fields = uintp(column), uintp(width)
     for line in range(lines):
         offsets[uintp(line)] = done
-        at = uintp(ends[place - _ONE] + 1) if place else uintp(0)
-        end = uintp(ends[place])
-        place += fields
+        at = uintp(ends[index - _ONE] + 1) if index else uintp(0)
+        end = uintp(ends[index])
+        index += fields
         if at < end and int64(text[at]) == quote:
             at += _ONE
             end -= _ONE
