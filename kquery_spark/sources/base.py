@@ -109,7 +109,7 @@ class Source(ABC):
         return self
 
     def without_kernels(self) -> Source:
-        """The same source for who wants nothing to be read by compiled kernels."""
+        """The same source without compiled kernels."""
         return self
 
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
@@ -133,7 +133,7 @@ class Source(ABC):
         return None
 
     def has_nulls(self, split: Split, column: str) -> bool:
-        """Whether a column may have NULLs in a split, as far as its statistics tell."""
+        """Whether a column may have NULLs in a split, as far as its statistics show."""
         known = self.ranges(split, column)
         return known is None or known.nulls != 0
 
@@ -154,8 +154,8 @@ class Source(ABC):
         return {}
 
     def once(self, key: Hashable, compute: Callable[[], D]) -> D:
-        """What planning works out of the statistics, kept as long as this very object, whose files were listed once."""
+        """A value that planning derives from the statistics, cached for the lifetime of this source object."""
         if key not in self._derived:
             self._derived[key] = compute()
-        found: D = self._derived[key]
-        return found
+        value: D = self._derived[key]
+        return value

@@ -43,14 +43,14 @@ class CodedColumn:
     unpack: Callable[[], PackedCodes | None]
     look_up: Callable[[], Codes]
 
-    def rows_where(self, wanted: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
-        """The numbers of the rows, or of some of them, whose value is wanted; ``wanted`` says so of each value."""
-        if not wanted.any():
+    def rows_where(self, selected: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
+        """The numbers of the rows, or of some of them, whose value is selected; ``selected`` has a flag for each value."""
+        if not selected.any():
             return np.zeros(0, np.int64)
         if rows is not None and self._are_few(rows):
-            return rows[wanted.take(self._codes_of(rows))]
-        flags = wanted.view(np.uint8)
-        # one place more than there may be hits, as the next place is written to before it is known to be a hit
+            return rows[selected.take(self._codes_of(rows))]
+        flags = selected.view(np.uint8)
+        # one item longer than the most hits: the kernels write the next item before they know that it is a hit
         out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
         if rows is not None:
             return out[: self.kernels.matching_of(self._codes, flags, rows, out)]
@@ -66,7 +66,7 @@ class CodedColumn:
         if dtype.bit_width > 64:
             return self.values.take(pa.array(codes))
         data = pa.py_buffer(slots(self.values).take(codes))
-        valid = codes != len(self.values) - 1  # asked of the rows, as ``nulls`` is what statistics say
+        valid = codes != len(self.values) - 1  # from the rows, as ``nulls`` comes from statistics
         if valid.all():
             return pa.Array.from_buffers(dtype, len(codes), [None, data], 0)
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -93,7 +93,7 @@ class CodedColumn:
 
     @cached_property
     def _codes(self) -> Codes:
-        """One code a row; decoded when asked for."""
+        """One code a row; decoded at first use."""
         if self._packed is not None:
             out = np.empty(self.rows, np.uint16)
             if self.kernels.codes(*self._packed, len(self.values) - 1, out) >= 0:

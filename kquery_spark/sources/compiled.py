@@ -1,8 +1,8 @@
-"""The compiled kernels: numba makes them once for a machine, in the background; whoever reads until then does without.
+"""The compiled kernels: numba compiles them once per machine, in the background; until then scans run without them.
 
 Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
 starts another one at the lowest priority, which compiles and leaves a note that it did, and goes on by pyarrow alone.
-numba is asked to keep its results in a folder of ours below the user's cache folder, so that an installation that
+numba caches its results in our folder below the user's cache folder, so that an installation that
 nobody can write to has them, too. Without numba, or without such a folder, there are no kernels.
 """
 
@@ -28,7 +28,7 @@ _KERNELS = f"{__package__}.kernels"
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"
-_PATIENCE = 60.0  # seconds after which somebody who started to compile is taken to have been stopped
+_PATIENCE = 60.0  # seconds after which another process's compilation counts as dead
 _DAY = 86_400.0  # seconds after which what could not be compiled is tried again
 _FEW = 100  # column chunks or blocks of text; reading these takes less than importing numba
 _NEVER = float("inf")
@@ -42,14 +42,14 @@ class _State:
 
     kernels: ModuleType | None = None
     next_look: float = 0.0
-    asked: int = 0
+    requests: int = 0
 
 
 def kernels() -> ModuleType | None:
-    """The package of kernels; None while there are none. Who asks more than a few times has them looked for."""
+    """The package of kernels; None while there are none. Looks for them in the background after ``_FEW`` requests."""
     if _State.kernels is None:
-        _State.asked += 1
-        if _State.asked > _FEW:
+        _State.requests += 1
+        if _State.requests > _FEW:
             look_later()
     return _State.kernels
 
@@ -57,11 +57,11 @@ def kernels() -> ModuleType | None:
 def look_later() -> None:
     """Have a thread look for the kernels, as importing numba takes a while; not again within a second.
 
-    Not for who has never asked for them.
+    Does nothing where the kernels were never requested.
     """
     if (
         _State.kernels is None
-        and _State.asked
+        and _State.requests
         and time.monotonic() >= _State.next_look
         and not _lock.locked()
     ):
@@ -77,7 +77,7 @@ def load() -> None:
 
 
 def compile_now() -> ModuleType | None:
-    """The kernels, compiled here where nobody has; None where they cannot be kept. Raises what numba fails with."""
+    """The kernels, compiled here unless cached; None without a cache folder. Raises numba's errors."""
     folder = _folder()
     with _lock:
         if _State.kernels is None and folder is not None:
@@ -118,7 +118,7 @@ def _imported(folder: Path) -> ModuleType:
 
 @cache
 def _folder() -> Path | None:
-    """Where the results for this machine, these versions and this code are kept; None where they cannot be."""
+    """The cache folder for this machine, these versions and this code; None where there is no such folder."""
     spec = importlib.util.find_spec(_KERNELS)
     if spec is None or spec.origin is None or importlib.util.find_spec("numba") is None:
         return None
@@ -153,7 +153,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _processor() -> str:
-    """What tells this kind of processor from others that may share the folder."""
+    """Identifies this kind of processor among others that may share the folder."""
     with contextlib.suppress(OSError):
         first = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0]
         return "\n".join(
@@ -163,7 +163,7 @@ def _processor() -> str:
 
 
 def _is_first(folder: Path) -> bool:
-    """Whether nobody compiles at the moment; the note that somebody does is made."""
+    """True if no process is compiling; writes the marker that this one does."""
     note = folder / _STARTED
     with contextlib.suppress(OSError):
         if note.exists() and not _is_younger(note, _PATIENCE):

@@ -103,7 +103,7 @@ class OpensPaths(Protocol):
         case_sensitive: bool,
         options: Mapping[str, object],
     ) -> Source:
-        """The source; ``schema`` and ``options`` are for formats whose files do not tell their columns."""
+        """The source; ``schema`` and ``options`` are for formats whose files do not describe their columns."""
 
 
 class ReadsRelation(Protocol):

@@ -35,10 +35,10 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     if local is not None:
         return pafs.LocalFileSystem(), local
     try:
-        found = pafs.FileSystem.from_uri(path)
+        resolved = pafs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError) as error:
         raise SourceError(f"cannot reach {path}: {error}") from None
-    return found[0], found[1]
+    return resolved[0], resolved[1]
 
 
 def stamp_of(path: str) -> int:
@@ -102,11 +102,11 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
 
 
 def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
-    """Each data file under a path, with its path below the root that found it and its raw partition values."""
-    found = _local(path) if local_path(path) is not None else _remote(path)
-    if not found:
+    """Each data file under a path, with its path below the listed root and its raw partition values."""
+    listed = _local(path) if local_path(path) is not None else _remote(path)
+    if not listed:
         raise SourceError(f"no such file or directory: {path}")
-    files = [(file, relative, _hive_values(relative, file.path)) for file, relative in found]
+    files = [(file, relative, _hive_values(relative, file.path)) for file, relative in listed]
     if any(values for _, _, values in files):
         return files
     # Without partition columns Spark does not look into folders.
@@ -129,7 +129,7 @@ def partitioned_files(
 def with_partitions(columns: Sequence[pa.Field], partitions: Sequence[pa.Field]) -> list[pa.Field]:
     """A table's columns: those of its files, then those of its paths.
 
-    A column that is in both keeps its place and takes its type and values from the paths, as in Spark.
+    A column that is in both keeps its position and takes its type and values from the paths, as in Spark.
     """
     typed = {f.name: f for f in partitions}
     names = {c.name for c in columns}
@@ -155,7 +155,7 @@ def _hidden(name: str) -> bool:
 
 
 def _local(path: str) -> list[tuple[DataFile, str]]:
-    """Files with their paths below the root that found them (no slash: directly in it)."""
+    """Files with their paths below the listed root (no slash: directly in it)."""
     local = local_path(path) or path
     exists = os.path.exists(local)
     roots = [local] if exists else sorted(r for r in glob.glob(local) if not _hidden(os.path.basename(r)))
@@ -202,8 +202,8 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
         return [] if info.type == pafs.FileType.NotFound else [info]
     fixed = inner[: wildcard.start()].rpartition("/")[0]
     infos = fs.get_file_info(pafs.FileSelector(fixed or "/", recursive=True))
-    found = [i for i in infos if _matches_glob(i.path, inner) and not _hidden(i.base_name)]
-    return sorted(found, key=lambda i: i.path)
+    matches = [i for i in infos if _matches_glob(i.path, inner) and not _hidden(i.base_name)]
+    return sorted(matches, key=lambda i: i.path)
 
 
 def _matches_glob(path: str, pattern: str) -> bool:
@@ -215,12 +215,12 @@ def _matches_glob(path: str, pattern: str) -> bool:
 def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:
     if root.type == pafs.FileType.File:
         return [(root, root.base_name)]
-    found = []
+    files = []
     for info in fs.get_file_info(pafs.FileSelector(root.path, recursive=True)):
         relative = info.path[len(root.path) :].lstrip("/")
         if info.type == pafs.FileType.File and not any(_hidden(part) for part in relative.split("/")):
-            found.append((info, relative))
-    return sorted(found, key=lambda pair: pair[0].path)
+            files.append((info, relative))
+    return sorted(files, key=lambda pair: pair[0].path)
 
 
 def _milliseconds(info: pafs.FileInfo) -> int:

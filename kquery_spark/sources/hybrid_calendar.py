@@ -63,10 +63,10 @@ def gregorian_micros(micros: Int64s, zone: HybridZone) -> Int64s:
         return micros
     old = micros[early]
     switches = np.array(zone.switches, np.int64)
-    place = np.searchsorted(switches, old, side="right") - 1
-    by_date = place < 0
+    switch_index = np.searchsorted(switches, old, side="right") - 1
+    by_date = switch_index < 0
     differences = np.array([*zone.differences, 0], np.int64)
-    rebased = old + differences[place]
+    rebased = old + differences[switch_index]
     if by_date.any():
         days, of_day = np.divmod(old[by_date] + zone.hybrid_offset, _DAY_MICROS)
         rebased[by_date] = gregorian_days(days) * _DAY_MICROS + of_day - zone.local_offset

@@ -68,7 +68,7 @@ class InputFile:
             raise changed_error(self.file.path)
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
-        """Exactly so many bytes as they were when planned, or SourceError; ValueError for a place before the file."""
+        """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
         try:
@@ -92,16 +92,16 @@ _lock = threading.Lock()
 def shared_input(file: DataFile) -> InputFile:
     """The file's handle, which all threads share and which stays open until many other files were read."""
     with _lock:
-        found = _shared.get(file)
-        if found is not None:
+        shared = _shared.get(file)
+        if shared is not None:
             _shared.move_to_end(file)
-            return found
+            return shared
     opened = InputFile(file)
     with _lock:
-        found = _shared.setdefault(file, opened)  # another thread may have been faster
+        shared = _shared.setdefault(file, opened)  # another thread may have been faster
         while len(_shared) > _OPEN_LIMIT:
             _shared.popitem(last=False)
-    return found
+    return shared
 
 
 def forget_input(file: DataFile) -> None:

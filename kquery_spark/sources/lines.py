@@ -37,7 +37,7 @@ class LineSource(Source):
 
     @property
     def whole_files(self) -> bool:
-        """Whether line ends cannot be told without reading a file from its start."""
+        """Whether line ends are only known when a file is read from its start."""
         return False
 
     @cached_property
@@ -49,19 +49,19 @@ class LineSource(Source):
         return max(1.0, len(text) / max(1, text.count(b"\n")))
 
     def splits(self) -> list[Split]:
-        """Ranges of 32 MB; whole files where lines cannot be found from the middle."""
-        found = []
+        """Ranges of 32 MB; whole files where a line's start is unknown in the middle."""
+        ranges = []
         for index, file in enumerate(self.files):
             whole = self.whole_files or is_compressed(file.path)
             step = max(file.size, 1) if whole else _SPLIT_BYTES
             for start in range(0, file.size, step):
                 length = min(step, file.size - start)
-                found.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
-        return found
+                ranges.append(Split(index, (start, length), int(length / self._row_bytes) + 1, length))
+        return ranges
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """All of the text has to be cut, whichever columns are wanted."""
+        """All of the text is split into lines, whichever columns are read."""
         return sum(f.size for f in self.files)
 
     @override
@@ -77,11 +77,11 @@ class LineSource(Source):
         arrays: Sequence[pa.Array],
         rows: int,
     ) -> Batch:
-        """The columns asked for, of the arrays called ``names`` and of the file's partition values."""
-        found = dict(zip(names, arrays, strict=True))
+        """The requested columns, from the arrays called ``names`` and the file's partition values."""
+        by_name = dict(zip(names, arrays, strict=True))
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         for field in schema:
-            if field.name not in found:
+            if field.name not in by_name:
                 value = file.partition[self.partition_columns.index(field.name)]
-                found[field.name] = constant(value, field.type, rows)
-        return Batch(schema, tuple(found[c] for c in columns), rows)
+                by_name[field.name] = constant(value, field.type, rows)
+        return Batch(schema, tuple(by_name[c] for c in columns), rows)

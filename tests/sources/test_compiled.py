@@ -86,7 +86,7 @@ def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled, "_folder", lambda: tmp_path)
     monkeypatch.setattr(compiled, "_KERNELS", "kquery_spark.sources.no_such_module")
     monkeypatch.setattr(
-        compiled, "_State", type("_State", (), {"kernels": None, "next_look": 0.0, "asked": 1})
+        compiled, "_State", type("_State", (), {"kernels": None, "next_look": 0.0, "requests": 1})
     )
     started = []
     monkeypatch.setattr(compiled, "_start", started.append)
@@ -113,7 +113,7 @@ _LATER = """
 import time
 from kquery_spark.sources import compiled
 
-compiled.look_later()  # nobody has asked
+compiled.look_later()  # no request yet
 assert [compiled.kernels() for _ in range(compiled._FEW)] == [None] * compiled._FEW
 time.sleep(0.5)
 assert compiled.kernels() is None
