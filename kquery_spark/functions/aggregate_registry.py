@@ -76,7 +76,7 @@ _CATALYST: dict[str, str] = {}
 
 
 def register_aggregate(*entries: AggregateFunction) -> None:
-    """Add entries; a name can be taken only once."""
+    """Add entries; names are unique."""
     for entry in entries:
         register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
         _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))

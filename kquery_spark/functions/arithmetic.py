@@ -177,8 +177,8 @@ def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: Exec
     """The divisor with zeros made NULL, after raising in ANSI mode when one meets a present dividend."""
     data = right.data
     zero = pc.equal(data, pa.scalar(decimal.Decimal(0) if t.is_decimal(data.type) else 0, data.type))
-    found = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()
-    if not found:
+    has_zero = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()
+    if not has_zero:
         return right
     if context.mode is EvalMode.ANSI:
         hit = pc.and_(zero, pc.is_valid(left.data))
@@ -323,10 +323,10 @@ def _integral_divide_wide(left: Vector, right: Vector, context: CallContext) -> 
         values, present[present] = values[inside], inside
     # Spark takes the low 64 bits without looking at the rest, in every mode
     wrapped = (values + 2**63) % 2**64 - 2**63
-    found: list[int | None] = [None] * n
-    for place, value in zip(np.flatnonzero(present), wrapped, strict=True):
-        found[place] = int(value)
-    return pa.array(found, t.LONG)
+    quotients: list[int | None] = [None] * n
+    for row, value in zip(np.flatnonzero(present), wrapped, strict=True):
+        quotients[row] = int(value)
+    return pa.array(quotients, t.LONG)
 
 
 def _integral_result(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -370,8 +370,8 @@ def _sign_change(vector: Vector, context: CallContext, negate: bool) -> Data:
         for v in data.to_pylist()
     ]
     _check_digits(values, context.dtype)
-    found = pa.array(values, context.dtype)
-    return found[0] if vector.is_scalar else found
+    array = pa.array(values, context.dtype)
+    return array[0] if vector.is_scalar else array
 
 
 def _check_digits(values: Sequence[decimal.Decimal | None], dtype: pa.DataType) -> None:

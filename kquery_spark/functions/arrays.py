@@ -38,16 +38,16 @@ def _both(args: Sequence[Vector], length: int) -> tuple[Elements, Elements, Int6
     left, right = elements(args[0].array(length)), elements(args[1].array(length))
     if len({x.values.type for x in (left, right)}) > 1:
         right = Elements(right.sizes, right.rows, right.values.cast(left.values.type), right.nulls)
-    found = codes(pa.concat_arrays([left.values, right.values]))
-    return left, right, found[: len(left.rows)], found[len(left.rows) :]
+    joint = codes(pa.concat_arrays([left.values, right.values]))
+    return left, right, joint[: len(left.rows)], joint[len(left.rows) :]
 
 
-def _first_of_each(rows: Int64s, found: Int64s) -> Int64s:
-    """Places of the first element of each value of each row, in their order."""
+def _first_of_each(rows: Int64s, value_codes: Int64s) -> Int64s:
+    """Positions of the first element of each value of each row, in their order."""
     if not len(rows):
         return np.zeros(0, np.int64)
-    width = int(found.max()) + 2
-    return first_rows(rows * width + found + 1)
+    width = int(value_codes.max()) + 2
+    return first_rows(rows * width + value_codes + 1)
 
 
 def _counts(rows: Int64s, length: int) -> Int64s:
@@ -63,35 +63,35 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     Spark sorts numbers without NULLs by ``java.util.Arrays.sort``, for which -0.0 comes before 0.0.
     """
     n = context.num_rows
-    found = elements(args[0].array(n))
+    items = elements(args[0].array(n))
     ascending = args[1].data.as_py() if len(args) > 1 else True
-    ranks = codes(found.values)
+    ranks = codes(items.values)
     element = args[0].dtype.value_field
-    if ascending and t.is_fractional(element.type) and not found.values.null_count:
-        reals = found.values.to_numpy(zero_copy_only=False)
+    if ascending and t.is_fractional(element.type) and not items.values.null_count:
+        reals = items.values.to_numpy(zero_copy_only=False)
         zeros, negative = reals == 0, np.signbit(reals)
         if not element.nullable:
             ranks = 2 * ranks + ~(zeros & negative)
-        elif len(np.intersect1d(found.rows[zeros & negative], found.rows[zeros & ~negative])):
+        elif len(np.intersect1d(items.rows[zeros & negative], items.rows[zeros & ~negative])):
             raise Unsupported(
                 "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL."
             )
-    order = lexicographic_order([found.rows, ranks if ascending else -ranks])
-    return listed(found.values, order, found.sizes, found.nulls, context.dtype)
+    order = lexicographic_order([items.rows, ranks if ascending else -ranks])
+    return listed(items.values, order, items.sizes, items.nulls, context.dtype)
 
 
 def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
-        found = elements(args[0].array(n))
-        ranks = codes(found.values)
+        items = elements(args[0].array(n))
+        ranks = codes(items.values)
         known = np.flatnonzero(ranks >= 0)
         key = -ranks[known] if largest else ranks[known]
-        order = known.take(lexicographic_order([found.rows[known], key]))
-        rows, first = np.unique(found.rows[order], return_index=True)
-        place = np.full(n, -1, np.int64)
-        place[rows] = order[first]
-        return found.values.take(pa.array(np.maximum(place, 0), mask=place < 0))
+        order = known.take(lexicographic_order([items.rows[known], key]))
+        rows, first = np.unique(items.rows[order], return_index=True)
+        positions = np.full(n, -1, np.int64)
+        positions[rows] = order[first]
+        return items.values.take(pa.array(np.maximum(positions, 0), mask=positions < 0))
 
     return run
 
@@ -101,15 +101,15 @@ def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
 
 def _distinct(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    found = elements(args[0].array(n))
-    kept = _first_of_each(found.rows, codes(found.values))
-    return listed(found.values, kept, _counts(found.rows[kept], n), found.nulls, context.dtype)
+    items = elements(args[0].array(n))
+    selected = _first_of_each(items.rows, codes(items.values))
+    return listed(items.values, selected, _counts(items.rows[selected], n), items.nulls, context.dtype)
 
 
-def _among(rows: Int64s, found: Int64s, other_rows: Int64s, other: Int64s) -> Mask:
+def _among(rows: Int64s, value_codes: Int64s, other_rows: Int64s, other: Int64s) -> Mask:
     """Which elements are among the other array's of the same row (NULL among NULLs)."""
-    width = int(max(found.max(initial=0), other.max(initial=0))) + 2
-    return np.isin(rows * width + found + 1, other_rows * width + other + 1)
+    width = int(max(value_codes.max(initial=0), other.max(initial=0))) + 2
+    return np.isin(rows * width + value_codes + 1, other_rows * width + other + 1)
 
 
 def _common(keep: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
@@ -128,13 +128,13 @@ def _common(keep: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
 def _union(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     left, right, a, b = _both(args, n)
-    rows, found = np.concatenate([left.rows, right.rows]), np.concatenate([a, b])
+    rows, value_codes = np.concatenate([left.rows, right.rows]), np.concatenate([a, b])
     mask = _mask(args, n)
     order = stable_order(rows)
     order = order[~mask[rows[order]]]
-    kept = order[_first_of_each(rows[order], found[order])]
+    selected = order[_first_of_each(rows[order], value_codes[order])]
     values = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
-    return listed(values, kept, _counts(rows[kept], n), mask, context.dtype)
+    return listed(values, selected, _counts(rows[selected], n), mask, context.dtype)
 
 
 def _overlap(args: Sequence[Vector], context: CallContext) -> Data:
@@ -153,29 +153,29 @@ def _overlap(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _against(args: Sequence[Vector], n: int) -> tuple[Elements, Mask]:
     """The elements of an array, and which of them equal the row's value."""
-    found = elements(args[0].array(n))
-    wanted = args[1].array(n)
-    joint = codes(pa.concat_arrays([found.values, wanted.cast(found.values.type)]))
-    mine, other = joint[: len(found.rows)], joint[len(found.rows) :]
-    return found, (mine >= 0) & (mine == other[found.rows])
+    items = elements(args[0].array(n))
+    needles = args[1].array(n)
+    joint = codes(pa.concat_arrays([items.values, needles.cast(items.values.type)]))
+    mine, other = joint[: len(items.rows)], joint[len(items.rows) :]
+    return items, (mine >= 0) & (mine == other[items.rows])
 
 
 def _position(args: Sequence[Vector], context: CallContext) -> Data:
-    """The first place of a value, from 1; 0 when it is not there."""
+    """The position of the first occurrence of a value, from 1; 0 when it is absent."""
     n = context.num_rows
-    found, equal = _against(args, n)
-    place = np.zeros(n, np.int64)
+    items, equal = _against(args, n)
+    positions = np.zeros(n, np.int64)
     hits = np.flatnonzero(equal)[::-1]
-    place[found.rows[hits]] = found.order[hits] + 1
-    return pa.array(place, mask=_mask(args, n))
+    positions[items.rows[hits]] = items.order[hits] + 1
+    return pa.array(positions, mask=_mask(args, n))
 
 
 def _remove(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    found, equal = _against(args, n)
+    items, equal = _against(args, n)
     mask = _mask(args, n)
-    kept = np.flatnonzero(~equal & ~mask[found.rows])
-    return listed(found.values, kept, _counts(found.rows[kept], n), mask, context.dtype)
+    selected = np.flatnonzero(~equal & ~mask[items.rows])
+    return listed(items.values, selected, _counts(items.rows[selected], n), mask, context.dtype)
 
 
 # --- parts and wholes -----------------------------------------------------------------------------
@@ -200,27 +200,27 @@ def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
     """A text, or the elements of an array, from the end."""
     if not is_array(context.dtype):
         return pc.utf8_reverse(args[0].data)
-    found = elements(args[0].array(context.num_rows))
-    ends = found.starts + found.sizes - 1
-    places = ends[found.rows] - found.order
-    return listed(found.values, places, found.sizes, found.nulls, context.dtype)
+    items = elements(args[0].array(context.num_rows))
+    ends = items.starts + items.sizes - 1
+    places = ends[items.rows] - items.order
+    return listed(items.values, places, items.sizes, items.nulls, context.dtype)
 
 
 def _slice(args: Sequence[Vector], context: CallContext) -> Data:
     """``slice(array, start, length)``: from 1 or, negative, from the end."""
     n = context.num_rows
-    found = elements(args[0].array(n))
+    items = elements(args[0].array(n))
     start, length = numbers(args[1], n), numbers(args[2], n)
     mask = _mask(args, n)
     if ((start == 0) & ~mask).any():
         raise ExecutionError("INVALID_PARAMETER_VALUE.START", "slice expects a start that is not 0.")
     if ((length < 0) & ~mask).any():
         raise ExecutionError("INVALID_PARAMETER_VALUE.LENGTH", "slice expects a length that is not negative.")
-    begin = np.where(start > 0, start - 1, found.sizes + start)
+    begin = np.where(start > 0, start - 1, items.sizes + start)
     end = np.where((begin < 0) | mask, 0, begin + length)
-    order = found.order
-    kept = np.flatnonzero((order >= begin[found.rows]) & (order < end[found.rows]))
-    return listed(found.values, kept, _counts(found.rows[kept], n), mask, context.dtype)
+    order = items.order
+    selected = np.flatnonzero((order >= begin[items.rows]) & (order < end[items.rows]))
+    return listed(items.values, selected, _counts(items.rows[selected], n), mask, context.dtype)
 
 
 def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
@@ -231,23 +231,23 @@ def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
     mask = outer.nulls.copy()
     mask[outer.rows[inner.nulls]] = True
     rows = outer.rows[inner.rows]
-    kept = np.flatnonzero(~mask[rows])
-    return listed(inner.values, kept, _counts(rows[kept], n), mask, context.dtype)
+    selected = np.flatnonzero(~mask[rows])
+    return listed(inner.values, selected, _counts(rows[selected], n), mask, context.dtype)
 
 
 def _join(args: Sequence[Vector], context: CallContext) -> Data:
     """The texts with a separator between them; NULLs are left out unless a third argument stands for them."""
     n = context.num_rows
-    found = elements(args[0].array(n))
-    values, mask = found.values, _mask(args, n)
-    kept = np.flatnonzero(~mask[found.rows])
+    items = elements(args[0].array(n))
+    values, mask = items.values, _mask(args, n)
+    selected = np.flatnonzero(~mask[items.rows])
     if values.null_count and len(args) > 2:
-        instead = args[2].array(n).take(pa.array(found.rows))
+        instead = args[2].array(n).take(pa.array(items.rows))
         values = pc.if_else(values.is_valid(), values, instead)
-    kept = kept[np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)[kept]]
-    lists = listed(values, kept, _counts(found.rows[kept], n), mask, pa.list_(t.STRING))
+    selected = selected[np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)[selected]]
+    lists = listed(values, selected, _counts(items.rows[selected], n), mask, pa.list_(t.STRING))
     separators = args[1].array(n)
-    reserve_gather([separators], found.rows)
+    reserve_gather([separators], items.rows)
     return pc.binary_join(lists, separators)
 
 
@@ -265,8 +265,8 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
 def _entries(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     pairs = pa.StructArray.from_arrays([array.keys, array.items], fields=list(context.dtype.value_type))
-    found = elements(array, pairs)
-    return listed(found.values, np.arange(len(found.rows)), found.sizes, found.nulls, context.dtype)
+    items = elements(array, pairs)
+    return listed(items.values, np.arange(len(items.rows)), items.sizes, items.nulls, context.dtype)
 
 
 # --- types ----------------------------------------------------------------------------------------

@@ -44,26 +44,26 @@ def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
         behind = np.where(up, value >= end, value <= end)
         away = np.where(up, value - start, start - value)
         inside = count.astype(np.float64) * away / np.where(up, end - start, start - end)
-        place = np.where(before | behind | bad, 0.0, inside).astype(np.int64) + 1
-    place = np.where(before, 0, np.where(behind, count + np.int64(1), place))
-    return pa.array(np.where(bad, 0, place), mask=bad)
+        bucket = np.where(before | behind | bad, 0.0, inside).astype(np.int64) + 1
+    bucket = np.where(before, 0, np.where(behind, count + np.int64(1), bucket))
+    return pa.array(np.where(bad, 0, bucket), mask=bad)
 
 
 def _get_bit(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    value, place, mask = numbers(args[0], n), numbers(args[1], n), joint_mask(args, n)
+    value, position, mask = numbers(args[0], n), numbers(args[1], n), joint_mask(args, n)
     width = args[0].dtype.bit_width
-    wrong = (place < 0) | (place >= width)
+    wrong = (position < 0) | (position >= width)
     if (wrong if mask is None else wrong & ~mask).any():
         raise ExecutionError(
             "INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE", f"The position of a bit is from 0 to {width - 1}."
         )
-    return pa.array(((value >> np.where(wrong, 0, place)) & 1).astype(np.int8), mask=mask)
+    return pa.array(((value >> np.where(wrong, 0, position)) & 1).astype(np.int8), mask=mask)
 
 
 def _bit_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not all(t.is_integral(dtype) for dtype in types):
-        raise PlanError("a bit is taken of a whole number")
+        raise PlanError("getbit needs a whole number")
     return t.BYTE
 
 

@@ -1,4 +1,4 @@
-"""Timestamps by units of the calendar: TIMESTAMPADD and TIMESTAMPDIFF, made of fields, moved between zones."""
+"""Timestamps by units of the calendar: TIMESTAMPADD and TIMESTAMPDIFF, from fields, converted between zones."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 def _unit(vector: Vector) -> str:
     """The unit of a call; where all arguments are literals the first of them is a column of one row."""
-    found = vector.data if vector.is_scalar else vector.data[0]
-    return str(found.as_py()).upper()
+    unit = vector.data if vector.is_scalar else vector.data[0]
+    return str(unit.as_py()).upper()
 
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
@@ -179,10 +179,10 @@ _DAYS = pa.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"])
 _MONTH_NAMES = pa.array(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
 
 
-def _name(names: pa.Array, place: Any) -> Any:
+def _name(names: pa.Array, index_of: Any) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         days, mask = zones.ints(args[0].array(context.num_rows))
-        return names.take(pa.array(place(days), mask=mask))
+        return names.take(pa.array(index_of(days), mask=mask))
 
     return run
 

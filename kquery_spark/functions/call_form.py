@@ -45,7 +45,7 @@ _TRIMS: dict[str, str] = {}
 
 
 def register_calls(name: str, aliases: tuple[str, ...], calls: CallForm, alias_calls: Spellings) -> None:
-    """Add the names of an entry; a name can be taken once by functions of all kinds together."""
+    """Add the names of an entry; names are unique among functions of all kinds."""
     spelled = dict(alias_calls)
     for spelling in (name, *aliases):
         if spelling in _FORMS:

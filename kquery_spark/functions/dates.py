@@ -92,12 +92,12 @@ _WEEKDAYS = {
 
 def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
     def one(day: int, name: str) -> int | None:
-        wanted = _WEEKDAYS.get(name.upper())
-        if wanted is None:
+        weekday = _WEEKDAYS.get(name.upper())
+        if weekday is None:
             if context.mode is EvalMode.ANSI:
                 raise ExecutionError("ILLEGAL_DAY_OF_WEEK", f"Illegal input for day of week: {name}.")
             return None
-        return _int32(day + 1 + _int32((wanted + 3) % 7 - 1 - day) % 7)
+        return _int32(day + 1 + _int32((weekday + 3) % 7 - 1 - day) % 7)
 
     return per_distinct(one, args, context)
 
@@ -173,8 +173,12 @@ def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
     tz = context.tz
     if args[0].is_scalar:
         name = args[0].data.as_py()
-        found = None if name is None else _trunc_micros(micros, name.upper(), tz)
-        return pa.nulls(n, context.dtype) if found is None else packed(found, context.dtype, mask)
+        truncated_micros = None if name is None else _trunc_micros(micros, name.upper(), tz)
+        return (
+            pa.nulls(n, context.dtype)
+            if truncated_micros is None
+            else packed(truncated_micros, context.dtype, mask)
+        )
 
     def one(name: str, moment: int) -> int | None:
         truncated = _trunc_micros(np.array([moment]), name.upper(), tz)
@@ -199,11 +203,11 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     if level is None:
         return None
     midnight = civil.moment(_trunc_days(wall // _DAY, level))
-    found = zones.to_instants(midnight, tz)
-    if (found != zones.near(midnight, micros, tz)).any():
+    instants = zones.to_instants(midnight, tz)
+    if (instants != zones.near(midnight, micros, tz)).any():
         # the earlier one until Spark 4.2, the one of the time's own offset since
         raise Unsupported("A date_trunc to a midnight that happens twice depends on Spark's version.")
-    return found
+    return instants
 
 
 def _months_between(args: Sequence[Vector], context: CallContext) -> Data:

@@ -1,7 +1,7 @@
 """Exact decimal arithmetic by Spark's rules, in int64 where the values fit and in decimal256 where they do not.
 
 Arrow grows precision past 38 and truncates quotients; Spark caps the precision and rounds HALF_UP. So every
-operation here is told its result type and computes: exact integer result, then rounding, then the range check.
+operation here gets its result type and computes: exact integer result, then rounding, then the range check.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def fit(values: pa.Array, context: CallContext) -> pa.Array:
         limit = pa.scalar(decimal.Decimal(10) ** whole, pa.decimal256(76, values.type.scale))
         values = _null_out(values, limit, context).cast(pa.decimal256(76, out.scale), safe=False)
     limit = pa.scalar(decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, out.scale))
-    kept = _null_out(values, limit, context)
-    return slim(kept.cast(out))
+    in_range = _null_out(values, limit, context)
+    return slim(in_range.cast(out))
 
 
 def _null_out(values: pa.Array, limit: pa.Scalar, context: CallContext) -> pa.Array:
@@ -238,9 +238,9 @@ def _pack(values: Any, present: Any, context: CallContext) -> pa.Array:
     out = context.dtype
     limit = 10**out.precision
     result: list[decimal.Decimal | None] = [None] * len(present)
-    for place, value in zip(np.flatnonzero(present), values, strict=True):
+    for row, value in zip(np.flatnonzero(present), values, strict=True):
         if -limit < value < limit:
-            result[place] = decimal.Decimal(int(value)).scaleb(-out.scale, _EXACT)
+            result[row] = decimal.Decimal(int(value)).scaleb(-out.scale, _EXACT)
         elif context.mode is EvalMode.ANSI:
             raise out_of_range(context)
     return slim(pa.array(result, out))

@@ -28,12 +28,12 @@ def values(array: pa.Array) -> list[Any]:
     return list(array.to_pylist())
 
 
-def _from_values(found: list[Any], dtype: pa.DataType) -> pa.Array:
+def _from_values(results: list[Any], dtype: pa.DataType) -> pa.Array:
     if dtype == t.DATE:
-        return pa.array(found, pa.int32()).cast(dtype)
+        return pa.array(results, pa.int32()).cast(dtype)
     if pa.types.is_timestamp(dtype):
-        return pa.array(found, pa.int64()).cast(dtype)
-    return pa.array(found, dtype)
+        return pa.array(results, pa.int64()).cast(dtype)
+    return pa.array(results, dtype)
 
 
 def per_distinct(
@@ -60,12 +60,12 @@ def per_distinct(
     selected = np.compress(present, codes)
     same = runs(selected)
     columns = _columns(tables, selected.take(same.firsts))
-    found = list(_reserved(fn(*row) for row in zip(*columns, strict=True)))
-    place = np.zeros(length, np.int64)
-    place[present] = same.ids()
-    array = _from_values(found, dtype)
-    reserve_gather([array], np.where(present, place, -1))
-    return array.take(pa.array(place, mask=~present))
+    results = list(_reserved(fn(*row) for row in zip(*columns, strict=True)))
+    result_indices = np.zeros(length, np.int64)
+    result_indices[present] = same.ids()
+    array = _from_values(results, dtype)
+    reserve_gather([array], np.where(present, result_indices, -1))
+    return array.take(pa.array(result_indices, mask=~present))
 
 
 def _columns(tables: Sequence[list[Any]], codes: Int64s) -> list[list[Any]]:
@@ -78,15 +78,15 @@ def _columns(tables: Sequence[list[Any]], codes: Int64s) -> list[list[Any]]:
     return columns[::-1]
 
 
-def _reserved(found: Iterable[Any]) -> Iterable[Any]:
+def _reserved(results: Iterable[Any]) -> Iterable[Any]:
     """The values as they are; where the run has a limit of bytes, only as many as it allows."""
     control = bounding_control()
     if control is None:
-        return found
+        return results
 
     def counted() -> Iterator[Any]:
         total = seen = 0
-        for value in found:
+        for value in results:
             total += len(value) if isinstance(value, str | bytes) else 8
             if total - seen > _UNCHECKED_BYTES:
                 control.reserve(total)

@@ -191,8 +191,8 @@ def _elt(args: Sequence[Vector], context: CallContext) -> Data:
         raise ExecutionError(
             "INVALID_ARRAY_INDEX", f"The index is out of bounds. The array has {count} elements."
         )
-    place = pc.if_else(inside, pc.subtract(pc.cast(number, t.LONG), 1), pa.scalar(None, t.LONG))
-    return pc.choose(place, *[a.array(n) for a in args[1:]])
+    index = pc.if_else(inside, pc.subtract(pc.cast(number, t.LONG), 1), pa.scalar(None, t.LONG))
+    return pc.choose(index, *[a.array(n) for a in args[1:]])
 
 
 def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
@@ -204,8 +204,8 @@ def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
                 "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
             )
         parts = value.split(delimiter) if delimiter else [value]
-        place = number - 1 if number > 0 else len(parts) + number
-        return parts[place] if 0 <= place < len(parts) else ""
+        index = number - 1 if number > 0 else len(parts) + number
+        return parts[index] if 0 <= index < len(parts) else ""
 
     return per_distinct(one, args, context)
 

@@ -1,4 +1,4 @@
-"""DATE_FORMAT and FROM_UNIXTIME for patterns made of numeric fields and plain separators."""
+"""DATE_FORMAT and FROM_UNIXTIME for patterns of numeric fields and plain separators."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 
 def _pieces(pattern: str) -> list[str | bytes]:
     """Field letters (str) and literal text (bytes); Unsupported for anything else."""
-    found: list[str | bytes] = []
+    pieces: list[str | bytes] = []
     at = 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
         if match is None or not _is_known(match):
             raise Unsupported(f"The date format {pattern!r} is not supported.")
         literal = match[1] or match[3]
-        found.append(literal.encode() if literal else match[0])
+        pieces.append(literal.encode() if literal else match[0])
         at = match.end()
-    neighbours = itertools.pairwise(found)
+    neighbours = itertools.pairwise(pieces)
     if any(isinstance(a, str) and isinstance(b, str) and "S" in a + b for a, b in neighbours):
         raise Unsupported(f"The date format {pattern!r} is not supported.")
-    return found
+    return pieces
 
 
 def _is_known(piece: re.Match[str]) -> bool:

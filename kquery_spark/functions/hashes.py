@@ -206,9 +206,9 @@ def _lists(array: pa.Array, seed: Any, method: Any) -> Any:
     sizes = np.where(np.asarray(array.is_valid().to_numpy(zero_copy_only=False)), np.diff(offsets), 0)
     hashed = seed.copy()
     rows = np.arange(len(array))
-    for place in range(int(sizes.max(initial=0))):
-        rows = rows[sizes[rows] > place]
-        elements = Vector(array.type.value_type, array.values.take(pa.array(offsets[rows] + place)))
+    for position in range(int(sizes.max(initial=0))):
+        rows = rows[sizes[rows] > position]
+        elements = Vector(array.type.value_type, array.values.take(pa.array(offsets[rows] + position)))
         hashed[rows] = _column(elements, len(rows), hashed[rows], method)
     return hashed
 
@@ -271,10 +271,10 @@ def _hash(method: Any) -> Callable[[Sequence[Vector], CallContext], Data]:
 
 def _hashed(result: pa.DataType) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
-        found = next((dtype for dtype in types if not can_order(dtype)), None)
-        if found is not None:
+        unhashable = next((dtype for dtype in types if not can_order(dtype)), None)
+        if unhashable is not None:
             raise PlanError(
-                f"values of type {t.spark_name(found)} have no hash, as equal maps may differ in order"
+                f"values of type {t.spark_name(unhashable)} have no hash, as equal maps may differ in order"
             )
         return result
 

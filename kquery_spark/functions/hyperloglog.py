@@ -55,15 +55,15 @@ def codes(vector: Vector, length: int, precision: int) -> Int64s:
     """The code of each of ``length`` values, none of which is NULL."""
     if vector.is_dictionary:
         data = vector.data
-        found = codes(Vector(vector.dtype, data.dictionary), len(data.dictionary), precision)
-        return np.asarray(found.take(data.indices.to_numpy(zero_copy_only=False)))
-    made = np.empty(length, np.int64)
+        dictionary_codes = codes(Vector(vector.dtype, data.dictionary), len(data.dictionary), precision)
+        return np.asarray(dictionary_codes.take(data.indices.to_numpy(zero_copy_only=False)))
+    row_codes = np.empty(length, np.int64)
     for start in range(0, length, _BLOCK):
         block = vector.data.slice(start, _BLOCK)
-        made[start : start + len(block)] = _code(
+        row_codes[start : start + len(block)] = _code(
             xxhash64(Vector(vector.dtype, block), len(block)).view(np.uint64), precision
         )
-    return made
+    return row_codes
 
 
 def _code(hashes: npt.NDArray[np.uint64], precision: int) -> Int64s:
@@ -74,19 +74,19 @@ def _code(hashes: npt.NDArray[np.uint64], precision: int) -> Int64s:
     return (register.view(np.int64) << _RANK_BITS) | (64 - highest)
 
 
-def precision_in(found: Int64s) -> int:
-    """The precision of codes, which they tell themselves; there must be some."""
-    return int(found[0]).bit_length() - 1 - _RANK_BITS
+def precision_in(register_codes: Int64s) -> int:
+    """The precision of codes, read from the first of them; there must be one."""
+    return int(register_codes[0]).bit_length() - 1 - _RANK_BITS
 
 
-def highest(ids: Int64s, found: Int64s, groups: int) -> tuple[Int64s, Int64s]:
+def highest(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, Int64s]:
     """Of the codes of each group and register the one of the highest rank, by group."""
-    if not len(found):
-        return ids, found
-    bits = precision_in(found)
+    if not len(register_codes):
+        return ids, register_codes
+    bits = precision_in(register_codes)
     one = np.int64(1 << (bits + _RANK_BITS))
-    keys = (ids << (bits + _RANK_BITS)) | (found & (one - 1))
-    if groups << bits <= max(_DENSE, len(found)):
+    keys = (ids << (bits + _RANK_BITS)) | (register_codes & (one - 1))
+    if groups << bits <= max(_DENSE, len(register_codes)):
         ranks = np.zeros(groups << bits, np.uint8)
         np.maximum.at(ranks, keys >> _RANK_BITS, (keys & _RANKS).astype(np.uint8))
         registers = np.flatnonzero(ranks)
@@ -98,15 +98,15 @@ def highest(ids: Int64s, found: Int64s, groups: int) -> tuple[Int64s, Int64s]:
     return keys >> (bits + _RANK_BITS), (keys & (one - 1)) | one
 
 
-def estimates(ids: Int64s, found: Int64s, groups: int) -> Int64s:
+def estimates(ids: Int64s, register_codes: Int64s, groups: int) -> Int64s:
     """The number of different values in each group, of the codes that ``highest`` gives."""
-    if not len(found):
+    if not len(register_codes):
         return np.zeros(groups, np.int64)
-    bits = precision_in(found)
+    bits = precision_in(register_codes)
     registers = 1 << bits
     filled = np.bincount(ids, minlength=groups)
     empty = (registers - filled).astype(np.float64)
-    inverse = np.bincount(ids, np.ldexp(1.0, -(found & _RANKS).astype(np.int32)), groups) + empty
+    inverse = np.bincount(ids, np.ldexp(1.0, -(register_codes & _RANKS).astype(np.int32)), groups) + empty
     alpha = _ALPHAS.get(bits, 0.7213 / (1.0 + 1.079 / registers))
     raw = alpha * registers * registers / inverse
     with np.errstate(divide="ignore"):
@@ -122,7 +122,7 @@ def _bias(raw: Doubles, bits: int) -> Doubles:
     """The mean bias of the raw estimates of the appendix that are nearest."""
     table = _table()
     known, biases = table["raw"][bits - _PRECISIONS.start], table["bias"][bits - _PRECISIONS.start]
-    low = np.maximum(_place(known, raw) - _NEIGHBOURS + 1, 0)
+    low = np.maximum(_binary_search(known, raw) - _NEIGHBOURS + 1, 0)
     high = np.minimum(low + _NEIGHBOURS, len(known))
     while True:
         above = np.minimum(high, len(known) - 1)
@@ -137,8 +137,8 @@ def _bias(raw: Doubles, bits: int) -> Doubles:
     return np.asarray(total / (high - low))
 
 
-def _place(known: Doubles, raw: Doubles) -> Int64s:
-    """Where a binary search of Java ends, which matters as the table is not in order everywhere."""
+def _binary_search(known: Doubles, raw: Doubles) -> Int64s:
+    """The position where Java's binary search ends; it matters because the table is not sorted everywhere."""
     low, high = np.zeros(len(raw), np.int64), np.full(len(raw), len(known) - 1)
     while (low <= high).any():
         middle = np.clip((low + high) >> 1, 0, len(known) - 1)

@@ -1,4 +1,4 @@
-"""LIKE, ILIKE, RLIKE, SPLIT and the regular expression functions, on patterns known when the plan is made."""
+"""LIKE, ILIKE, RLIKE, SPLIT and the regular expression functions, on patterns that are constants of the plan."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
 @functools.lru_cache(maxsize=512)
 def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
     """A LIKE pattern as literal pieces, ``None`` for ``%`` and ``""`` for ``_``; adjacent literals are joined."""
-    found: list[str | None] = []
+    tokens: list[str | None] = []
     literal = ""
 
     def flush() -> None:
         nonlocal literal
         if literal:
-            found.append(literal)
+            tokens.append(literal)
             literal = ""
 
     at = 0
@@ -66,12 +66,12 @@ def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
             continue
         if character in "%_":
             flush()
-            found.append(None if character == "%" else "")
+            tokens.append(None if character == "%" else "")
         else:
             literal += character
         at += 1
     flush()
-    return tuple(found)
+    return tuple(tokens)
 
 
 def _like_regex(tokens: tuple[str | None, ...]) -> str:
@@ -95,21 +95,21 @@ def _like_segments(pattern: str, escape: str) -> tuple[tuple[re.Pattern[str], in
 
 
 def _like_one(value: str, pattern: str, escape: str) -> bool:
-    """LIKE of one text by a pattern from a column: each segment at its leftmost place, which leaves the most to the others.
+    """LIKE of one text by a pattern from a column: each segment at its leftmost match, which leaves the most to the others.
 
-    As one regular expression, ``%a%a%a%b`` would try all combinations of places.
+    As one regular expression, ``%a%a%a%b`` would try all combinations of positions.
     """
     (first, _), *middle = _like_segments(pattern, escape)
     if not middle:
         return first.fullmatch(value) is not None
     last, width = middle.pop()
-    found = first.match(value)
+    match = first.match(value)
     for segment, _ in middle:
-        if found is None:
+        if match is None:
             return False
-        found = segment.search(value, found.end())
+        match = segment.search(value, match.end())
     start = len(value) - width
-    return found is not None and start >= found.end() and last.match(value, start) is not None
+    return match is not None and start >= match.end() and last.match(value, start) is not None
 
 
 def _quoted(text: str) -> str:
@@ -252,8 +252,8 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
             "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported."
         )
     _refuse_line_ends(plain, array)
-    found = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
-    return pc.if_else(pc.is_valid(array), pc.fill_null(found, ""), pa.scalar(None, t.STRING))
+    captured = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
+    return pc.if_else(pc.is_valid(array), pc.fill_null(captured, ""), pa.scalar(None, t.STRING))
 
 
 def _split(args: Sequence[Vector], context: CallContext) -> Data:

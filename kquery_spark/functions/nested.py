@@ -38,10 +38,10 @@ def _nulls(array: pa.Array) -> Any:
 
 
 def _field_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
-    dtype, place = types[0], values[1]
-    if not pa.types.is_struct(dtype) or not isinstance(place, int):
-        raise PlanError(f"{t.spark_name(dtype)} has no field {place}")
-    return dtype.field(place).type
+    dtype, index = types[0], values[1]
+    if not pa.types.is_struct(dtype) or not isinstance(index, int):
+        raise PlanError(f"{t.spark_name(dtype)} has no field {index}")
+    return dtype.field(index).type
 
 
 def _derived(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -53,18 +53,18 @@ def _get_field(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _field_of_each_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
-    dtype, place = types[0], values[1]
-    if not is_array(dtype) or not pa.types.is_struct(dtype.value_type) or not isinstance(place, int):
-        raise PlanError(f"the elements of {t.spark_name(dtype)} have no field {place}")
-    field = dtype.value_type.field(place)
+    dtype, index = types[0], values[1]
+    if not is_array(dtype) or not pa.types.is_struct(dtype.value_type) or not isinstance(index, int):
+        raise PlanError(f"the elements of {t.spark_name(dtype)} have no field {index}")
+    field = dtype.value_type.field(index)
     return pa.list_(pa.field("element", field.type, dtype.value_field.nullable or field.nullable))
 
 
 def _field_of_each(args: Sequence[Vector], context: CallContext) -> Data:
     """The array of one field of the structs in an array; NULL for a struct that is NULL."""
-    found = elements(args[0].array(context.num_rows))
-    values = pc.struct_field(found.values, [args[1].data.as_py()])
-    return listed(values, np.arange(len(found.rows)), found.sizes, found.nulls, context.dtype)
+    items = elements(args[0].array(context.num_rows))
+    values = pc.struct_field(items.values, [args[1].data.as_py()])
+    return listed(values, np.arange(len(items.rows)), items.sizes, items.nulls, context.dtype)
 
 
 def _struct_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
@@ -150,15 +150,15 @@ def _contains_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.BOOL
 
 
-def _hits(array: pa.Array, child: pa.Array, wanted: Vector, length: int) -> tuple[Int64s, Int64s, Any]:
-    """Positions of the rows' elements, the row of each, and whether it equals the row's ``wanted`` (None: unknown)."""
+def _hits(array: pa.Array, child: pa.Array, needle: Vector, length: int) -> tuple[Int64s, Int64s, Any]:
+    """Positions of the rows' elements, the row of each, and whether it equals the row's ``needle`` (None: unknown)."""
     begins, ends = bounds(array)
     sizes = ends - begins
     rows = np.repeat(np.arange(length), sizes)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
     elements = Vector(child.type, child.take(pa.array(places)))
-    other = Vector(wanted.dtype, wanted.array(length).take(pa.array(rows)))
+    other = Vector(needle.dtype, needle.array(length).take(pa.array(rows)))
     context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(places))
     return places, rows, compare("eq", elements, other, context)
 
@@ -167,12 +167,12 @@ def _array_contains(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     array = args[0].array(n)
     _, rows, equal = _hits(array, array.values, args[1], n)
-    found, unknown = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    found[rows[np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))]] = True
+    contained, unknown = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    contained[rows[np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))]] = True
     unknown[rows[np.asarray(pc.is_null(equal).to_numpy(zero_copy_only=False))]] = True
     mask = joint_mask(args, n)
-    unknown &= ~found
-    return pa.array(found, mask=unknown if mask is None else unknown | mask)
+    unknown &= ~contained
+    return pa.array(contained, mask=unknown if mask is None else unknown | mask)
 
 
 def _array_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -212,16 +212,16 @@ def _map_value(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(n)
     places, rows, equal = _hits(array, array.keys, args[1], n)
     hit = np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))
-    place = np.full(n, -1, np.int64)
-    place[rows[hit][::-1]] = places[hit][::-1]
-    return array.items.take(pa.array(np.maximum(place, 0), mask=place < 0))
+    first_hits = np.full(n, -1, np.int64)
+    first_hits[rows[hit][::-1]] = places[hit][::-1]
+    return array.items.take(pa.array(np.maximum(first_hits, 0), mask=first_hits < 0))
 
 
 def _map_part(keys: bool) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         array = args[0].array(context.num_rows)
-        found = elements(array, array.keys if keys else array.items)
-        return listed(found.values, np.arange(len(found.rows)), found.sizes, found.nulls, context.dtype)
+        items = elements(array, array.keys if keys else array.items)
+        return listed(items.values, np.arange(len(items.rows)), items.sizes, items.nulls, context.dtype)
 
     return run
 

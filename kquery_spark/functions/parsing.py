@@ -43,22 +43,22 @@ _FRACTION = 9
 @functools.lru_cache(256)
 def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
     """(field, "") or ("", literal text) one after the other; Unsupported for anything else."""
-    found = _split(pattern)
-    if found is None or not _is_unambiguous(found):
+    pieces = _split(pattern)
+    if pieces is None or not _is_unambiguous(pieces):
         raise Unsupported(f"The date format {pattern!r} is not supported.")
-    return tuple(found)
+    return tuple(pieces)
 
 
 def _split(pattern: str) -> list[tuple[str, str]] | None:
-    found: list[tuple[str, str]] = []
+    pieces: list[tuple[str, str]] = []
     at = 0
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
         if match is None or not _is_known(match):
             return None
-        found.append((match[0] if match[2] else "", match[1] or match[3] or ""))
+        pieces.append((match[0] if match[2] else "", match[1] or match[3] or ""))
         at = match.end()
-    return found
+    return pieces
 
 
 def _is_unambiguous(pieces: Sequence[tuple[str, str]]) -> bool:
@@ -135,10 +135,10 @@ def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, 
     """Wall-clock microseconds and the mask of NULLs; what is malformed raises in ANSI mode."""
 
     def one(text: str) -> int | None:
-        found = _moment(text, pattern)
-        if found is None and context.mode is EvalMode.ANSI:
+        micros = _moment(text, pattern)
+        if micros is None and context.mode is EvalMode.ANSI:
             raise ExecutionError("CANNOT_PARSE_TIMESTAMP", f"Text '{text}' could not be parsed.")
-        return found
+        return micros
 
     quick = _quick(texts, pattern)
     if quick is not None:
@@ -162,11 +162,11 @@ def _quick(texts: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
     bounds = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset)
     raw = np.frombuffer(texts.buffers()[2], np.uint8)[bounds[0] : bounds[-1]].reshape(len(texts), width)
     values = _field_values(raw, pattern)
-    found = None if values is None else _joined(values)
-    if found is None or mask is None:
-        return None if found is None else (found, None)
+    micros = None if values is None else _joined(values)
+    if micros is None or mask is None:
+        return None if micros is None else (micros, None)
     spread = np.zeros(len(mask), np.int64)
-    spread[~mask] = found
+    spread[~mask] = micros
     return spread, mask
 
 
@@ -202,13 +202,13 @@ def _joined(values: dict[str, Int64s]) -> Int64s | None:
     )
     if not good.all():
         return None
-    found: Int64s = civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND
-    return found
+    micros: Int64s = civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND
+    return micros
 
 
 def _pattern(args: Sequence[Vector]) -> str | None:
-    found: str | None = args[1].data.as_py() if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
-    return found
+    pattern: str | None = args[1].data.as_py() if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
+    return pattern
 
 
 def _get_timestamp(args: Sequence[Vector], context: CallContext) -> Data:

@@ -38,9 +38,9 @@ class Pattern:
 
 
 class _Reader:
-    def __init__(self, source: str, whole: int | None = None) -> None:
+    def __init__(self, source: str, named_group: int | None = None) -> None:
         self.source, self.at = source, 0
-        self.wanted = whole
+        self.named_group = named_group
         self.groups = 0
         self.anchored_start = self.anchored_end = self.splits_line_end = False
         self.repeated_group = False
@@ -156,7 +156,13 @@ class _Reader:
             opening = "(?:"
         else:
             self.groups += 1
-            opening = "(?P<g>" if self.groups == self.wanted else "(?:" if self.wanted is not None else "("
+            opening = (
+                "(?P<g>"
+                if self.groups == self.named_group
+                else "(?:"
+                if self.named_group is not None
+                else "("
+            )
         inner = self.alternatives(depth + 1)
         if self.take() != ")":
             raise self.fail("an unclosed group")

@@ -177,8 +177,8 @@ class Function:
         """Raise PlanError unless ``count`` arguments are allowed."""
         low, high = self.arity
         if count < low or (high is not None and count > high):
-            wanted = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
-            raise PlanError(f"{self.name} takes {wanted} argument(s), not {count}")
+            expected = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
+            raise PlanError(f"{self.name} takes {expected} argument(s), not {count}")
 
 
 _FUNCTIONS: dict[str, Function] = {}
@@ -190,7 +190,7 @@ _OPERATORS: dict[tuple[str, int], str] = {}
 
 
 def register(*entries: Function) -> None:
-    """Add entries; a name or a Catalyst class can be taken only once."""
+    """Add entries; names and Catalyst classes are unique."""
     for entry in entries:
         register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
         _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))
@@ -328,7 +328,7 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
 
 
 class ArgumentTypeError(PlanError):
-    """A type that a function does not take at some place; whoever calls it says of which function."""
+    """A type that a function does not accept for an argument; the caller adds the function's name."""
 
 
 def fixed(dtype: pa.DataType) -> TypeRule:
@@ -355,7 +355,7 @@ def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], boo
 
 
 def cast_to(*targets: pa.DataType) -> Coercion:
-    """Frontends cast each argument to the target at its place (the last repeats)."""
+    """Frontends cast each argument to the target at its position (the last repeats)."""
     return lambda types: [targets[min(i, len(targets) - 1)] for i in range(len(types))]
 
 

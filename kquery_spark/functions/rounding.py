@@ -28,8 +28,8 @@ def _decimal_type(dtype: pa.DataType, scale: int) -> pa.DataType:
     whole = dtype.precision - dtype.scale + 1
     if scale < 0:
         return t.decimal(min(38, max(whole, -scale + 1)), 0)
-    kept = min(dtype.scale, scale)
-    return t.decimal(min(38, whole + kept), kept)
+    result_scale = min(dtype.scale, scale)
+    return t.decimal(min(38, whole + result_scale), result_scale)
 
 
 def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:

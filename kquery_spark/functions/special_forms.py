@@ -75,7 +75,7 @@ _HIGHER_ORDER: dict[str, HigherOrderFunction] = {}
 
 
 def register_special_forms(*entries: SpecialForm) -> None:
-    """Add entries; a name can be taken only once."""
+    """Add entries; names are unique."""
     for entry in entries:
         register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
         _FORMS.update(dict.fromkeys((entry.name, *entry.aliases), entry))

@@ -119,8 +119,8 @@ def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
             return arrow(args[0].data, characters=" ")
         characters = args[1]
         if characters.is_scalar and characters.data.is_valid:
-            found = characters.data.as_py()
-            return arrow(args[0].data, characters=found) if found else args[0].data
+            trim_characters = characters.data.as_py()
+            return arrow(args[0].data, characters=trim_characters) if trim_characters else args[0].data
         return per_distinct(lambda s, c: python(s, c) if c else s, args, context)
 
     return run
@@ -153,7 +153,7 @@ def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
-    """Join the strings that are not NULL; array arguments are not taken."""
+    """Join the strings that are not NULL; array arguments are not accepted."""
     separator, *parts = args
     n = context.num_rows
     if not parts:
@@ -172,7 +172,7 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _check_text_bytes(lengths: Data) -> None:
-    """Raise Unsupported for texts that a few characters of a query could make fill any memory, before they are made."""
+    """Raise Unsupported before building texts that could exceed any memory from a few characters of a query."""
     if isinstance(lengths, pa.Scalar):
         lengths = pa.array([lengths.as_py()], pa.float64())
     largest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
@@ -189,12 +189,12 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     nbytes = pc.multiply(pc.binary_length(args[0].data).cast(pa.float64()), clipped.cast(pa.float64()))
     reserve_rows(int(pc.sum(nbytes).as_py() or 0))
     _check_text_bytes(nbytes)
-    found = pc.binary_repeat(args[0].data, clipped)
+    repeated = pc.binary_repeat(args[0].data, clipped)
     if (
-        isinstance(found, pa.Array) and found.buffers()[2] is None
+        isinstance(repeated, pa.Array) and repeated.buffers()[2] is None
     ):  # Arrow forgets the buffer of only empty strings
-        return build(np.zeros(len(found) + 1, np.int64), np.zeros(0, np.uint8), null_mask(found))
-    return found
+        return build(np.zeros(len(repeated) + 1, np.int64), np.zeros(0, np.uint8), null_mask(repeated))
+    return repeated
 
 
 def _space(args: Sequence[Vector], context: CallContext) -> Data:
@@ -240,9 +240,9 @@ _CHARACTERS = ["\0" if code == 0 else chr(code) for code in range(256)]
 def _chr(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     code = numbers(args[0], n)
-    place = np.where(code < 0, 256, code & 0xFF)
+    character_index = np.where(code < 0, 256, code & 0xFF)
     table = pa.array([*_CHARACTERS, ""])
-    return table.take(pa.array(place, mask=null_mask(args[0].array(n))))
+    return table.take(pa.array(character_index, mask=null_mask(args[0].array(n))))
 
 
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)

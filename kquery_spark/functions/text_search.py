@@ -30,8 +30,8 @@ from kquery_spark.types.vector import Data, Vector
 
 def _find(array: pa.Array, needle: str, mask: Any) -> pa.Array:
     """One-based character position of the first occurrence, 0 for none."""
-    place = pc.find_substring(array, needle)
-    at = np.asarray(place.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    byte_offsets = pc.find_substring(array, needle)
+    at = np.asarray(byte_offsets.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
     characters = Characters(array)
     before = characters.characters_before(characters.offsets[:-1] + np.maximum(at, 0))
     return pa.array(np.where(at < 0, 0, before + 1).astype(np.int32), mask=mask)
@@ -61,10 +61,10 @@ def _locate(args: Sequence[Vector], context: CallContext) -> Data:
             return 1  # UTF8String.indexOf finds the empty string at 0 wherever it starts
         return value.find(sub, begin - 1) + 1
 
-    found = per_distinct(one, args, context)
+    positions = per_distinct(one, args, context)
     if start.null_count:
-        return pc.if_else(pc.is_null(start.array(context.num_rows)), pa.scalar(0, t.INT), found)
-    return found
+        return pc.if_else(pc.is_null(start.array(context.num_rows)), pa.scalar(0, t.INT), positions)
+    return positions
 
 
 def _replace(args: Sequence[Vector], context: CallContext) -> Data:
@@ -116,20 +116,20 @@ def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
         if not delimiter or count == 0:
             return ""
         if count > 0:
-            place = -1
+            offset = -1
             for _ in range(min(count, len(value) + 1)):
-                place = value.find(delimiter, place + 1)
-                if place < 0:
+                offset = value.find(delimiter, offset + 1)
+                if offset < 0:
                     return value
-            return value[:place]
-        place = len(value) - len(delimiter) + 1
+            return value[:offset]
+        offset = len(value) - len(delimiter) + 1
         for _ in range(min(-count, len(value) + 1)):
-            if place - 1 < 0:
+            if offset - 1 < 0:
                 return value
-            place = value.rfind(delimiter, 0, place - 1 + len(delimiter))
-            if place < 0:
+            offset = value.rfind(delimiter, 0, offset - 1 + len(delimiter))
+            if offset < 0:
                 return value
-        return value[place + len(delimiter) :]
+        return value[offset + len(delimiter) :]
 
     return per_distinct(one, args, context)
 

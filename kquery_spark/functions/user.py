@@ -1,4 +1,4 @@
-"""Functions of the user's own over Arrow arrays: how they travel to the workers, and what is asked of them there."""
+"""Functions of the user's own over Arrow arrays: how they reach the workers, and how the workers call them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMELESS = "<dynamic-code>"  # what newer versions of cloudpickle say of the fi
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function by value: its code and what it refers to are as they were when this was made.
+    """A function by value: its code and what it refers to, as they were at this object's creation.
 
     returns: its type in SQL. deterministic: whether equal arguments give equal values, so that it may run again.
     """
@@ -50,7 +50,7 @@ def user_function(
 def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, rows: int) -> pa.Array:
     """Its values for some rows, as ``dtype``; UserFunctionError where it raises or gives something else.
 
-    It is not asked about no rows.
+    The function is not called for zero rows.
     """
     if rows == 0:
         return pa.array([], dtype)
@@ -59,8 +59,8 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
         function, file = _loaded(code)
         given = function(*arrays)
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{file if place.filename == _NAMELESS else place.filename}:{place.lineno} in {place.name}"
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{file if frame.filename == _NAMELESS else frame.filename}:{frame.lineno} in {frame.name}"
         raise UserFunctionError(f"{name} raised {type(error).__name__}: {error} ({where})") from error
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()

@@ -15,7 +15,7 @@ CastParts = Callable[[Vector, pa.DataType, int], Vector]
 
 
 def parts(source: pa.DataType, target: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
-    """The casts that one of arrays, or of structs of as many fields, is made of; None for other types."""
+    """The element or field casts of a cast of arrays, or of structs with as many fields; None for other types."""
     if pa.types.is_map(source) or pa.types.is_map(target):
         return None
     if pa.types.is_list(source) and pa.types.is_list(target):
@@ -28,13 +28,13 @@ def parts(source: pa.DataType, target: pa.DataType) -> list[tuple[pa.DataType, p
 def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
     """The array at the target type, each part by ``cast``."""
     if pa.types.is_list(target):
-        found = elements(array)
-        values = cast(Vector(found.values.type, found.values), target.value_type, len(found.rows))
-        flat = values.array(len(found.rows))
-        return listed(flat, np.arange(len(flat)), found.sizes, found.nulls, target)
+        items = elements(array)
+        values = cast(Vector(items.values.type, items.values), target.value_type, len(items.rows))
+        flat = values.array(len(items.rows))
+        return listed(flat, np.arange(len(flat)), items.sizes, items.nulls, target)
     fields = []
-    for place, field in enumerate(target):
-        part = pc.struct_field(array, [place])
+    for index, field in enumerate(target):
+        part = pc.struct_field(array, [index])
         fields.append(cast(Vector(part.type, part), field.type, len(array)).array(len(array)))
     mask = array.is_null() if array.null_count else None
     if not fields:

@@ -186,8 +186,8 @@ def _float_decimal(vector: Vector, context: CallContext) -> Data:
         missing[slow[[d is None for d in exact]]] = True
         return pa.array(unscaled, mask=missing)
     wide = widen(pa.array(unscaled, mask=missing), out).to_pylist()
-    for place, number_or_none in zip(slow.tolist(), exact, strict=True):
-        wide[place] = number_or_none if not missing[place] else None
+    for row, number_or_none in zip(slow.tolist(), exact, strict=True):
+        wide[row] = number_or_none if not missing[row] else None
     return pa.array(wide, out)
 
 

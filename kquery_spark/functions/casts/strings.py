@@ -56,10 +56,10 @@ def parse(
         return fast(data)
 
     def one(value: str) -> Any:
-        found = slow(value)
-        if found is None and context.mode is EvalMode.ANSI:
+        converted = slow(value)
+        if converted is None and context.mode is EvalMode.ANSI:
             raise invalid_input(value, vector.dtype, context.dtype)
-        return found
+        return converted
 
     odd = pc.fill_null(pc.invert(matches), False)
     rest = data.filter(odd)
@@ -166,8 +166,8 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
             return number
 
     def fast(array: pa.Array) -> pa.Array:
-        found = dk.fit(array.cast(wide), context)
-        return found
+        fitted = dk.fit(array.cast(wide), context)
+        return fitted
 
     return parse_decimal(vector, context, fast, slow)
 
@@ -179,10 +179,10 @@ def parse_decimal(vector: Vector, context: CallContext, fast: Any, slow: Callabl
     """As ``parse``; out-of-range values are NULL without being malformed, and results are narrow where they fit."""
 
     def checked(value: str) -> Any:
-        found = slow(value)
-        if found is None and context.mode is EvalMode.ANSI:
+        number = slow(value)
+        if number is None and context.mode is EvalMode.ANSI:
             raise invalid_input(value, vector.dtype, context.dtype)
-        return None if found is _NULL else found
+        return None if number is _NULL else number
 
     data = vector.data
     matches = pc.match_substring_regex(data, r"\A-?[0-9]{1,37}(\.[0-9]{1,38})?\z")

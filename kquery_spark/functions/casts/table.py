@@ -1,4 +1,4 @@
-"""The cast table and the two questions asked of it: is this cast supported, and can a row make it raise."""
+"""The cast table and its two queries: is this cast supported, and can a row make it raise."""
 
 from __future__ import annotations
 
