@@ -47,10 +47,10 @@ def between(start: Int64s, end: Int64s, mask: Any) -> Int64s:
 
 def moment(days: Int64s, micros: Any = 0) -> Int64s:
     """Microseconds of a time of a day, given as microseconds since its midnight."""
-    found = np.asarray(days * DAY + micros)
-    if (found // DAY != days).any():
+    instants = np.asarray(days * DAY + micros)
+    if (instants // DAY != days).any():
         raise OutOfRange
-    return found
+    return instants
 
 
 def months_of(days: Int64s) -> Int64s:

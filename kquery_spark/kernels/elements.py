@@ -1,6 +1,6 @@
 """The elements of the lists of a batch, all at once: where they are, their values, and their order.
 
-Elements are compared by **codes**: the place of each value among the distinct ones in Spark's order (NaN last,
+Elements are compared by **codes**: the rank of each value among the distinct ones in Spark's order (NaN last,
 -0.0 as 0.0), so that functions of arrays are integer arithmetic over all elements of a batch.
 """
 
@@ -52,7 +52,7 @@ class Elements:
 
     @property
     def order(self) -> Int64s:
-        """The place of each element in its row, from 0."""
+        """The position of each element in its row, from 0."""
         return np.arange(len(self.rows)) - np.repeat(self.starts, self.sizes)
 
 
@@ -101,11 +101,11 @@ def codes(values: pa.Array) -> Int64s:
             values = values.cast(t.BYTE)
         encoded = values.dictionary_encode()
         order = np.asarray(pc.array_sort_indices(encoded.dictionary).to_numpy(), np.int64)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
+        dictionary_ranks = np.empty(len(order), np.int64)
+        dictionary_ranks[order] = np.arange(len(order))
         at = encoded.indices.fill_null(0) if encoded.null_count else encoded.indices
         ranks = (
-            place[np.asarray(at.to_numpy(zero_copy_only=False))]
+            dictionary_ranks[np.asarray(at.to_numpy(zero_copy_only=False))]
             if len(order)
             else np.zeros(len(values), np.int64)
         )

@@ -47,17 +47,17 @@ class HashIndex:
         """Position of each value, -1 where it is absent."""
         values = np.ascontiguousarray(values)
         places = self._hash(values)
-        found = self._slots[places].astype(np.int64)
-        rows = np.flatnonzero(found >= 0)
-        rows = rows[self._values[found[rows]] != values[rows]] if len(self._values) else rows[:0]
+        positions = self._slots[places].astype(np.int64)
+        rows = np.flatnonzero(positions >= 0)
+        rows = rows[self._values[positions[rows]] != values[rows]] if len(self._values) else rows[:0]
         places = places[rows]
         while len(rows):
             places = (places + 1) & self._mask
             candidate = self._slots[places].astype(np.int64)
-            found[rows] = candidate
+            positions[rows] = candidate
             wrong = (candidate >= 0) & (self._values[candidate] != values[rows])
             rows, places = rows[wrong], places[wrong]
-        return found
+        return positions
 
 
 class DirectIndex:

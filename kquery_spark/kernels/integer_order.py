@@ -89,7 +89,7 @@ def first_rows(values: Int64s) -> Int64s:
 
 
 def in_order(values: Int64s) -> bool:
-    """Whether no value is followed by a smaller one; a glance at the first ones tells it of most that are not."""
+    """Whether no value is followed by a smaller one; a pre-check of the first ones rejects most that are not."""
     return not any((some[1:] < some[:-1]).any() for some in (values[:_SMALL], values))
 
 

@@ -21,9 +21,9 @@ def contains(data: pa.Array, text: str) -> pa.Array:
     start, end = int(offsets[0]), int(offsets[-1])
     flags = np.zeros(len(data), np.bool_)
     if end - start >= len(needle):
-        found = _places(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
-        rows = np.searchsorted(offsets, found, side="right") - 1
-        flags[rows[found + len(needle) <= offsets[rows + 1]]] = True
+        hits = _places(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
+        rows = np.searchsorted(offsets, hits, side="right") - 1
+        flags[rows[hits + len(needle) <= offsets[rows + 1]]] = True
     valid = validity(data)
     return pa.array(flags, mask=None if valid is None else ~valid)
 
@@ -33,11 +33,11 @@ def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
     longest = max(literals, key=lambda text: len(text.encode()), default="")
     if len(longest.encode()) < _WINDOW:
         return pc.match_substring_regex(data, regex)
-    found = contains(data, longest)
-    candidates = found.true_count
+    has_literal = contains(data, longest)
+    candidates = has_literal.true_count
     if candidates > _FEW * len(data):
         return pc.match_substring_regex(data, regex)
-    flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    flags = pc.fill_null(has_literal, False).to_numpy(zero_copy_only=False)
     if candidates:
         chosen = pc.match_substring_regex(data.filter(pa.array(flags)), regex)
         flags = flags.copy()

@@ -37,21 +37,21 @@ class Words:
         self.lengths: Int64s = np.diff(offsets)
         self.has_zeros = bool((given == 0).any())
 
-    def at(self, place: int, rows: Int64s) -> npt.NDArray[np.uint64]:
-        """Bytes ``place`` to ``place + 7`` of these rows' strings, the first the lowest, zeros where a string ends."""
-        found = np.empty(len(rows), np.uint64)
+    def at(self, offset: int, rows: Int64s) -> npt.NDArray[np.uint64]:
+        """Bytes ``offset`` to ``offset + 7`` of these rows' strings, the first the lowest, zeros where a string ends."""
+        words = np.empty(len(rows), np.uint64)
         for start in range(0, len(rows), _PIECE):
-            found[start : start + _PIECE] = self._some(place, rows[start : start + _PIECE])
-        return found
+            words[start : start + _PIECE] = self._some(offset, rows[start : start + _PIECE])
+        return words
 
-    def _some(self, place: int, rows: Int64s) -> npt.NDArray[np.uint64]:
-        size: Int64s = np.clip(self.lengths.take(rows) - place, 0, 8)
-        start = np.where(size > 0, self._starts.take(rows) + place, 0)
+    def _some(self, offset: int, rows: Int64s) -> npt.NDArray[np.uint64]:
+        size: Int64s = np.clip(self.lengths.take(rows) - offset, 0, 8)
+        start = np.where(size > 0, self._starts.take(rows) + offset, 0)
         word, shift = start >> 3, ((start & 7) << 3).astype(np.uint64)
-        found = self._words.take(word) >> shift
-        found |= (self._words.take(word + 1) << (np.uint64(63) - shift)) << np.uint64(1)
+        words = self._words.take(word) >> shift
+        words |= (self._words.take(word + 1) << (np.uint64(63) - shift)) << np.uint64(1)
         beyond = ((8 - np.maximum(size, 1)) << 3).astype(np.uint64)  # bits; a shift by 64 is none
-        return np.where(size > 0, (found << beyond) >> beyond, np.uint64(0))
+        return np.where(size > 0, (words << beyond) >> beyond, np.uint64(0))
 
 
 def is_ascii(array: pa.Array) -> bool:

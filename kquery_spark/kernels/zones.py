@@ -92,7 +92,7 @@ def _recorded(data: bytes) -> tuple[list[int], list[int]]:
 @functools.lru_cache(maxsize=64)
 def _transitions(tz: str) -> tuple[Int64s, Int64s]:
     """Microseconds of every transition until 2500, and the offsets between them."""
-    moments, found = _recorded(_file(tz))
+    moments, offsets_seconds = _recorded(_file(tz))
     zone = zoneinfo.ZoneInfo(tz)
 
     def offset(second: int) -> int:
@@ -109,9 +109,9 @@ def _transitions(tz: str) -> tuple[Int64s, Int64s]:
                 middle = (left + right) // 2
                 left, right = (middle, right) if offset(middle) == known else (left, middle)
             moments.append(right)
-            found.append(now)
+            offsets_seconds.append(now)
             known = now
-    return np.array(moments, np.int64) * 1_000_000, np.array(found, np.int64) * 1_000_000
+    return np.array(moments, np.int64) * 1_000_000, np.array(offsets_seconds, np.int64) * 1_000_000
 
 
 def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
@@ -119,11 +119,11 @@ def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
     fixed = fixed_offset(tz)
     if fixed is not None:
         return np.int64(fixed)
-    moments, found = _transitions(tz)
+    moments, zone_offsets = _transitions(tz)
     late = 16_725_225_600_000_000
     if len(instants) and instants.max() >= late:
         instants = np.where(instants >= late, (instants - late) % _CYCLE + late - _CYCLE, instants)
-    return np.asarray(found[np.searchsorted(moments, instants, side="right")])
+    return np.asarray(zone_offsets[np.searchsorted(moments, instants, side="right")])
 
 
 def _inside(values: Int64s) -> Int64s:
@@ -141,17 +141,17 @@ def to_local(instants: Int64s, tz: str) -> Int64s:
 
 
 def near(local: Int64s, instants: Int64s, tz: str) -> Int64s:
-    """The instants of wall-clock times computed from ``instants``: their offset is kept where it is still valid.
+    """The instants of wall-clock times computed from ``instants``: the offset is retained where it is still valid.
 
     That is ``ZonedDateTime.ofLocal`` with a preferred offset, as truncation and adding days or months use it.
     """
     if fixed_offset(tz) == 0:
         return local
     offset = offsets(instants, tz)
-    kept = np.asarray(_inside(local) - offset)
+    same_offset = np.asarray(_inside(local) - offset)
     if fixed_offset(tz) is not None:
-        return kept
-    return np.where(offsets(kept, tz) == offset, kept, to_instants(local, tz))
+        return same_offset
+    return np.where(offsets(same_offset, tz) == offset, same_offset, to_instants(local, tz))
 
 
 def to_instants(local: Int64s, tz: str) -> Int64s:
