@@ -51,8 +51,8 @@ def compact(data: pa.Array) -> Compact:
         return _text(data)
     if pa.types.is_decimal128(kind):
         digits = narrow(data)
-        found = None if digits is None else _integers(digits)
-        return Compact(data, {}) if found is None else Compact(found.data, found.form | {b"wide": b""})
+        packed = None if digits is None else _integers(digits)
+        return Compact(data, {}) if packed is None else Compact(packed.data, packed.form | {b"wide": b""})
     if _is_integers(kind):
         return _integers(data) or Compact(data, {})
     return Compact(data, {})

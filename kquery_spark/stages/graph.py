@@ -101,9 +101,9 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
     def cut(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, ExchangeExec):
             if id(node) not in written:
-                made = finish(node.child, node.partitioning)
-                crossing[made] = node.nbytes
-                written[id(node)] = ReadExec(made, node.schema)
+                stage_id = finish(node.child, node.partitioning)
+                crossing[stage_id] = node.nbytes
+                written[id(node)] = ReadExec(stage_id, node.schema)
             return written[id(node)]
         if not node.children:
             return node

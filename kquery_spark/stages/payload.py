@@ -17,7 +17,7 @@ from kquery_spark.types.vector import Vector, decode
 
 
 def encode(batch: Batch) -> pa.Buffer:
-    """One batch as an IPC stream of its columns in their narrowest forms, and one of the text that is kept apart.
+    """One batch as an IPC stream of its columns in their narrowest forms, and one of the text that is stored apart.
 
     The row count goes along for batches without columns.
     """
@@ -53,7 +53,7 @@ def _small(array: pa.Array) -> pa.Array:
 
 
 def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
-    """The batch ``encode`` made; ``schema`` says names and Spark types."""
+    """The batch that ``encode`` encoded; ``schema`` says names and Spark types."""
     source = pa.BufferReader(data)
     with pa.ipc.open_stream(source) as reader:
         rows = int((reader.schema.metadata or {})[b"rows"])

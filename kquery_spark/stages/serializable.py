@@ -1,6 +1,6 @@
-"""What a serialized plan may contain: classes found in this package, their fields, and tests of field values.
+"""What a serialized plan may contain: classes of this package, their fields, and tests of field values.
 
-Every concrete frozen dataclass below the plan bases is found by itself, and so is every class or enum that a
+Every concrete frozen dataclass below the plan bases is discovered automatically, and so is every class or enum that a
 field's annotation mentions; adding a node needs no line here.
 """
 
@@ -80,7 +80,7 @@ class Registry:
     def add(self, cls: type, name: str | None = None) -> None:
         """Allow a class, and every class of this package that its fields mention."""
         waiting = [(cls, name or cls.__name__)]
-        found = []
+        classes = []
         while waiting:
             each, label = waiting.pop()
             if each in self._types:
@@ -90,16 +90,16 @@ class Registry:
                 self.enums[label] = each
                 self.enum_names[each] = label
                 continue
-            found.append((each, label))
+            classes.append((each, label))
             for annotation in _annotations(each).values():
                 waiting += [(c, c.__name__) for c in _mentioned(annotation)]
-        self.forms.update({each: self._form(each, label) for each, label in found})
+        self.forms.update({each: self._form(each, label) for each, label in classes})
         self.by_name = {f.name: f for f in self.forms.values()}
 
     def _claim_name(self, cls: type, name: str) -> None:
-        taken = next((c for c, n in self._types.items() if n == name), None)
-        if taken is not None:
-            raise SerializationError(f"{cls.__qualname__} and {taken.__qualname__} are both called {name}")
+        holder = next((c for c, n in self._types.items() if n == name), None)
+        if holder is not None:
+            raise SerializationError(f"{cls.__qualname__} and {holder.__qualname__} are both called {name}")
         self._types[cls] = name
 
     def _form(self, cls: type, name: str) -> Form:
@@ -123,14 +123,14 @@ _registered: list[type] = []
 
 
 def registry() -> Registry:
-    """The allow-list of this process, made at first use."""
+    """The allow-list of this process, built at first use."""
     global _registry
     with _lock:
         if _registry is None:
-            made = Registry()
+            allow_list = Registry()
             for cls in _registered:
-                made.add(cls, _user_name(cls))
-            _registry = made
+                allow_list.add(cls, _user_name(cls))
+            _registry = allow_list
         return _registry
 
 
@@ -198,36 +198,36 @@ def _mentioned(annotation: Any) -> Iterator[type]:
         yield annotation
 
 
-def _test(annotation: Any, place: str) -> Test | type:
+def _test(annotation: Any, label: str) -> Test | type:
     """How a value of the annotated type is recognized; a class when its exact type decides."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
         return _is_plain
     if origin in (typing.Union, types.UnionType):
-        return _any_of([_test(a, place) for a in arguments])
+        return _any_of([_test(a, label) for a in arguments])
     if origin is typing.Literal:
         return _literal_test(arguments)
     if origin is tuple:
-        return _tuple_test(arguments, place)
+        return _tuple_test(arguments, label)
     if annotation is float:
         return _any_of([float, int])
     if annotation in (pa.DataType, *_BASES):
         return lambda value: isinstance(value, annotation)
     if isinstance(annotation, type) and _is_final(annotation):
         return annotation
-    raise SerializationError(f"{place} is annotated {annotation}, which has no serialized form")
+    raise SerializationError(f"{label} is annotated {annotation}, which has no serialized form")
 
 
 def _literal_test(allowed: tuple[Any, ...]) -> Test:
     return lambda value: any(type(value) is type(a) and value == a for a in allowed)
 
 
-def _tuple_test(items: tuple[Any, ...], place: str) -> Test:
+def _tuple_test(items: tuple[Any, ...], label: str) -> Test:
     """The test for ``tuple[item, ...]``, of any length, or for ``tuple[first, second]``."""
     if len(items) == 2 and items[1] is Ellipsis:
-        every = _column_test(_test(items[0], place))
+        every = _column_test(_test(items[0], label))
         return lambda value: type(value) is tuple and every(value)
-    tests = [_single(_test(a, place)) for a in items]
+    tests = [_single(_test(a, label)) for a in items]
     return lambda value: (
         type(value) is tuple
         and len(value) == len(tests)

@@ -1,6 +1,6 @@
 """Plans to bytes and back, in the language-neutral form that ``plan.proto`` describes.
 
-Reading is safe for bytes of any origin: only classes of the allow-list are made, every field is checked
+Reading is safe for bytes of any origin: only classes of the allow-list are instantiated, every field is checked
 against its annotation, sizes are bounded, nothing recurses, and whatever is wrong is a SerializationError.
 """
 
@@ -126,12 +126,12 @@ class _Encoder:
     def _inside(self, parts: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
         """The objects and lists among values that are yet to be written, last first, with their parts."""
         objects, forms = self._objects, self._forms
-        found = [
+        pending = [
             (p, p if type(p) is tuple else forms[type(p)].values(p))
             for p in parts
             if (type(p) is tuple or type(p) in forms) and id(p) not in objects
         ]
-        return found[::-1]
+        return pending[::-1]
 
     def _tree(self, root: object) -> int:
         """Write an object after everything inside it; a loop, for plans may be deeper than Python's stack."""
@@ -164,9 +164,9 @@ class _Encoder:
         if layout == 0:
             # Equal lists are one: empty ones, and the partition values of many files.
             same = (_OBJECT, tuple(references))
-            found = self._seen.setdefault(same, self._count << 4 | _OBJECT)
-            if found >> 4 < self._count:
-                objects[id(value)] = (found, depth + 1)
+            reference = self._seen.setdefault(same, self._count << 4 | _OBJECT)
+            if reference >> 4 < self._count:
+                objects[id(value)] = (reference, depth + 1)
                 return
         if layout != self._block or newest >= self._start:
             self._close()
@@ -202,12 +202,12 @@ class _Encoder:
         self._start = self._count
 
     def _layout(self, cls: type) -> int:
-        found = self._layouts.get(cls)
-        if found is None:
+        number = self._layouts.get(cls)
+        if number is None:
             form = self._forms[cls]
             self._message.layouts.append(Layout(type=form.name, fields=form.fields))
-            found = self._layouts[cls] = len(self._layouts) + 1
-        return found
+            number = self._layouts[cls] = len(self._layouts) + 1
+        return number
 
     def _reference(self, value: Any) -> int:
         """The reference of anything that is not an object."""
@@ -245,35 +245,35 @@ class _Encoder:
             same = write_schema(pa.schema([pa.field("", value)])) if nested else (value.id, str(value))
             return self._added((_TYPE, same), value, self._types)
         if isinstance(value, pa.Schema):
-            found = self._seen.get((_SCHEMA, id(value)))
-            if found is None:
+            reference = self._seen.get((_SCHEMA, id(value)))
+            if reference is None:
                 data = write_schema(value)
-                found = self._added((_SCHEMA, data), data, self._message.schemas)
-                self._seen[_SCHEMA, id(value)] = found
-            return found
+                reference = self._added((_SCHEMA, data), data, self._message.schemas)
+                self._seen[_SCHEMA, id(value)] = reference
+            return reference
         if isinstance(value, pa.Table):
-            found = self._seen.get((_TABLE, id(value)))
-            if found is None:
-                found = self._added((_TABLE, id(value)), write_table(value), self._message.tables)
-            return found
+            reference = self._seen.get((_TABLE, id(value)))
+            if reference is None:
+                reference = self._added((_TABLE, id(value)), write_table(value), self._message.tables)
+            return reference
         raise SerializationError(
             f"{type(value).__module__}.{type(value).__qualname__} has no serialized form"
         )
 
     def _interned(self, value: Any, kind: int, table: list[Any]) -> int:
-        found = self._seen.get(value)
-        if found is None:
-            found = self._seen[value] = len(table) << 4 | kind
+        reference = self._seen.get(value)
+        if reference is None:
+            reference = self._seen[value] = len(table) << 4 | kind
             table.append(value)
-        return found
+        return reference
 
     def _added(self, key: tuple[int, object], value: Any, table: Any) -> int:
         """As ``_interned``, for what equality is too coarse for or another kind could be equal to."""
-        found = self._seen.get(key)
-        if found is None:
-            found = self._seen[key] = len(table) << 4 | key[0]
+        reference = self._seen.get(key)
+        if reference is None:
+            reference = self._seen[key] = len(table) << 4 | key[0]
             table.append(value)
-        return found
+        return reference
 
     def _text(self, value: int | Decimal, kind: int, table: Any) -> int:
         digits = value.bit_length() // 3 if isinstance(value, int) else len(value.as_tuple().digits)
@@ -340,10 +340,10 @@ class _Decoder:
 
     def _member(self, member: EnumMember) -> Enum:
         cls = self._registry.enums.get(member.type)
-        found = None if cls is None else cls.__members__.get(member.name)
-        if found is None:
+        constant = None if cls is None else cls.__members__.get(member.name)
+        if constant is None:
             raise SerializationError(f"{member.type}.{member.name} is not a name that a plan may contain")
-        return found
+        return constant
 
     def _values(self, references: list[int]) -> list[Any]:
         tables = self._tables
@@ -395,13 +395,13 @@ class _Decoder:
                 raise SerializationError(f"{form.name}.{name} has a value of the wrong kind")
         try:
             rows = zip(*columns, strict=True) if width else repeat((), count)
-            made = [form.cls(*row) for row in rows]
+            nodes = [form.cls(*row) for row in rows]
             if form.check is not None:
-                for node in made:
+                for node in nodes:
                     form.check(node)
         except Exception as error:  # a constructor validates its arguments in whatever way it likes
             raise SerializationError(f"{form.name} cannot be made: {error}") from error
-        self._objects += made
+        self._objects += nodes
 
 
 def _node_count(block: Block, form: Form) -> int:
