@@ -33,7 +33,7 @@ def _check(function: str, array: pa.DataType, body: pa.DataType, parameters: int
 
 @dataclass(frozen=True)
 class HigherOrder(Expr):
-    """``function(array, lambda)`` with a lambda of an element and, maybe, its place in the array.
+    """``function(array, lambda)`` with a lambda of an element and, maybe, its position in the array.
 
     ``body`` stands by itself: its columns are the ``parameters`` and ``inputs``, one for each of the ``captured`` columns
     of the row. So whatever looks for the columns that an expression reads finds those of the row and no others.

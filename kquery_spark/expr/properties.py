@@ -1,4 +1,4 @@
-"""Questions asked of expressions."""
+"""Properties of expressions."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def transform(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
-    """Rewrite bottom-up: children first, then ``rule`` on the node made of them."""
+    """Rewrite bottom-up: children first, then ``rule`` on the node rebuilt from them."""
     children = expr.children
     if children:
         changed = [transform(c, rule) for c in children]

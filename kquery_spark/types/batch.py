@@ -31,8 +31,8 @@ class Batch:
 
     def filter(self, mask: pa.Array) -> Batch:
         """The rows where ``mask`` is true."""
-        kept = tuple(c.filter(mask) for c in self.columns)
-        return Batch(self.schema, kept, len(kept[0]) if kept else mask.true_count)
+        columns = tuple(c.filter(mask) for c in self.columns)
+        return Batch(self.schema, columns, len(columns[0]) if columns else mask.true_count)
 
     def slice(self, offset: int, length: int | None = None) -> Batch:
         """``length`` rows from ``offset``, without copying."""
@@ -69,7 +69,7 @@ class Batch:
 
 
 def concat(schema: pa.Schema, batches: Sequence[Batch]) -> Batch:
-    """One batch of all rows; columns whose physical forms differ are brought to a common one."""
+    """One batch of all rows; columns whose physical forms differ are cast to a common one."""
     if len(batches) == 1:
         return batches[0]
     if not batches:

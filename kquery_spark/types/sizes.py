@@ -95,7 +95,7 @@ def _is_variable(dtype: pa.DataType) -> bool:
 
 
 def fixed_bytes(dtype: pa.DataType) -> int:
-    """Bytes that a value takes at least in an array; of strings and nested values those of their place."""
+    """Bytes that a value takes at least in an array; for strings and nested values those of an offset."""
     if pa.types.is_dictionary(dtype):
         return 4
     try:

@@ -106,10 +106,10 @@ def gather(values: pa.Array, indices: pa.Array) -> pa.Array:
     codes = np.flatnonzero(flags if rare else ~flags)
     if len(codes) > _FEW_CODES:
         return values.cast(pa.uint8()).take(indices).cast(pa.bool_())
-    found = [
+    matches = [
         pc.equal(indices, pa.scalar(int(code), indices.type)) for code in (codes if len(codes) else [-1])
     ]
-    hits = functools.reduce(pc.or_, found)
+    hits = functools.reduce(pc.or_, matches)
     return hits if rare else pc.invert(hits)
 
 
