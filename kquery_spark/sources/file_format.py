@@ -34,13 +34,13 @@ class FormatOptions:
     """Options of a file relation, by names in lower case. One that is in none of these reaches ``Format.source``.
 
     ignored: with the reason why a scan of this format need not look at them. private: with the reason why a scan of any
-    other format need not, unless they are private to that one, too. kept: what a table of this format keeps as properties
-    when its format is changed, with the reason why a scan of any format need not look at them.
+    other format need not, unless they are private to that one, too. table_properties: what a table of this format retains
+    as properties when its format changes, with the reason why a scan of any format ignores them.
     """
 
     ignored: Mapping[str, str] = field(default_factory=dict)
     private: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, str] = field(default_factory=dict)
+    table_properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Zones(Protocol):
 
 
 class OpensPaths(Protocol):
-    """Describes the files under some paths, which no Spark has looked at."""
+    """Describes the files under some paths, without help from Spark."""
 
     def __call__(
         self,

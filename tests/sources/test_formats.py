@@ -170,12 +170,16 @@ def test_settings_of_an_entry_agree(entry: Format) -> None:
 @pytest.mark.parametrize("entry", FORMATS, ids=lambda entry: entry.name)
 def test_options_of_an_entry_agree(entry: Format) -> None:
     options = entry.options
-    for name, reason in [*options.ignored.items(), *options.private.items(), *options.kept.items()]:
+    for name, reason in [
+        *options.ignored.items(),
+        *options.private.items(),
+        *options.table_properties.items(),
+    ]:
         assert name == name.lower()
         assert reason
     assert options.ignored.items() <= IGNORED[entry.name].items()
     for other in FORMATS:
-        assert set(options.kept) <= set(IGNORED[other.name])
+        assert set(options.table_properties) <= set(IGNORED[other.name])
         foreign = set(options.private) - set(other.options.private)
         assert foreign <= set(IGNORED[other.name])
 

@@ -29,7 +29,7 @@ _ALL_FORMATS = {
     "maxrecordsperfile": WRITING,
     "serialization.format": _SERDE,
     # properties that a table of Hive's keeps when its format is changed, or that a generic job sets for all of its reads
-    **{name: reason for entry in FORMATS for name, reason in entry.options.kept.items()},
+    **{name: reason for entry in FORMATS for name, reason in entry.options.table_properties.items()},
 }
 
 

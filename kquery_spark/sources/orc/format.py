@@ -91,7 +91,7 @@ ORC = Format(
     ),
     options=FormatOptions(
         ignored={**dict.fromkeys(_WRITERS_OPTIONS, WRITING), "timezone": LISTING},
-        kept={"orc.compress": WRITING},
+        table_properties={"orc.compress": WRITING},
     ),
     finds_by_name=True,
     in_jvm_zone=True,

@@ -158,7 +158,7 @@ PARQUET = Format(
             **dict.fromkeys(_FILTERS, SKIPPING),
             "timezone": LISTING,
         },
-        kept={"parquet.compression": WRITING, "parquet.compress": NOBODY},
+        table_properties={"parquet.compression": WRITING, "parquet.compress": NOBODY},
     ),
     finds_by_name=True,
 )
