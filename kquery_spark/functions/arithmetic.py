@@ -82,7 +82,7 @@ def _result(op: str) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
 
 
 def coerce_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Operands of arithmetic: decimals keep their own precision, everything else meets at a common type."""
+    """Operands of arithmetic: decimals keep their own precision, everything else is cast to a common type."""
     left, right = types
     if t.is_decimal(left) and t.is_decimal(right):
         return types
@@ -174,7 +174,7 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def zeros_to_null(left: Vector, right: Vector, context: CallContext, error: ExecutionError) -> Vector:
-    """The divisor with zeros made NULL, after raising in ANSI mode when one meets a present dividend."""
+    """The divisor with zeros made NULL, after raising in ANSI mode when the dividend of one is not NULL."""
     data = right.data
     zero = pc.equal(data, pa.scalar(decimal.Decimal(0) if t.is_decimal(data.type) else 0, data.type))
     has_zero = pc.any(zero).as_py() if not isinstance(zero, pa.Scalar) else zero.as_py()

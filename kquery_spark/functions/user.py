@@ -34,7 +34,7 @@ class UserFunction:
 def user_function(
     function: Callable[..., Any], returns: str, deterministic: bool = True, name: str = ""
 ) -> UserFunction:
-    """Take a function in; PlanError for what is no function or refers to what cannot travel."""
+    """Serialize a function; PlanError if it is not callable or refers to something that cannot be pickled."""
     if not callable(function):
         raise PlanError(f"a function is wanted, not {type(function).__name__}")
     shown = name or getattr(function, "__name__", type(function).__name__)

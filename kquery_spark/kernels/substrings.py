@@ -47,7 +47,7 @@ def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
 
 
 def _places(raw: np.ndarray, needle: bytes) -> Int64s:
-    """Where the needle's bytes start: by its first four bytes, then those that have the others too."""
+    """The offsets where the needle occurs: candidates match its first four bytes, then all bytes are compared."""
     first = np.frombuffer(needle[:_WINDOW], np.uint32)[0]
     last = len(raw) - len(needle)
     parts = []

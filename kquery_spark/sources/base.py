@@ -60,7 +60,7 @@ class ColumnRange:
 
 @dataclass(frozen=True)
 class RowStretches:
-    """What is known of parts of a split, each a stretch of rows.
+    """Value ranges of parts of a split, each a range of consecutive rows.
 
     starts: the row each one begins with, and at last the number of rows. ranges: by column, one for each stretch.
     """

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kquery_spark.types.vector import Int64s, slots
 
 Codes = npt.NDArray[np.uint16]
-_FEW = 12  # one row in so many is looked up by itself where codes are packed; of more rows all are decoded
+_FEW = 12  # packed codes are decoded row by row for at most one row in so many; for more rows all are decoded
 
 
 class PackedCodes(NamedTuple):
@@ -80,7 +80,7 @@ class CodedColumn:
         return self._codes.take(rows)
 
     def _are_few(self, rows: Int64s) -> bool:
-        """Whether to look up the codes of just these rows takes less than to decode all, which nobody has done yet."""
+        """True if decoding only these rows' codes is cheaper than decoding all, which has not happened yet."""
         return not self._are_decoded and len(rows) * _FEW <= self.rows
 
     @property

@@ -70,7 +70,7 @@ def look_later() -> None:
 
 
 def load() -> None:
-    """Have the kernels at hand from now on if they are compiled; have them compiled in the background if not."""
+    """Import the kernels if they are compiled; start compiling them in the background if not."""
     with _lock:
         if _State.kernels is None and _State.next_look < _NEVER:
             _look()
@@ -142,7 +142,7 @@ def _folder() -> Path | None:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether nobody else can put files there: numba unpickles what it finds, so a file of another user would be code."""
+    """True if no other user can write there: numba unpickles cached files, so another user's file would run as code."""
     if not hasattr(os, "getuid"):
         return True
     with contextlib.suppress(OSError):

@@ -391,7 +391,7 @@ def _lines_of_odd_quotes(
         empty = opening[:-1] & (at[1:] == at[:-1] + 1)
         odd[line[:-1][empty]] = True
     if options.doubles_quotes:
-        # An empty value and a doubled quote next to each other are left to the tokenizer.
+        # The tokenizer reads an empty value next to a doubled quote.
         tripled = (at[2:] == at[:-2] + 2) if len(at) > 2 else np.zeros(0, np.bool_)
         odd[line[: len(tripled)][tripled]] = True
     else:

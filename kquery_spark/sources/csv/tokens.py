@@ -71,7 +71,7 @@ class LineTokenizer:
             self._advance()
 
     def _skipped(self) -> bool:
-        """Skip a quoted value of a column nobody wants."""
+        """Skip a quoted value of a column that is not selected."""
         if self._selected is None or len(self._values) in self._selected:
             return False
         end = self._line.find(self._o.quote, self._at)

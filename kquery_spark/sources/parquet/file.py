@@ -64,7 +64,7 @@ class Typed:
 
 
 class OpenFile:
-    """A Parquet file's parsed footer, cached by the worker between tasks, and reading the file.
+    """An open Parquet file: its parsed footer, which the worker caches between tasks, and its reader.
 
     Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
     """
@@ -177,7 +177,7 @@ class OpenFile:
         return ColumnRebase(self._old(column), modes, zone)
 
     def zone_of(self, settings: RebaseSettings) -> str | None:
-        """The time zone by which old times are rebased; None where nobody knows."""
+        """The time zone by which old times are rebased; None where it is unknown."""
         return settings.zone_of(self._key_values)
 
     @cached_property
@@ -325,7 +325,7 @@ class OpenFile:
         return chunk.packed(self._input)
 
     def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
-        """The codes of pages that are unlike those expected, which pyarrow reads or says what is wrong with them.
+        """The codes of a chunk with unexpected pages, from the values that pyarrow decodes; it raises for corrupt ones.
 
         The number behind the last value is that of NULL.
         """
@@ -359,7 +359,7 @@ class OpenFile:
         return self._headers[key]
 
     def page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """Where the pages of a column begin (and end) in a row group and what is in them; None where nobody knows."""
+        """The first row of each page of a column in a row group and the pages' value ranges; None without a column index."""
         key = (group, column)
         if key not in self._page_ranges:
             self._page_ranges[key] = self._find_page_ranges(group, column)

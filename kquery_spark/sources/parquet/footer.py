@@ -29,7 +29,7 @@ _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
 def read_footer(file: InputFile) -> bytes | None:
-    """The serialized FileMetaData; None for an encrypted footer or no Parquet: pyarrow says what is wrong with it."""
+    """The serialized FileMetaData; None for an encrypted footer or no Parquet, for which pyarrow raises the error."""
     size = file.size()
     if size < _TAIL:
         return None

@@ -104,7 +104,7 @@ class PageRows:
 
 @dataclass(frozen=True)
 class PagedColumn:
-    """Pages of a column that are to be read: its name and SchemaElement, pyarrow's metadata of the chunk."""
+    """Pages of a column to read: its name and SchemaElement, pyarrow's metadata of the chunk."""
 
     name: str
     element: bytes

@@ -247,7 +247,7 @@ class ParquetSource(Source):
 
 
 def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
-    """The ranges of stretches that each lie in one page; how many of a page's NULLs a part of it has nobody knows."""
+    """The value ranges of row ranges that each lie in one page; a part's share of the page's NULLs is unknown."""
     stretch_ranges: list[ColumnRange | None] = []
     for page in np.searchsorted(page_starts, starts[:-1], side="right") - 1:
         whole = ranges[page]
