@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
 
-_MOST_BYTES = (1 << 31) - 1  # places are numbers of 32 bits
+_MOST_BYTES = (1 << 31) - 1  # offsets have 32 bits
 _KEPT = 32 << 20
 _ASCII = 128
 

@@ -77,9 +77,11 @@ class CsvSource(LineSource):
         if not data_columns:
             return self._count(block), []
         types = [self.table_schema.field(c).type for c in data_columns]
-        places = {self._data[c]: self._cut_type(dtype) for c, dtype in zip(data_columns, types, strict=True)}
+        types_by_index = {
+            self._data[c]: self._cut_type(dtype) for c, dtype in zip(data_columns, types, strict=True)
+        }
         width, kernel_module = _usual_width(block, self.options), kernels() if self.compiled else None
-        text = text_columns(block, self.options, width, places, len(self._data), kernel_module)
+        text = text_columns(block, self.options, width, types_by_index, len(self._data), kernel_module)
         values = [converted(c, dtype, self.options) for c, dtype in zip(text.columns, types, strict=True)]
         rows = text.num_rows
         if self.options.mode != "PERMISSIVE":
@@ -225,10 +227,10 @@ def _add_values(
     column_types: Sequence[ColumnType], file: DataFile, header: bytes, options: CsvOptions
 ) -> None:
     """Widen the columns' types by all values of a file."""
-    places: dict[int, pa.DataType] = dict.fromkeys(range(len(column_types)), t.STRING)
+    types_by_index: dict[int, pa.DataType] = dict.fromkeys(range(len(column_types)), t.STRING)
     for block in line_blocks(file, 0, file.size, whole=options.multi_line):
         rest = _without_line(block, header) if options.header else block
-        text = text_columns(rest, options, _usual_width(rest, options), places, len(column_types))
+        text = text_columns(rest, options, _usual_width(rest, options), types_by_index, len(column_types))
         for column, values in zip(column_types, text.columns, strict=True):
             column.add(values, options)
 

@@ -62,14 +62,14 @@ class Lines:
         """One line."""
         return self.block[self.starts[i] : self.ends[i]].decode()
 
-    def joined(self, places: Positions) -> bytes:
+    def joined(self, line_indexes: Positions) -> bytes:
         """Some lines, in their order; adjacent lines are joined as one run, so the loop is over the gaps."""
-        if not len(places):
+        if not len(line_indexes):
             return b""
-        starts, ends = self.starts[places], self.ends[places]
-        breaks = np.flatnonzero(np.diff(places) != 1) + 1
+        starts, ends = self.starts[line_indexes], self.ends[line_indexes]
+        breaks = np.flatnonzero(np.diff(line_indexes) != 1) + 1
         first = np.concatenate([[0], breaks])
-        last = np.concatenate([breaks - 1, [len(places) - 1]])
+        last = np.concatenate([breaks - 1, [len(line_indexes) - 1]])
         runs = [self.block[starts[a] : ends[b]] for a, b in zip(first, last, strict=True)]
         return b"\n".join([*runs, b""])
 
@@ -108,7 +108,7 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
         odd |= opens[ends - 1] - opens[starts] >= 200
         if _LONG_NUMBER.search(block) is not None:
             raise SourceError("a number of more than 1000 characters is not supported")
-    for at in _odd_places(block, raw):
+    for at in _special_offsets(block, raw):
         odd[np.searchsorted(starts, at, side="right") - 1] = True
     return Lines(block, starts, ends), odd
 
@@ -122,7 +122,7 @@ def _check_utf8(block: bytes) -> None:
         raise LineError(block.count(b"\n", 0, error.start), "text that is not UTF-8") from None
 
 
-def _odd_places(block: bytes, raw: npt.NDArray[np.uint8]) -> Iterator[Positions]:
+def _special_offsets(block: bytes, raw: npt.NDArray[np.uint8]) -> Iterator[Positions]:
     """Where the block has words for numbers, or zero bytes, which Arrow and Jackson read differently."""
     if b"NaN" in block or b"Inf" in block:
         yield np.array([m.start() for m in _WORDS.finditer(block)], np.int64)
@@ -152,9 +152,9 @@ def parsed(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
     return table if table.num_rows == rows else None
 
 
-def in_bulk(places: Positions, attempt: Callable[[Positions], bool]) -> list[int]:
+def in_bulk(line_indexes: Positions, attempt: Callable[[Positions], bool]) -> list[int]:
     """Offer lines to ``attempt``, halving what it refuses; the lines that are left over."""
-    waiting, left = [places], []
+    waiting, left = [line_indexes], []
     while waiting:
         some = waiting.pop()
         if not len(some) or attempt(some):
@@ -191,12 +191,12 @@ class _Reader:
         fields = [pa.field(f.name, _written(f.type)) for f in self.schema]
         self.written = pa.schema(fields) if fields else _NOTHING
 
-    def bulk(self, places: Positions) -> bool:
+    def bulk(self, line_indexes: Positions) -> bool:
         """Read lines by Arrow, unless a value is not of its type."""
-        table = parsed(self.lines.joined(places), len(places), self.written)
+        table = parsed(self.lines.joined(line_indexes), len(line_indexes), self.written)
         if table is None:
             return False
-        columns, good = [], np.ones(len(places), np.bool_)
+        columns, good = [], np.ones(len(line_indexes), np.bool_)
         for column, dtype in zip(table.columns, self.schema.types, strict=False):
             array = _whole(column)
             values = _finished(array, dtype, self.options)
@@ -205,17 +205,17 @@ class _Reader:
             if values.null_count != array.null_count:
                 good &= np.asarray(values.is_valid()) | np.asarray(array.is_null())
             columns.append(values)
-        self.parts.append((places, columns, good))
+        self.parts.append((line_indexes, columns, good))
         return True
 
-    def one_by_one(self, places: Positions) -> None:
+    def one_by_one(self, line_indexes: Positions) -> None:
         """Read lines by the scanner."""
         converter = Converter(self.options)
         columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}
         rows: list[list[Any]] = []
         good: list[bool] = []
         owners: list[int] = []
-        for line in places.tolist():
+        for line in line_indexes.tolist():
             for values, fine in self._records(line, converter, columns):
                 rows.append(values)
                 good.append(fine)

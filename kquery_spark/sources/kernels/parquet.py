@@ -389,7 +389,7 @@ def _ones_between(data: Any, at: Any, low: Any, high: Any) -> Any:
 
 
 @numba.njit
-def _places(data: Any, at: Any, end: Any, count: Any, rows: Any, out: Any) -> Any:
+def _value_positions(data: Any, at: Any, end: Any, count: Any, rows: Any, out: Any) -> Any:
     """Where some rows of a page of ``count`` are among those that are not NULL, ``_NULL`` for NULL; False for other levels.
 
     Runs that hold none of the rows are only counted.
@@ -427,20 +427,20 @@ def _places(data: Any, at: Any, end: Any, count: Any, rows: Any, out: Any) -> An
 
 
 @numba.njit
-def _codes_at(data: Any, body: Any, end: Any, values: Any, places: Any, out: Any) -> Any:
-    """The codes at rising places, ``values`` at ``_NULL``; False for another page.
+def _codes_at(data: Any, body: Any, end: Any, values: Any, positions: Any, out: Any) -> Any:
+    """Fill ``out`` with the codes at rising positions, ``values`` at ``_NULL``; False for another page.
 
-    Runs that hold none of the places are only passed by.
+    Runs that hold none of the positions are skipped.
     """
-    low = high = uintp(0)  # the places of the run
+    low = high = uintp(0)  # the positions of the run
     bits, group = uint64(data[body]), uintp(data[body])
     at = start = body + _ONE
     is_packed = False
-    for i in range(len(places)):
-        if places[i] == _NULL:
+    for i in range(len(positions)):
+        if positions[i] == _NULL:
             out[i] = values
             continue
-        position = uintp(places[i])
+        position = uintp(positions[i])
         while position >= high:
             header, start = _run_header(data, at, end)
             run = header >> _ONE
@@ -465,19 +465,19 @@ def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows
 
     Pages and runs that hold none of the rows are mostly skipped, so this detects less corruption than ``codes``.
     """
-    places = np.empty(len(rows), np.int64)
+    page_rows = np.empty(len(rows), np.int64)
     done, low = int64(0), int64(0)
     for page in range(len(counts)):
         high = low
         while high < len(rows) and rows[high] < done + counts[page]:
-            places[high] = rows[high] - done
+            page_rows[high] = rows[high] - done
             high += 1
         if high > low:
-            end, some = uintp(starts[page + 1]), places[low:high]
+            end, some = uintp(starts[page + 1]), page_rows[low:high]
             first, body = _page(data, uintp(starts[page]), end, levels[page])
             if body == end:
                 return int64(-1)
-            if body > first and not _places(data, first, body, uintp(counts[page]), some, some):
+            if body > first and not _value_positions(data, first, body, uintp(counts[page]), some, some):
                 return int64(-1)
             if not _codes_at(data, body, end, values, some, out[low:high]):
                 return int64(-1)

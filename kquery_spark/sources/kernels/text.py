@@ -14,7 +14,7 @@ from numba import boolean, int64, uint8, uint64, uintp
 
 from kquery_spark.sources.kernels.memory import load64, store64
 
-SLACK = 8  # places behind the last one that are written to
+SLACK = 8  # items behind the last one that are written to
 
 _NEWLINE = uint8(10)
 _ONE, _FOUR, _EIGHT = uintp(1), uintp(4), uintp(8)
@@ -22,7 +22,7 @@ _NO, _SEVEN, _BYTE = uintp(0), uintp(7), uintp(0xFF)
 _SEVEN_BITS, _BYTES = uint64(7), uint64(0xFF)
 _EACH, _LOW_BITS, _GATHER = uint64(0x0101010101010101), uint64(0x7F7F7F7F7F7F7F7F), uint64(0x0102040810204080)
 _BITS = [[i for i in range(8) if number >> i & 1] for number in range(256)]
-_PLACES = np.array([int.from_bytes(bytes(bits), "little") for bits in _BITS], np.uint64)
+_OFFSETS = np.array([int.from_bytes(bytes(bits), "little") for bits in _BITS], np.uint64)
 _COUNTS = np.array([len(bits) for bits in _BITS], np.uintp)
 # for each bit, whether an odd number of those up to it are set
 _ODD = np.array([sum(sum(b <= i for b in bits) % 2 << i for i in range(8)) for bits in _BITS], np.uintp)
@@ -58,7 +58,7 @@ def separators(text: Any, delimiter: Any, quote: Any, empty: Any, width: Any, ou
 
     They have more or fewer fields, or quotes that stand elsewhere than at both ends of a field, or around a line's end. A
     line that is not ended ends with the text. quote: -1 for none. empty: whether two quotes may have nothing between
-    them. out: of ``SLACK`` places more than there are bytes.
+    them. out: ``SLACK`` items longer than there are bytes.
     """
     count = at = uintp(0)
     size = uintp(len(text))
@@ -84,12 +84,12 @@ def separators(text: Any, delimiter: Any, quote: Any, empty: Any, width: Any, ou
                 wrong |= closing & ((opening << _ONE) | was_opening)
             was_end, was_quote, was_opening = ends >> _SEVEN, closing >> _SEVEN, opening >> _SEVEN
             inside = _NO - (within >> _SEVEN)
-        places, several = _PLACES[ends], _COUNTS[ends]
+        offsets, several = _OFFSETS[ends], _COUNTS[ends]
         for i in range(4):
-            out[count + uintp(i)] = at + uintp((places >> uint64(8 * i)) & _BYTES)
+            out[count + uintp(i)] = at + uintp((offsets >> uint64(8 * i)) & _BYTES)
         if several > _FOUR:
             for i in range(4, 8):
-                out[count + uintp(i)] = at + uintp((places >> uint64(8 * i)) & _BYTES)
+                out[count + uintp(i)] = at + uintp((offsets >> uint64(8 * i)) & _BYTES)
         count += several
         at += _EIGHT
     if wrong or inside:

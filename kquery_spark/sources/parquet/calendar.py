@@ -82,7 +82,7 @@ class TimeLeaf:
 class ColumnRebase:
     """How the values of a column are rebased.
 
-    leaves: by their places in the column. modes: by kind of leaf. zone: None where it is not known.
+    leaves: by their numbers in the column. modes: by kind of leaf. zone: None where it is not known.
     """
 
     leaves: Mapping[int, TimeLeaf]
@@ -104,33 +104,34 @@ class ColumnRebase:
         chunks = [self._rebased(chunk, dtype, itertools.count()) for chunk in data.chunks]
         return pa.chunked_array(chunks) if chunks else data
 
-    def _rebased(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
-        """Part of the column. dtype: what the table makes of it, None for what it lacks. places: of its leaves, in order."""
+    def _rebased(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
+        """Part of the column. dtype: its type in the table, None if absent there. leaf_numbers: of its leaves, in order."""
         kind = data.type
         if pa.types.is_struct(kind):
-            return self._struct(data, dtype, places)
+            return self._struct(data, dtype, leaf_numbers)
         if pa.types.is_map(kind):
-            return self._map(data, dtype, places)
+            return self._map(data, dtype, leaf_numbers)
         if _is_list(kind):
-            values = self._rebased(data.values, None if dtype is None else dtype.value_type, places)
+            values = self._rebased(data.values, None if dtype is None else dtype.value_type, leaf_numbers)
             return _with_child(data, _list_of(kind, kind.value_field.with_type(values.type)), values)
-        leaf = self.leaves.get(next(places))
+        leaf = self.leaves.get(next(leaf_numbers))
         if leaf is None or dtype is None or dtype == t.TIMESTAMP_NTZ or self.modes[leaf.kind] == CORRECTED:
             return data
         return self._leaf(data, leaf)
 
-    def _map(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
+    def _map(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
         key_type, item_type = (None, None) if dtype is None else (dtype.key_type, dtype.item_type)
-        keys = self._rebased(data.keys, key_type, places)
-        items = self._rebased(data.items, item_type, places)
+        keys = self._rebased(data.keys, key_type, leaf_numbers)
+        items = self._rebased(data.items, item_type, leaf_numbers)
         fields = data.type.key_field.with_type(keys.type), data.type.item_field.with_type(items.type)
         entries = pa.StructArray.from_arrays([keys, items], fields=list(fields))
         return _with_child(data, pa.map_(*fields), entries)
 
-    def _struct(self, data: pa.Array, dtype: pa.DataType | None, places: Iterator[int]) -> pa.Array:
+    def _struct(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
         target_types = {} if dtype is None else {field.name: field.type for field in dtype}
         parts = [
-            self._rebased(data.field(i), target_types.get(f.name), places) for i, f in enumerate(data.type)
+            self._rebased(data.field(i), target_types.get(f.name), leaf_numbers)
+            for i, f in enumerate(data.type)
         ]
         if not parts:
             return data
@@ -149,7 +150,7 @@ class ColumnRebase:
 
 
 def time_leaves(schema: pa.Schema, leaves: Sequence[Any]) -> dict[str, dict[int, TimeLeaf]]:
-    """The leaves with dates or times of each column, by their places in the column.
+    """The leaves with dates or times of each column, by their numbers in the column.
 
     schema: of the file. leaves: pyarrow's ``ColumnSchema`` of each leaf.
     """

@@ -224,10 +224,12 @@ class OpenFile:
         nbytes = self._bytes.get(column)
         if nbytes is None:
             paths = (leaf.path for leaf in self._leaves)
-            places = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
-            groups = range(self.metadata.num_row_groups) if places else ()
+            leaf_indexes = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
+            groups = range(self.metadata.num_row_groups) if leaf_indexes else ()
             nbytes = sum(
-                self.metadata.row_group(g).column(p).total_uncompressed_size for g in groups for p in places
+                self.metadata.row_group(g).column(p).total_uncompressed_size
+                for g in groups
+                for p in leaf_indexes
             )
             self._bytes[column] = nbytes
         return nbytes

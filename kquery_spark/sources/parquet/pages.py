@@ -243,8 +243,8 @@ def file_of_pages(
     for column in columns:
         pages, numbers = column.at.pages, column.at.numbers
         start = at
-        places = [pages.dictionary] if pages.dictionary else []
-        for offset, size in [*places, *_runs(pages.offsets[numbers], pages.sizes[numbers])]:
+        ranges = [pages.dictionary] if pages.dictionary else []
+        for offset, size in [*ranges, *_runs(pages.offsets[numbers], pages.sizes[numbers])]:
             parts.append(file.read_at(size, offset))
             at += size
         data = start + (pages.dictionary[1] if pages.dictionary else 0)
