@@ -202,8 +202,8 @@ def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
         return pc.utf8_reverse(args[0].data)
     items = elements(args[0].array(context.num_rows))
     ends = items.starts + items.sizes - 1
-    places = ends[items.rows] - items.order
-    return listed(items.values, places, items.sizes, items.nulls, context.dtype)
+    positions = ends[items.rows] - items.order
+    return listed(items.values, positions, items.sizes, items.nulls, context.dtype)
 
 
 def _slice(args: Sequence[Vector], context: CallContext) -> Data:
@@ -258,8 +258,8 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     total = int(np.where(mask, 0, count).sum())
     reserve_rows(total, 16)
     check_size(total)
-    places = np.repeat(np.arange(n), np.where(mask, 0, count))
-    return listed(args[0].array(n), places, count, mask, context.dtype)
+    rows = np.repeat(np.arange(n), np.where(mask, 0, count))
+    return listed(args[0].array(n), rows, count, mask, context.dtype)
 
 
 def _entries(args: Sequence[Vector], context: CallContext) -> Data:

@@ -156,11 +156,11 @@ def _hits(array: pa.Array, child: pa.Array, needle: Vector, length: int) -> tupl
     sizes = ends - begins
     rows = np.repeat(np.arange(length), sizes)
     starts = np.cumsum(sizes) - sizes
-    places = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
-    elements = Vector(child.type, child.take(pa.array(places)))
+    positions = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
+    elements = Vector(child.type, child.take(pa.array(positions)))
     other = Vector(needle.dtype, needle.array(length).take(pa.array(rows)))
-    context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(places))
-    return places, rows, compare("eq", elements, other, context)
+    context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(positions))
+    return positions, rows, compare("eq", elements, other, context)
 
 
 def _array_contains(args: Sequence[Vector], context: CallContext) -> Data:
@@ -210,10 +210,10 @@ def _map_value(args: Sequence[Vector], context: CallContext) -> Data:
     """The value of the first entry with the key; NULL when there is none."""
     n = context.num_rows
     array = args[0].array(n)
-    places, rows, equal = _hits(array, array.keys, args[1], n)
+    positions, rows, equal = _hits(array, array.keys, args[1], n)
     hit = np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))
     first_hits = np.full(n, -1, np.int64)
-    first_hits[rows[hit][::-1]] = places[hit][::-1]
+    first_hits[rows[hit][::-1]] = positions[hit][::-1]
     return array.items.take(pa.array(np.maximum(first_hits, 0), mask=first_hits < 0))
 
 

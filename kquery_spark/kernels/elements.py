@@ -66,24 +66,24 @@ def bounds(array: pa.Array) -> tuple[Int64s, Int64s]:
 
 
 def elements(array: pa.Array, child: pa.Array | None = None) -> Elements:
-    """The elements of a list array (or those of ``child`` in their places), those behind NULL left out."""
+    """The elements of a list array (or those of ``child`` at the same positions), without those behind NULL."""
     begins, ends = bounds(array)
     sizes = ends - begins
     nulls = np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
     starts = np.cumsum(sizes) - sizes
-    places = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
-    values = (array.values if child is None else child).take(pa.array(places))
+    positions = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
+    values = (array.values if child is None else child).take(pa.array(positions))
     return Elements(sizes, np.repeat(np.arange(len(array)), sizes), values, nulls)
 
 
-def listed(values: pa.Array, places: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
-    """A list array of the values at ``places``, ``sizes`` a row."""
+def listed(values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
+    """A list array of the values at ``positions``, ``sizes`` a row."""
     bounds = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(np.where(mask, 0, sizes), out=bounds[1:])
     if bounds[-1] >= 2**31:
         raise MemoryError("a batch of arrays grew past 2^31 elements")
-    reserve_gather([values], places)
-    child = values.take(pa.array(places))
+    reserve_gather([values], positions)
+    child = values.take(pa.array(positions))
     return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), child, type=dtype, mask=pa.array(mask))
 
 

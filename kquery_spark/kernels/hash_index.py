@@ -32,13 +32,13 @@ class HashIndex:
         self._mask = np.int64((1 << bits) - 1)
         self._slots = row_numbers(1 << bits, len(values))
         pending = np.arange(len(values), dtype=np.int64)
-        places = self._hash(values)
+        slots = self._hash(values)
         while len(pending):
-            free = self._slots[places] < 0
-            self._slots[places[free]] = pending[free]
-            lost = self._slots[places] != pending
+            free = self._slots[slots] < 0
+            self._slots[slots[free]] = pending[free]
+            lost = self._slots[slots] != pending
             pending = pending[lost]
-            places = (places[lost] + 1) & self._mask
+            slots = (slots[lost] + 1) & self._mask
 
     def _hash(self, values: Int64s) -> Int64s:
         return ((values.view(np.uint64) * _MULTIPLIER) >> self._shift).astype(np.int64)
@@ -46,17 +46,17 @@ class HashIndex:
     def lookup(self, values: Int64s) -> Int64s:
         """Position of each value, -1 where it is absent."""
         values = np.ascontiguousarray(values)
-        places = self._hash(values)
-        positions = self._slots[places].astype(np.int64)
+        slots = self._hash(values)
+        positions = self._slots[slots].astype(np.int64)
         rows = np.flatnonzero(positions >= 0)
         rows = rows[self._values[positions[rows]] != values[rows]] if len(self._values) else rows[:0]
-        places = places[rows]
+        slots = slots[rows]
         while len(rows):
-            places = (places + 1) & self._mask
-            candidate = self._slots[places].astype(np.int64)
+            slots = (slots + 1) & self._mask
+            candidate = self._slots[slots].astype(np.int64)
             positions[rows] = candidate
             wrong = (candidate >= 0) & (self._values[candidate] != values[rows])
-            rows, places = rows[wrong], places[wrong]
+            rows, slots = rows[wrong], slots[wrong]
         return positions
 
 

@@ -70,8 +70,8 @@ def _lists(array: pa.Array) -> pa.Array:
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
     first, last = (int(offsets[0]), int(offsets[-1])) if len(array) else (0, 0)
     elements = _part(array.values.slice(first, last - first))
-    places = pa.array((offsets - first).astype(np.int32)) if len(array) else pa.array([0], pa.int32())
-    joined = pc.binary_join(pa.ListArray.from_arrays(places, elements), b"")
+    list_offsets = pa.array((offsets - first).astype(np.int32)) if len(array) else pa.array([0], pa.int32())
+    joined = pc.binary_join(pa.ListArray.from_arrays(list_offsets, elements), b"")
     return pc.binary_join_element_wise(joined, pa.scalar(_END, pa.binary()), b"")
 
 
@@ -113,9 +113,9 @@ def normalized(array: pa.Array) -> pa.Array:
     if pa.types.is_struct(dtype):
         parts = [normalized(pc.struct_field(array, [i])) for i in range(len(dtype))]
         return pa.StructArray.from_arrays(parts, fields=list(dtype), mask=missing)
-    places = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
-    elements = normalized(array.values.slice(int(places[0]), int(places[-1] - places[0])))
-    offsets = pa.array((places - places[0]).astype(np.int32))
+    list_offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
+    elements = normalized(array.values.slice(int(list_offsets[0]), int(list_offsets[-1] - list_offsets[0])))
+    offsets = pa.array((list_offsets - list_offsets[0]).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, elements, type=dtype, mask=missing)
 
 

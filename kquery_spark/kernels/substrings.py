@@ -21,7 +21,7 @@ def contains(data: pa.Array, text: str) -> pa.Array:
     start, end = int(offsets[0]), int(offsets[-1])
     flags = np.zeros(len(data), np.bool_)
     if end - start >= len(needle):
-        hits = _places(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
+        hits = _occurrences(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
         rows = np.searchsorted(offsets, hits, side="right") - 1
         flags[rows[hits + len(needle) <= offsets[rows + 1]]] = True
     valid = validity(data)
@@ -46,7 +46,7 @@ def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
     return pa.array(flags, mask=None if valid is None else ~valid)
 
 
-def _places(raw: np.ndarray, needle: bytes) -> Int64s:
+def _occurrences(raw: np.ndarray, needle: bytes) -> Int64s:
     """The offsets where the needle occurs: candidates match its first four bytes, then all bytes are compared."""
     first = np.frombuffer(needle[:_WINDOW], np.uint32)[0]
     last = len(raw) - len(needle)
@@ -55,8 +55,8 @@ def _places(raw: np.ndarray, needle: bytes) -> Int64s:
         whole = (len(raw) - shift) // _WINDOW * _WINDOW
         words = raw[shift : shift + whole].view(np.uint32)
         parts.append(np.flatnonzero(words == first) * _WINDOW + shift)
-    places = np.concatenate(parts)
-    places = places[places <= last]
+    offsets = np.concatenate(parts)
+    offsets = offsets[offsets <= last]
     for index in range(_WINDOW, len(needle)):
-        places = places[raw[places + index] == needle[index]]
-    return places
+        offsets = offsets[raw[offsets + index] == needle[index]]
+    return offsets

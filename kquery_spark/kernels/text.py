@@ -75,8 +75,8 @@ def gather(raw: Bytes, begins: Int64s, ends: Int64s, mask: Any, dtype: pa.DataTy
         sizes = np.where(mask, 0, sizes)
     bounds = np.zeros(len(begins) + 1, np.int64)
     np.cumsum(sizes, out=bounds[1:])
-    places = np.repeat(begins - bounds[:-1], sizes) + np.arange(bounds[-1])
-    return build(bounds, raw[places], mask, dtype)
+    positions = np.repeat(begins - bounds[:-1], sizes) + np.arange(bounds[-1])
+    return build(bounds, raw[positions], mask, dtype)
 
 
 def build(bounds: Int64s, raw: Bytes, mask: Any, dtype: pa.DataType = t.STRING) -> pa.Array:
