@@ -60,7 +60,7 @@ class AggregateCall(Expr):
 
     @property
     def raises(self) -> bool:
-        """Whether some rows can make the call raise, so that even a group nobody will see must be computed."""
+        """Whether some rows can make the call raise, so that even a group outside the result must be computed."""
         if any(map(can_raise, self.children)):
             return True
         if self.mode is not EvalMode.ANSI or not self.entry.adds:

@@ -25,7 +25,7 @@ def _sum(types: Sequence[pa.DataType]) -> pa.DataType:
         return t.DOUBLE
     if dtype == t.DAY_TIME:
         return dtype
-    raise PlanError(f"sum cannot be taken of {t.spark_name(dtype)}")
+    raise PlanError(f"sum does not accept {t.spark_name(dtype)}")
 
 
 def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -36,7 +36,7 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
         return t.DOUBLE
     if dtype == t.DAY_TIME:
         return dtype
-    raise PlanError(f"avg cannot be taken of {t.spark_name(dtype)}")
+    raise PlanError(f"avg does not accept {t.spark_name(dtype)}")
 
 
 def _ordered(types: Sequence[pa.DataType]) -> pa.DataType:

@@ -22,8 +22,8 @@ class DataFile:
     """A file as it was when planned: a change of size or time since then is an error, not a wrong answer.
 
     ``partition``: the plain values of the partition columns (dates as days, times as microseconds), in the
-    source's order. ``stamp``: of the file that was under the path (see ``files.stamp_of``), 0 where nobody knows; what is
-    kept of a file is not that of another one with the same path, size and time.
+    source's order. ``stamp``: identifies the file under the path (see ``files.stamp_of``), 0 where it is unknown; a cache
+    entry of a file is not used for another one with the same path, size and time.
     """
 
     path: str

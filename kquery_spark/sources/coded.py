@@ -32,8 +32,8 @@ class CodedColumn:
     """The values of a column's rows by their numbers among ``values``, which may hold one twice, or one of no row.
 
     values: in the form the engine has columns in; the last one is NULL. nulls: whether there may be a row of it. rows: how
-    many there are. unpack: gives the codes as they are packed, decompressed; None where nobody can read them so. look_up:
-    gives the codes in another way, or says what is wrong with them.
+    many there are. unpack: returns the bit-packed codes, decompressed; None where the kernels cannot read them. look_up:
+    returns the codes by decoding the values, or raises for a corrupt chunk.
     """
 
     values: pa.Array

@@ -1,9 +1,9 @@
 """The compiled kernels: numba compiles them once per machine, in the background; until then scans run without them.
 
 Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
-starts another one at the lowest priority, which compiles and leaves a note that it did, and goes on by pyarrow alone.
-numba caches its results in our folder below the user's cache folder, so that an installation that
-nobody can write to has them, too. Without numba, or without such a folder, there are no kernels.
+starts another one at the lowest priority, which compiles and leaves a marker file, and goes on by pyarrow alone.
+numba caches its results in our folder below the user's cache folder, so that a read-only installation has
+them, too. Without numba, or without such a folder, there are no kernels.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _start(folder: Path) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # whoever ends the processes of a job leaves it alone
+            start_new_session=True,  # survives when the processes of a job are ended
             env={**os.environ, "PYTHONPATH": paths},
         )
 

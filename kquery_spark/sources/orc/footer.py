@@ -52,7 +52,7 @@ def _facts(footer: pb.Footer) -> OrcFacts:
 
 
 def _decompressed(data: bytes, codec: int) -> bytes:
-    """Chunks of three bytes of header (length and whether they are as they were) and their content."""
+    """Chunks of three bytes of header (length and whether the chunk is uncompressed) and their content."""
     if codec == _NO_CODEC:
         return data
     parts = []

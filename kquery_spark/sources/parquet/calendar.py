@@ -42,8 +42,8 @@ _LIMITS = {"ms": REBASE_END_MICROS // 1000, "us": REBASE_END_MICROS, "ns": REBAS
 class RebaseSettings:
     """What to do with old dates and times.
 
-    datetime, int96: the modes of files that no Spark wrote. default_zone: the time zone of files in the hybrid calendar that
-    name none, None if nobody knows. zones: those that times can be rebased in.
+    datetime, int96: the modes of files of other writers. default_zone: the time zone of files in the hybrid calendar that
+    name none, None if it is unknown. zones: those that times can be rebased in.
     """
 
     datetime: str = CORRECTED

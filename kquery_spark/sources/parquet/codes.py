@@ -1,9 +1,8 @@
-"""Columns of Parquet as codes of their distinct values, as the file has them.
+"""Parquet columns as dictionary indices, here called codes, and the distinct values that they stand for.
 
-A chunk with a dictionary stores each value once and then, for each row, its number in a few bits. What a condition says
-of a column is asked of the distinct values; of the rows only the codes are looked at, and values are made of those
-that are left. Velox and ClickHouse read so, too. pyarrow gives codes of strings only, so they are unpacked here, by
-the kernels of ``kernels/parquet.py``.
+A chunk with a dictionary stores each value once and then, for each row, its index in a few bits. A filter is evaluated
+on the distinct values; of the rows only the codes are compared, and values are decoded for the rows that pass. Velox
+and ClickHouse read so, too. pyarrow gives codes of strings only, so the kernels of ``kernels/parquet.py`` unpack them.
 """
 
 from __future__ import annotations
