@@ -85,13 +85,13 @@ def cancellable(spark: SparkSession, control: RunControl) -> Iterator[None]:
 
 
 def _handles_of(spark: SparkSession) -> _Handles:
-    found = _handles.get(spark)
-    if found is None:
+    handles = _handles.get(spark)
+    if handles is None:
         session: Any = spark._jsparkSession
         context: Any = spark.sparkContext._jsc.sc()
-        found = _Handles(session_identity(spark), context, session.managedJobTags())
-        _handles[spark] = found
-    return found
+        handles = _Handles(session_identity(spark), context, session.managedJobTags())
+        _handles[spark] = handles
+    return handles
 
 
 def _as_spark(spark: SparkSession, reason: str) -> Exception:

@@ -62,7 +62,7 @@ def _is_table(leaf: str) -> bool:
 
 
 class Moment:
-    """When planning began: nothing that ran or ended since then can have changed a table, or something may have.
+    """When planning began, and whether a query that ran or ended since then may have changed a table.
 
     Take it before files are listed. A statement that is running then may commit at any time, so nothing is certain after it.
     """
@@ -79,13 +79,13 @@ class Moment:
         return self._link.next_query_number()
 
     def end_planning(self) -> None:
-        """Go on from now, if no query but those of planning itself was made meanwhile, by whatever session."""
+        """Restart the snapshot now, unless any session ran a query other than planning's own since it was taken."""
         last, self._query = self._query, self._number()
-        made = self._link.frames_made - self._frames
-        self._stale = self._stale or self._query != last + made + 1
+        own_queries = self._link.frames_made - self._frames
+        self._stale = self._stale or self._query != last + own_queries + 1
 
     def has_passed(self) -> bool:
-        """Whether tables have to be looked at again; once they have, they always have."""
+        """True if table metadata must be read again; stays true from then on."""
         last, self._query = self._query, self._number()
         old = time.monotonic() - self._time > _OLD
         self._stale = self._stale or old or self._query != last + 1

@@ -116,10 +116,10 @@ class SparkPlans:
         return DataFrame(self._jvm.call(f"{_SQL}classic.Dataset", "ofRows", session, plan), self._spark)
 
     def _sequence(self, items: Sequence[Any]) -> Any:
-        made = self._jvm.empty()
+        sequence = self._jvm.empty()
         for item in reversed(items):
-            made = made.prepended(item)
-        return made
+            sequence = sequence.prepended(item)
+        return sequence
 
     def _function(self, task: ArrowFunction, schema: StructType) -> Any:
         """The task as the JVM keeps Python functions."""

@@ -16,12 +16,12 @@ _facts: weakref.WeakKeyDictionary[SparkContext, ContainerFacts] = weakref.WeakKe
 
 
 def container_facts(context: SparkContext) -> ContainerFacts:
-    """Those of the executors of a context, whose settings stay; with a local master, of the driver."""
-    found = _facts.get(context)
-    if found is None:
+    """Facts of a context's executors, whose settings do not change; with a local master, of the driver."""
+    facts = _facts.get(context)
+    if facts is None:
         settings = dict(context.getConf().getAll())
-        found = _facts[context] = facts_of(settings, str(context.master), context.defaultParallelism)
-    return found
+        facts = _facts[context] = facts_of(settings, str(context.master), context.defaultParallelism)
+    return facts
 
 
 def facts_of(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:

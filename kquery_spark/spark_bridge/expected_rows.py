@@ -42,12 +42,12 @@ def expected_rows(plan: Any, jvm: Jvm) -> float:
 
 
 def _of_leaf(leaf: Any, jvm: Jvm) -> float:
-    found = _counted(leaf)
-    if found is None:
-        found = _by_size(leaf)
-    if found is None and jvm.class_name(leaf) in _RDD_LEAVES:
-        found = _of_rdd(leaf, jvm)
-    return UNKNOWN_ROWS if found is None else found
+    rows = _counted(leaf)
+    if rows is None:
+        rows = _by_size(leaf)
+    if rows is None and jvm.class_name(leaf) in _RDD_LEAVES:
+        rows = _of_rdd(leaf, jvm)
+    return UNKNOWN_ROWS if rows is None else rows
 
 
 def _counted(plan: Any) -> float | None:

@@ -48,8 +48,8 @@ def error_class(error: BaseException) -> str | None:
         condition = error.getCondition()
         if condition is not None:
             return str(condition)
-    found = _CONDITION.search(str(error))
-    return found[1] if found else None
+    match = _CONDITION.search(str(error))
+    return match[1] if match else None
 
 
 def query_error(error: BaseException) -> str | None:

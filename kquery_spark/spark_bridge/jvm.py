@@ -25,7 +25,7 @@ _ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
 
 
 class Jvm:
-    """Classes, method handles and Scala functions of one JVM, made once and kept.
+    """Classes, method handles and Scala functions of one JVM, created once and cached.
 
     ``gateway`` is PySpark's py4j gateway (``SparkContext._gateway``).
     """
@@ -33,7 +33,7 @@ class Jvm:
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
         self._java = gateway.jvm.java
-        # py4j asks the JVM for every part of a dotted name, each time: keep what is used often.
+        # py4j looks up every part of a dotted name in the JVM, each time: cache the frequent ones.
         self._handles = self._java.lang.invoke.MethodHandles
         self._proxies = self._java.lang.invoke.MethodHandleProxies
         self._object = self._java.lang.Object
@@ -43,7 +43,7 @@ class Jvm:
         self._classes: dict[str, Any] = {}
         self._functions: dict[tuple[Any, ...], Any] = {}
         self._types: dict[str, Any] = {}
-        self._places: Any = None
+        self._object_numbers: Any = None
         self._values: dict[tuple[int, str], Any] = {}
         self._counter = itertools.count()
 
@@ -51,20 +51,20 @@ class Jvm:
         """The ``java.lang.Class`` of a name."""
         if name == "int":
             return self._java.lang.Integer.TYPE
-        found = self._classes.get(name)
-        if found is None:
-            found = self._class.forName(name, True, self._loader)
-            self._classes[name] = found
-        return found
+        java_class = self._classes.get(name)
+        if java_class is None:
+            java_class = self._class.forName(name, True, self._loader)
+            self._classes[name] = java_class
+        return java_class
 
     def handle(self, cls: str, name: str, *parameters: str) -> Any:
         """The method handle of a public method; the receiver is its first argument."""
         key = ("handle", cls, name, *parameters)
-        found = self._functions.get(key)
-        if found is None:
+        method_handle = self._functions.get(key)
+        if method_handle is None:
             method = self.cls(cls).getMethod(name, self._class_array(*parameters))
-            found = self._functions[key] = self._lookup.unreflect(method)
-        return found
+            method_handle = self._functions[key] = self._lookup.unreflect(method)
+        return method_handle
 
     def function(self, handle: Any) -> Any:
         """A method handle of one argument as a ``scala.Function1``."""
@@ -82,26 +82,26 @@ class Jvm:
         return self._handles.filterReturnValue(first, second.asType(accepts))
 
     def steps(self, key: str, *steps: tuple[Any, ...]) -> Any:
-        """``x => x.a(...).b(...)`` as a Scala function, kept by its key.
+        """``x => x.a(...).b(...)`` as a Scala function, cached by its key.
 
-        A step is a class, one of its methods, and what it is given: for each parameter its class and the value.
+        A step is a class, one of its methods, and its arguments: for each parameter its class and the value.
         """
-        found = self._functions.get(("steps", key))
-        if found is None:
+        function = self._functions.get(("steps", key))
+        if function is None:
             handle = None
             for cls, name, *given in steps:
                 one = self.handle(cls, name, *given[::2])
                 for value in given[1::2]:
                     one = self.bind(one, 1, value)
                 handle = one if handle is None else self.then(handle, one)
-            found = self._functions["steps", key] = self.function(handle)
-        return found
+            function = self._functions["steps", key] = self.function(handle)
+        return function
 
     def triple(self, cls: str, *names: str) -> Any:
         """``x => (x.a, x.b, x.c)`` as a Scala function."""
         key = ("triple", cls, *names)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             anything = "java.lang.Object"
             make = self.cls("scala.Tuple3").getConstructor(self._class_array(anything, anything, anything))
             parts = self._gateway.new_array(self._owner("java.lang.invoke.MethodHandle"), 3)
@@ -111,13 +111,13 @@ class Jvm:
             handle = self._handles.filterArguments(self._lookup.unreflectConstructor(make), 0, parts)
             accepts = handle.type().dropParameterTypes(1, 3)
             places = self._gateway.new_array(self._gateway.jvm.int, 3)  # all 0: the one argument, thrice
-            found = self._functions[key] = self.function(
+            function = self._functions[key] = self.function(
                 self._handles.permuteArguments(handle, accepts, places)
             )
-        return found
+        return function
 
     def has_method(self, cls: str, name: str) -> bool:
-        """Whether a class has a public method of no arguments; the answer is kept, a miss being dear."""
+        """Whether a class has a public method of no arguments; the answer is cached, because a miss costs an exception."""
         key = ("has", cls, name)
         if key not in self._functions:
             try:
@@ -131,61 +131,61 @@ class Jvm:
     def getter(self, cls: str, *names: str) -> Any:
         """``x => x.name`` as a Scala function; further ``"class name"`` are called on the result."""
         key = ("get", cls, *names)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             handle = self.handle(cls, names[0])
             for name in names[1:]:
                 owner, method = name.split(" ")
                 handle = self.then(handle, self.handle(owner, method))
-            found = self._functions[key] = self.function(handle)
-        return found
+            function = self._functions[key] = self.function(handle)
+        return function
 
     def is_instance(self, cls: str) -> Any:
         """``x => x.isInstanceOf[cls]`` as a Scala function."""
         key = ("is", cls)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             test = self.handle("java.lang.Class", "isInstance", "java.lang.Object")
-            found = self._functions[key] = self.function(self.bind(test, 0, self.cls(cls)))
-        return found
+            function = self._functions[key] = self.function(self.bind(test, 0, self.cls(cls)))
+        return function
 
     def identity(self) -> Any:
         """``x => x`` as a Scala function."""
-        found = self._functions.get(("identity",))
-        if found is None:
-            found = self._functions["identity",] = self.function(
+        function = self._functions.get(("identity",))
+        if function is None:
+            function = self._functions["identity",] = self.function(
                 self._handles.identity(self.cls("java.lang.Object"))
             )
-        return found
+        return function
 
     def mapper(self, cls: str, method: str, function: Any) -> Any:
-        """``x => x.method(function)`` as a Scala function; ``function`` is one of those kept here."""
+        """``x => x.method(function)`` as a Scala function; ``function`` is one of those cached here."""
         key = ("mapper", cls, method, id(function))
-        found = self._functions.get(key)
-        if found is None:
+        mapper = self._functions.get(key)
+        if mapper is None:
             handle = self.bind(self.handle(cls, method, "scala.Function1"), 1, function)
-            found = self._functions[key] = self.function(handle)
-        return found
+            mapper = self._functions[key] = self.function(handle)
+        return mapper
 
     def static(self, cls: str, method: str) -> Any:
-        """What a static method without parameters gives, once for all times."""
+        """The result of a static method without parameters, called once and cached."""
         key = ("static", cls, method)
-        found = self._functions.get(key)
-        if found is None:
-            found = self._functions[key] = self.static_call(cls, method)
-        return found
+        value = self._functions.get(key)
+        if value is None:
+            value = self._functions[key] = self.static_call(cls, method)
+        return value
 
     def static_call(self, cls: str, method: str) -> Any:
-        """What a static method without parameters gives now."""
+        """The result of a static method without parameters, called now."""
         return self.call(cls, method)
 
     def call(self, cls: str, method: str, *arguments: Any) -> Any:
-        """What a static method, or one of a Scala object, gives; the method is looked up once."""
+        """The result of a static method, or of one of a Scala object; the method is looked up once."""
         key = ("member", cls, method)
-        found = self._functions.get(key)
-        if found is None:
-            found = self._functions[key] = getattr(self._owner(cls), method)
-        return found(*arguments)
+        member = self._functions.get(key)
+        if member is None:
+            member = self._functions[key] = getattr(self._owner(cls), method)
+        return member(*arguments)
 
     def new(self, cls: str, *arguments: Any) -> Any:
         """A new object of a class, which is looked up once."""
@@ -212,45 +212,45 @@ class Jvm:
         return self.new("scala.Some", value)
 
     def java_list(self, texts: Sequence[str]) -> Any:
-        """A ``java.util.List`` of strings that nobody changes; equal ones are one."""
+        """An immutable ``java.util.List`` of strings, cached by value."""
         key = ("list", *texts)
-        found = self._functions.get(key)
-        if found is None:
-            found = self.new("java.util.ArrayList")
+        array_list = self._functions.get(key)
+        if array_list is None:
+            array_list = self.new("java.util.ArrayList")
             for text in texts:
-                found.add(text)
-            self._functions[key] = found
-        return found
+                array_list.add(text)
+            self._functions[key] = array_list
+        return array_list
 
     def java_dict(self, texts: Mapping[str, str]) -> Any:
-        """A ``java.util.Map`` of strings that nobody changes; equal ones are one."""
+        """An immutable ``java.util.Map`` of strings, cached by value."""
         key = ("dict", *texts.items())
-        found = self._functions.get(key)
-        if found is None:
-            found = self.new("java.util.HashMap")
+        hash_map = self._functions.get(key)
+        if hash_map is None:
+            hash_map = self.new("java.util.HashMap")
             for name, text in texts.items():
-                found.put(name, text)
-            self._functions[key] = found
-        return found
+                hash_map.put(name, text)
+            self._functions[key] = hash_map
+        return hash_map
 
     def is_local(self) -> bool:
         """Whether Spark's tasks run in this very JVM."""
-        found: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
-        return found
+        local: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
+        return local
 
     def time_zone(self) -> str:
         """The name of this JVM's own time zone, which need not be the session's."""
         return str(self.static_call("java.util.TimeZone", "getDefault").getID())
 
-    def replacer(self, cls: str, owner: str, method: str, made: str, seed: int) -> Any:
-        """``{ case x: cls => new made(x.method, seed); case x => x }`` as a ``scala.PartialFunction``."""
-        key = ("replacer", cls, owner, method, made, seed)
-        found = self._functions.get(key)
-        if found is None:
+    def replacer(self, cls: str, owner: str, method: str, replacement: str, seed: int) -> Any:
+        """``{ case x: cls => new replacement(x.method, seed); case x => x }`` as a ``scala.PartialFunction``."""
+        key = ("replacer", cls, owner, method, replacement, seed)
+        partial_function = self._functions.get(key)
+        if partial_function is None:
             handle = self.handle(owner, method)
             parameters = self._gateway.new_array(self._class, 2)
             parameters[0], parameters[1] = handle.type().returnType(), self._java.lang.Long.TYPE
-            make = self._lookup.unreflectConstructor(self.cls(made).getConstructor(parameters))
+            make = self._lookup.unreflectConstructor(self.cls(replacement).getConstructor(parameters))
             anything = self._handles.identity(self.cls("java.lang.Object"))
             handle = self.then(handle, self.bind(make, 1, seed)).asType(anything.type())
             test = self.bind(
@@ -258,28 +258,30 @@ class Jvm:
             )
             guarded = self._handles.guardWithTest(test, handle, anything)
             function = self.function(guarded)
-            found = self._functions[key] = self.call("scala.PartialFunction$", "fromFunction", function)
-        return found
+            partial_function = self._functions[key] = self.call(
+                "scala.PartialFunction$", "fromFunction", function
+            )
+        return partial_function
 
     def data_type(self, spark: Any) -> Any:
-        """The DataType of a ``DataType.jsonValue``; those of the last queries are kept."""
+        """The DataType of a ``DataType.jsonValue``; the recent ones are cached."""
         text = json.dumps(spark)
-        found = self._types.get(text)
-        if found is None:
+        data_type = self._types.get(text)
+        if data_type is None:
             if len(self._types) >= _REMEMBERED:
                 self._types.clear()
-            found = self._types[text] = self.call("org.apache.spark.sql.types.DataType", "fromJson", text)
-        return found
+            data_type = self._types[text] = self.call("org.apache.spark.sql.types.DataType", "fromJson", text)
+        return data_type
 
     def row_value(self, position: int, spark: Any) -> Any:
         """``row => row.get(position, dataType)`` of an InternalRow as a Scala function; spark: as of ``data_type``."""
         key = ("value", position, json.dumps(spark))
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             get = self.handle(_ROW, "get", "int", "org.apache.spark.sql.types.DataType")
             bound = self.bind(self.bind(get, 2, self.data_type(spark)), 1, position)
-            found = self._functions[key] = self.function(bound)
-        return found
+            function = self._functions[key] = self.function(bound)
+        return function
 
     def column_texts(self, rows: Any, position: int, spark: Any) -> list[str | None]:
         """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
@@ -292,26 +294,26 @@ class Jvm:
     def row_is_null(self, position: int) -> Any:
         """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
         key = ("null", position)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             handle = self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position)
-            found = self._functions[key] = self.function(handle)
-        return found
+            function = self._functions[key] = self.function(handle)
+        return function
 
     def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
-        """What ``make`` gave for an equal JVM object before; the JVM forgets objects that nobody else holds."""
-        if self._places is None or len(self._values) > _REMEMBERED:
+        """The value of ``make``, cached for JVM objects equal to ``key``; the JVM's map holds its keys weakly."""
+        if self._object_numbers is None or len(self._values) > _REMEMBERED:
             self._values.clear()
-            self._places = self._java.util.Collections.synchronizedMap(self._java.util.WeakHashMap())
-        place: int | None = self._places.get(key)
-        if place is None:
-            place = next(self._counter)
-            self._places.put(key, place)
-        value = self._values.get((place, variant))
+            self._object_numbers = self._java.util.Collections.synchronizedMap(self._java.util.WeakHashMap())
+        object_number: int | None = self._object_numbers.get(key)
+        if object_number is None:
+            object_number = next(self._counter)
+            self._object_numbers.put(key, object_number)
+        value = self._values.get((object_number, variant))
         if value is None:
-            value = self._values[place, variant] = make()
-        found: T = value
-        return found
+            value = self._values[object_number, variant] = make()
+        result: T = value
+        return result
 
     @cached_property
     def spark_version(self) -> str:
@@ -320,11 +322,11 @@ class Jvm:
 
     def empty(self) -> Any:
         """An empty Scala ``Seq``."""
-        found = self._functions.get(("empty",))
-        if found is None:
+        sequence = self._functions.get(("empty",))
+        if sequence is None:
             array = self._gateway.new_array(self._object, 0)
-            found = self._functions["empty",] = self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
-        return found
+            sequence = self._functions["empty",] = self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
+        return sequence
 
     def identity_map(self) -> Any:
         """A new ``java.util.IdentityHashMap``."""
@@ -335,7 +337,7 @@ class Jvm:
         return self._read(owner, cls, method)
 
     def long_text(self, owner: Any, cls: str, method: str) -> str:
-        """The same for a string that is long nearly always: ``method`` is called once, and not for the beginning first."""
+        """``text`` for a string that is nearly always long: calls ``method`` once, without reading the beginning first."""
         return "".join(_slices(self._builder_of(cls, method).apply(owner), 0))
 
     def strings(self, sequence: Any, count: int | None = None) -> list[str]:
@@ -353,15 +355,15 @@ class Jvm:
         return parts
 
     def caller(self, owner: Any, cls: str, method: str, second: str | None = None) -> Any:
-        """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function, kept with its owner."""
+        """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function, cached with its owner."""
         key = ("caller", owner._get_object_id(), method, second)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             handle = self.handle(cls, method, *["java.lang.String"] * (1 if second is None else 2))
             if second is not None:
                 handle = self.bind(handle, 2, second)
-            found = self._functions[key] = self.function(self.bind(handle, 0, owner))
-        return found
+            function = self._functions[key] = self.function(self.bind(handle, 0, owner))
+        return function
 
     def class_name(self, owner: Any) -> str:
         """The name of an object's class."""
@@ -369,7 +371,7 @@ class Jvm:
         return name
 
     def map_strings(self, texts: tuple[str, ...], function: Any) -> list[str]:
-        """What a Scala function answers for each of some fixed strings, which cross to the JVM only once."""
+        """The result of a Scala function for each of some fixed strings, which cross to the JVM only once."""
         key = ("texts", texts)
         sequence = self._functions.get(key)
         if sequence is None:
@@ -397,22 +399,24 @@ class Jvm:
     def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => x.method(arguments)`` cut to a slice."""
         key = ("beginning", cls, method, *arguments)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
             cut = self.bind(left, 1, _SLICE)
-            found = self._functions[key] = self.function(self.then(self._call(cls, method, *arguments), cut))
-        return found
+            function = self._functions[key] = self.function(
+                self.then(self._call(cls, method, *arguments), cut)
+            )
+        return function
 
     def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""
         key = ("text", cls, method, *arguments)
-        found = self._functions.get(key)
-        if found is None:
+        function = self._functions.get(key)
+        if function is None:
             make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
             handle = self.then(self._call(cls, method, *arguments), self._lookup.unreflectConstructor(make))
-            found = self._functions[key] = self.function(handle)
-        return found
+            function = self._functions[key] = self.function(handle)
+        return function
 
     def _call(self, cls: str, method: str, *arguments: str) -> Any:
         """The method handle ``x => x.method(arguments)`` of fixed strings."""
@@ -429,7 +433,7 @@ class Jvm:
 
 
 def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
-    """The text of a ``StringBuilder`` from ``start``, ``before`` it what is there already.
+    """The text of a ``StringBuilder`` from ``start``, in slices; ``before`` is the text up to there, read already.
 
     Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
     """

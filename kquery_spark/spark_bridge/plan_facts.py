@@ -240,10 +240,10 @@ class FactFetcher:
         key = id(node)
         if key not in self._rows:
             try:
-                found = expected_rows(self.jvm_object(node), self._jvm)
-            except Exception:  # whatever Spark or py4j has against it: an estimate is not worth a failure
-                found = UNKNOWN_ROWS
-            self._rows[key] = node, found
+                rows = expected_rows(self.jvm_object(node), self._jvm)
+            except Exception:  # any error of Spark or py4j: an estimate is not worth a failure
+                rows = UNKNOWN_ROWS
+            self._rows[key] = node, rows
         return self._rows[key][1]
 
     def _expressions(self, sequence: Any) -> list[CatalystNode]:
@@ -259,14 +259,14 @@ class FactFetcher:
         index = self._index(prefix)
         self._check(node, prefix, index)
         position = node.path[len(prefix)]
-        found = (
+        jvm_object = (
             index.nodes.apply(position)
             if len(node.path) % 2
             else index.expressions.apply(position).apply(node.path[-1])
         )
-        if self._jvm.class_name(found) != node.qualified:
+        if self._jvm.class_name(jvm_object) != node.qualified:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
-        return found
+        return jvm_object
 
     def _prefix(self, node: CatalystNode) -> tuple[int, ...]:
         """The path of the subquery expression whose plan a node is in; empty for the root plan."""
@@ -287,14 +287,14 @@ class FactFetcher:
     def _check(self, node: CatalystNode, prefix: tuple[int, ...], index: _PlanIndex) -> None:
         """The JSON and the JVM object must have equally many expressions below the node's plan node.
 
-        An expression that the JSON leaves out would shift the places of those after it.
+        An expression that the JSON leaves out would shift the positions of those after it.
         """
         if len(node.path or ()) == len(prefix) + 1:
             return
         if self._shown is None:
             self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
-        place = (node.path or ())[len(prefix)]
-        if self._shown[*prefix, place] != index.counts[place]:
+        position = (node.path or ())[len(prefix)]
+        if self._shown[*prefix, position] != index.counts[position]:
             raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
 

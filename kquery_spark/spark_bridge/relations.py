@@ -83,7 +83,7 @@ class RelationReader:
         self._known: list[Relation] = []
         self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
-        self._places: Any = None
+        self._positions: Any = None
 
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
@@ -101,13 +101,13 @@ class RelationReader:
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
 
     def _logical(self, source: Any) -> Relation:
-        if self._places is None:
-            self._places = self._jvm.identity_map()
-        place: int | None = self._places.get(source)
-        if place is not None:
-            return self._known[place]
+        if self._positions is None:
+            self._positions = self._jvm.identity_map()
+        index: int | None = self._positions.get(source)
+        if index is not None:
+            return self._known[index]
         self._known.append(_logical_relation(source, self._jvm, self._time_zone))
-        self._places.put(source, len(self._known) - 1)
+        self._positions.put(source, len(self._known) - 1)
         return self._known[-1]
 
 
@@ -167,8 +167,8 @@ def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, d
 def _readable(
     file_format: Format, schema: pa.Schema, unread: dict[str, str], jvm: Jvm
 ) -> tuple[pa.Schema, dict[str, str]]:
-    """The columns that files of a format can be read into exactly, and why the others cannot."""
-    fields, found = [], dict(unread)
+    """The columns that the format's files can be read into exactly, and the reasons why the others cannot."""
+    fields, unreadable = [], dict(unread)
     for column in schema:
         try:
             if file_format.in_jvm_zone and _has_zone(column.type) and not jvm.is_local():
@@ -180,8 +180,8 @@ def _readable(
                 file_format.check_column(column)
             fields.append(column)
         except Unsupported as error:
-            found[column.name] = error.reason
-    return pa.schema(fields), found
+            unreadable[column.name] = error.reason
+    return pa.schema(fields), unreadable
 
 
 def _has_zone(dtype: pa.DataType) -> bool:

@@ -49,15 +49,15 @@ class RowErrors:
         return self.first(columns[:half]) | self.first(columns[half:])
 
     def every(self, column: int) -> set[str]:
-        """The classes of the errors of all rows."""
-        bound, found = self._bound(column), set()
+        """The error classes of all rows that raise."""
+        bound, classes = self._bound(column), set()
         with unconverted_errors():
             for row in self._rows:
                 try:
                     bound.eval(row)
                 except py4j.protocol.Py4JJavaError as error:
-                    found.add(java_error_class(error))
-        return found
+                    classes.add(java_error_class(error))
+        return classes
 
     def _evaluate(self, columns: Sequence[int]) -> None:
         """All rows through a projection of these columns, in one call of the JVM."""

@@ -81,10 +81,10 @@ class SessionSettings:
         """Settings below one of the prefixes (default: all) whose value the engine does not follow."""
         return {
             name: str(self.values[name])
-            for name, wanted in EXPECTED.items()
+            for name, expected in EXPECTED.items()
             if (not prefixes or name.startswith(prefixes))
             and self.values[name] is not None
-            and str(self.values[name]).lower() != wanted.lower()
+            and str(self.values[name]).lower() != expected.lower()
         }
 
 
@@ -100,9 +100,10 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
         texts = [_one(conf, name) for name in names]
     values = dict(zip(names, texts, strict=True))
     if optional:
-        asked = session_values(conf, jvm, optional, unset=_UNDEFINED)
+        optional_texts = session_values(conf, jvm, optional, unset=_UNDEFINED)
         values.update(
-            (n, None if text == _UNDEFINED else text) for n, text in zip(optional, asked, strict=True)
+            (n, None if text == _UNDEFINED else text)
+            for n, text in zip(optional, optional_texts, strict=True)
         )
     return SessionSettings(
         version=jvm.spark_version,

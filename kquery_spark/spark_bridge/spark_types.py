@@ -143,8 +143,8 @@ def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
         raise Unsupported(f"column {field['name']} has a collation, which the engine does not compare by")
     if _VARIANT in metadata:
         raise Unsupported(f"column {field['name']} is a variant that Spark takes apart while it reads")
-    kept = {_RAW_TYPE: metadata[_RAW_TYPE]} if _RAW_TYPE in metadata else None
-    return _part(field["name"], field["type"], field["nullable"], time_zone).with_metadata(kept)
+    own_metadata = {_RAW_TYPE: metadata[_RAW_TYPE]} if _RAW_TYPE in metadata else None
+    return _part(field["name"], field["type"], field["nullable"], time_zone).with_metadata(own_metadata)
 
 
 def _spark_field(field: pa.Field) -> dict[str, Any]:
