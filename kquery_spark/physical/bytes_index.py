@@ -17,9 +17,9 @@ _ROWS_PER_VALUE = (
 
 
 def places_of(data: pa.Array, values: pa.Array) -> Int64s:
-    """Position of each value among distinct ones, -1 where it is absent or NULL, as Arrow finds it."""
-    found = pc.index_in(data, value_set=values).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+    """Position of each value among distinct ones, -1 where it is absent or NULL, by Arrow's hash table."""
+    indices = pc.index_in(data, value_set=values).fill_null(-1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64)
 
 
 class BytesIndex:

@@ -69,9 +69,9 @@ def hash_bytes(data: pa.Array) -> UInt64s:
     words = Words(data)
     hashes = mix(words.lengths.astype(np.uint64) + _SEED)
     rows = np.flatnonzero(words.lengths > 0)
-    for place in range(0, int(words.lengths.max(initial=0)), 8):
-        rows = rows[words.lengths.take(rows) > place]
-        hashes[rows] = mix(hashes[rows] ^ words.at(place, rows))
+    for offset in range(0, int(words.lengths.max(initial=0)), 8):
+        rows = rows[words.lengths.take(rows) > offset]
+        hashes[rows] = mix(hashes[rows] ^ words.at(offset, rows))
     return hashes
 
 

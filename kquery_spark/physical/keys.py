@@ -186,8 +186,8 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
 
 def compress(codes: Codes) -> Codes:
     """The same partition of rows with codes below the number of distinct ones."""
-    found = integer_order.runs(codes.values)
-    return Codes(found.ids(), max(1, len(found.starts)))
+    code_runs = integer_order.runs(codes.values)
+    return Codes(code_runs.ids(), max(1, len(code_runs.starts)))
 
 
 @dataclass(frozen=True)
@@ -222,15 +222,15 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     if few is not None:
         return few
     if codes.cardinality > max(_COUNTED, num_rows // 2):
-        found = integer_order.runs(codes.values)
-        return Groups(found.ids(), len(found.starts), found.firsts, found.lengths)
+        code_runs = integer_order.runs(codes.values)
+        return Groups(code_runs.ids(), len(code_runs.starts), code_runs.firsts, code_runs.lengths)
     sizes = np.bincount(codes.values, minlength=codes.cardinality)
-    kept = np.flatnonzero(sizes)
-    ids, count = codes.values, len(kept)
+    present_codes = np.flatnonzero(sizes)
+    ids, count = codes.values, len(present_codes)
     if count < codes.cardinality:
         places = np.zeros(codes.cardinality, np.int64)
-        places[kept] = np.arange(count)
-        ids, sizes = np.take(places, ids), sizes[kept]
+        places[present_codes] = np.arange(count)
+        ids, sizes = np.take(places, ids), sizes[present_codes]
     return Groups(ids, count, _first_rows(ids, count), sizes)
 
 

@@ -17,17 +17,17 @@ class SelectedRows:
         self.rows = rows
         self.groups = _of(groups, rows)
         self._index = pa.array(rows)
-        self._taken: dict[int, tuple[pa.Array, Vector]] = {}
+        self._gathered: dict[int, tuple[pa.Array, Vector]] = {}
 
     def take(self, vector: Vector) -> Vector:
         """The vector's values in these rows."""
         if vector.is_scalar:
             return vector
-        found = self._taken.get(id(vector.data))
-        if found is None:  # the array is held so that its identity stays its own
-            found = vector.data, Vector(vector.dtype, vector.data.take(self._index))
-            self._taken[id(vector.data)] = found
-        return found[1]
+        entry = self._gathered.get(id(vector.data))
+        if entry is None:  # the array is held so that its identity stays its own
+            entry = vector.data, Vector(vector.dtype, vector.data.take(self._index))
+            self._gathered[id(vector.data)] = entry
+        return entry[1]
 
 
 class Selections:
@@ -40,12 +40,14 @@ class Selections:
 
     def where(self, condition: Vector) -> SelectedRows:
         """The rows for which the condition is true."""
-        found = self._known.get(id(condition))
-        if found is None:
-            kept = pc.fill_null(condition.physical(self._num_rows), False).to_numpy(zero_copy_only=False)
-            found = condition, SelectedRows(np.flatnonzero(kept), self._groups)
-            self._known[id(condition)] = found
-        return found[1]
+        entry = self._known.get(id(condition))
+        if entry is None:
+            true_flags = pc.fill_null(condition.physical(self._num_rows), False).to_numpy(
+                zero_copy_only=False
+            )
+            entry = condition, SelectedRows(np.flatnonzero(true_flags), self._groups)
+            self._known[id(condition)] = entry
+        return entry[1]
 
 
 def _of(groups: Groups, rows: np.ndarray) -> Groups:

@@ -108,37 +108,37 @@ class SplitColumns:
         return Batch(schema, tuple(arrays[c] for c in columns), len(rows))
 
     def _worthwhile(self, columns: list[str], rows: Int64s) -> dict[str, CodedColumn]:
-        """Those of the columns that are there as codes, or are there sooner as codes."""
+        """The columns that are dictionary indices already, or are decoded sooner as such."""
         for name in columns:
             if name not in self._coded and self.is_worthwhile(name):
                 self.coded(name, rows)
-        return {c: found for c in columns if (found := self._coded.get(c)) is not None}
+        return {c: coded for c in columns if (coded := self._coded.get(c)) is not None}
 
 
-def asked_for(found: RuntimeFilter, read: SplitColumns, rows: Int64s | None) -> list[Wanted] | None:
-    """The columns of a run-time filter with the values asked for; None where it has to see the rows themselves."""
+def asked_for(runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | None) -> list[Wanted] | None:
+    """The columns of a run-time filter with a mask of their values that pass; None if it has to see the rows themselves."""
     places = []
-    for place, name in enumerate(found.columns):
+    for column_index, name in enumerate(runtime_filter.columns):
         column = read.coded(name, rows)
         if column is None:
             return None
         # a filter may know nothing of NULL, of which there is no row
         values = column.values if column.nulls else column.values[:-1]
-        wanted = found.wanted(place, Vector(read.dtype(name), values))
-        if wanted is None:
+        passing_values = runtime_filter.wanted(column_index, Vector(read.dtype(name), values))
+        if passing_values is None:
             return None
-        places.append((column, wanted if column.nulls else np.append(wanted, False)))
+        places.append((column, passing_values if column.nulls else np.append(passing_values, False)))
     return places
 
 
 def rows_of(places: Sequence[Wanted], rows: Int64s | None) -> Int64s | None:
-    """Those of the rows (None: of all) that have a wanted value in any of the columns."""
+    """The rows, of ``rows`` (None: of all), that have a passing value in any of the columns."""
     hits = []
-    for column, wanted in places:
-        if wanted.all() or (not column.nulls and wanted[:-1].all()):
+    for column, passing_values in places:
+        if passing_values.all() or (not column.nulls and passing_values[:-1].all()):
             return rows
-        if wanted.any():
-            hits.append(column.rows_where(wanted, rows))
+        if passing_values.any():
+            hits.append(column.rows_where(passing_values, rows))
     if not hits:
         return np.zeros(0, np.int64)
     return hits[0] if len(hits) == 1 else reduce(np.union1d, hits)

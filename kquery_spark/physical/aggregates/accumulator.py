@@ -49,7 +49,7 @@ def register_accumulator(name: str, implementation: Accumulator) -> None:
 
 def accumulator(name: str) -> Accumulator:
     """The accumulator called ``name``; Unsupported when there is none."""
-    found = _TABLE.get(name)
-    if found is None:
+    entry = _TABLE.get(name)
+    if entry is None:
         raise Unsupported(f"The aggregate {name} is not supported.")
-    return found
+    return entry

@@ -172,15 +172,15 @@ class Mode(Collect):
         values, ids = spread(states[0].data)
         count = len(states[0].data)
         codes = pack([Codes(ids, max(count, 1)), encode(Vector(context.dtype, values))], len(ids))
-        found = integer_order.runs(codes.values)
-        first = found.firsts
-        columns = [pa.array(ids[first]), pa.array(found.lengths), values.take(pa.array(first))]
+        value_runs = integer_order.runs(codes.values)
+        first = value_runs.firsts
+        columns = [pa.array(ids[first]), pa.array(value_runs.lengths), values.take(pa.array(first))]
         seen = pa.table(columns, names=["group", "often", "value"])
         order = seen.sort_by([("group", "ascending"), ("often", "descending"), ("value", "ascending")])
         groups, best = np.unique(order["group"].to_numpy(), return_index=True)
-        place = np.full(count, -1, np.int64)
-        place[groups] = best
-        return order["value"].combine_chunks().take(pa.array(place, mask=place < 0))
+        best_rows = np.full(count, -1, np.int64)
+        best_rows[groups] = best
+        return order["value"].combine_chunks().take(pa.array(best_rows, mask=best_rows < 0))
 
 
 register_accumulator("collect_list", Collect(distinct=False))

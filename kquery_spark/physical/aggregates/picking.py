@@ -27,11 +27,11 @@ def pick(vector: Vector, rows: Int64s) -> Vector:
 
 def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
     """The first or last of the candidate ``rows`` (ascending) in each group, -1 where a group has none."""
-    found = np.full(groups.count, -1, np.int64)
+    ends = np.full(groups.count, -1, np.int64)
     if not last:
         rows = rows[::-1]
-    found[groups.ids[rows]] = rows
-    return found
+    ends[groups.ids[rows]] = rows
+    return ends
 
 
 class End(Accumulator):

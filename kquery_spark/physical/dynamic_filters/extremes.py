@@ -101,34 +101,36 @@ class Extremes:
         rows = None if self._met is None else self._met.others(key)
         return None if rows is None else _flagged(rows, len(key.data))
 
-    def past(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        """Whether each value of one aggregate is past the extreme of some group."""
+    def past(self, aggregate_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        """True for each value of one aggregate that is past the extreme of some group."""
         numbers = _numbers(values) if self._met is not None else None
         if numbers is None:
             return None
-        found = self._is_past(place, numbers)
+        hits = self._is_past(aggregate_index, numbers)
         valid = validity(values.data)
-        return found if valid is None else found & valid
+        return hits if valid is None else hits & valid
 
-    def _is_past(self, place: int, numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        extreme = self._extremes[place]
-        # a comparison is never true of NaN, which is kept
-        hits: npt.NDArray[np.bool_] = ~(numbers <= extreme if self._largest[place] else numbers >= extreme)
+    def _is_past(self, aggregate_index: int, numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        extreme = self._extremes[aggregate_index]
+        # a comparison with NaN is never true, so NaN passes
+        hits: npt.NDArray[np.bool_] = ~(
+            numbers <= extreme if self._largest[aggregate_index] else numbers >= extreme
+        )
         return hits
 
     def _passing(
         self, met: _MetIntegers | _MetStrings, key: Vector, values: Sequence[Vector]
     ) -> Int64s | None:
-        """Rows of groups that were not met, and rows past an extreme; None where it would take long to say."""
+        """Rows of unknown groups and rows past an extreme; None if finding them would take long."""
         others = met.others(key)
         if others is None or not values:
             return others
         passing = _flagged(others, len(key.data))
-        for place, vector in enumerate(values):
+        for aggregate_index, vector in enumerate(values):
             numbers = _numbers(vector)
             if numbers is None:
                 return None
-            passing |= self._is_past(place, numbers)
+            passing |= self._is_past(aggregate_index, numbers)
         return np.flatnonzero(passing)
 
 
@@ -154,13 +156,13 @@ class ExtremeFilter(RuntimeFilter):
         return []
 
     @override
-    def count(self, seen: int, kept: int) -> None:
+    def count(self, seen: int, passed: int) -> None:
         self.known.is_applied = True
-        super().count(seen, kept)
+        super().count(seen, passed)
 
     @override
-    def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        return self.known.past(place - 1, values) if place else self.known.of_others(values)
+    def wanted(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        return self.known.past(column_index - 1, values) if column_index else self.known.of_others(values)
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         return self.known.mask(keys[0], keys[1:], num_rows)
@@ -189,7 +191,7 @@ class _MetIntegers:
         return cls(lowest, met, data.null_count > 0)
 
     def others(self, key: Vector) -> Int64s | None:
-        """The rows of other values; None where it would take long to say."""
+        """Rows of keys that no group has; None if finding them would take long."""
         data = native_integers(key)
         if data is None or (data.null_count and not self.null):
             return None
@@ -219,19 +221,19 @@ class _MetStrings:
         return cls(key.plain())
 
     def others(self, key: Vector) -> Int64s | None:
-        """The rows of other values; None where it would take long to say."""
+        """Rows of keys that no group has; None if finding them would take long."""
         if not key.is_dictionary or len(key.data.dictionary) > _MOST_VALUES:
             return None
         data = key.data
         known = pc.is_in(data.dictionary, value_set=self.met)
         if (data.null_count and not self.met.null_count) or known.false_count > _OTHERS:
             return None
-        found = [_NO_ROWS]
+        rows_by_value = [_NO_ROWS]
         for code in np.flatnonzero(~known.to_numpy(zero_copy_only=False)):
-            found.append(
+            rows_by_value.append(
                 np.flatnonzero(pc.equal(data.indices, pa.scalar(int(code), pa.int32())).fill_null(False))
             )
-        return np.concatenate(found)
+        return np.concatenate(rows_by_value)
 
 
 def extremes(

@@ -21,9 +21,9 @@ _USELESS_SHARE = 0.6
 
 @dataclass
 class RuntimeFilter(ABC):
-    """Keeps the rows that an operator further up asks for, by some of their columns.
+    """Keeps the rows that an operator further up needs, judged by some of their columns.
 
-    It switches itself off once it has shown to keep most rows. every_row: Spark shows the rows left out to all expressions
+    It switches itself off once it has let most rows pass. every_row: Spark shows the rows left out to all expressions
     on the way, so a filter must not pass those that can raise; else it may pass projections, which Spark evaluates only
     for rows that have a match.
     """
@@ -31,43 +31,43 @@ class RuntimeFilter(ABC):
     columns: tuple[str, ...]
     every_row: bool = field(default=False, kw_only=True)
     seen: int = field(default=0, kw_only=True)
-    kept: int = field(default=0, kw_only=True)
+    passed: int = field(default=0, kw_only=True)
 
     @property
     def is_on(self) -> bool:
-        """Whether it is worth its time."""
-        return self.seen < _TRIAL_ROWS or self.kept <= _USELESS_SHARE * self.seen
+        """Whether the filter drops enough rows to pay for its time."""
+        return self.seen < _TRIAL_ROWS or self.passed <= _USELESS_SHARE * self.seen
 
     def mask(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
-        """Which rows are asked for."""
+        """True for the rows that pass; counts them."""
         hits = self._hits(keys, num_rows)
         self.count(num_rows, int(np.count_nonzero(hits)))
         return hits
 
-    def count(self, seen: int, kept: int) -> None:
-        """Take note of how many rows of so many are asked for."""
+    def count(self, seen: int, passed: int) -> None:
+        """Add to the rows seen and the rows that passed."""
         self.seen += seen
-        self.kept += kept
+        self.passed += passed
 
-    def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        """Which values of the column ``columns[place]`` are asked for, each by itself.
+    def wanted(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+        """True for each value of ``columns[column_index]`` whose rows pass, whatever the other columns hold.
 
-        A row is asked for if the value of any of the columns is. None where rows cannot be told so.
+        A row passes if the value of any of the columns does. None if the filter cannot be decided column by column.
         """
         return None
 
     def of_fewer(self) -> RuntimeFilter:
-        """The filter to pass on by an operator that does not let all rows through."""
+        """The filter to push below an operator that drops rows."""
         return self
 
     @property
     @abstractmethod
     def is_quick(self) -> bool:
-        """Whether ``mask`` takes little time a row."""
+        """True if ``mask`` takes little time a row."""
 
     @abstractmethod
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """What is true of every row asked for, for statistics to judge; ``columns`` are those of the source."""
+        """Conditions that every passing row meets, to compare with statistics; ``columns`` are the source's."""
 
     @abstractmethod
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]: ...
@@ -95,7 +95,7 @@ class MatchFilter(RuntimeFilter):
         return terms
 
     @override
-    def wanted(self, place: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+    def wanted(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         return self.table.contains([values], len(values.data)) if len(self.columns) == 1 else None
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:

@@ -19,23 +19,23 @@ from kquery_spark.sources.base import ColumnRange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
-_MANY = 64  # times as many rows as asked for
+_MANY = 64  # times as many rows as the limit
 
 
 @dataclass
 class Last:
-    """The last one of the first rows so far, once there are as many as asked for, by its place in the first key's order.
+    """Position, in the first key's order, of the last of the first rows so far, once there are as many as the limit.
 
-    place: which part of the order the key is in (0 NULLs that come first, 1 values, 2 NULLs that come last), and among
+    position: which part of the order the key is in (0 NULLs that come first, 1 values, 2 NULLs that come last), and among
     values an integer that rises in the order.
     """
 
-    place: tuple[int, int] | None = None
+    position: tuple[int, int] | None = None
 
-    def learn(self, place: tuple[int, int]) -> None:
-        """There are as many rows up to this place."""
-        if self.place is None or place < self.place:
-            self.place = place
+    def learn(self, position: tuple[int, int]) -> None:
+        """As many rows as the limit have this position or an earlier one."""
+        if self.position is None or position < self.position:
+            self.position = position
 
 
 @dataclass
@@ -56,8 +56,8 @@ class FirstRowsFilter(RuntimeFilter):
     @property
     @override
     def is_on(self) -> bool:
-        place = self.last.place
-        excludes = place is not None and not (place[0] == 2 and self.ties)
+        position = self.last.position
+        excludes = position is not None and not (position[0] == 2 and self.ties)
         return (excludes or self.rows is not None) and super().is_on
 
     @property
@@ -89,9 +89,9 @@ class FirstRowsFilter(RuntimeFilter):
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
         """For types of which statistics are sure to be in the same order."""
         (column,) = columns
-        if self.last.place is None or not has_integer_order(column.dtype):
+        if self.last.position is None or not has_integer_order(column.dtype):
             return []
-        part, value = self.last.place
+        part, value = self.last.position
         if part != 1:
             return [Call.of("isnotnull" if part else "isnull", column)]
         last = Literal(value if self.ascending else ~value, column.dtype)
@@ -126,9 +126,9 @@ class FirstRowsFilter(RuntimeFilter):
 
     def _before(self, places: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Whether each row can be among the first ones, as far as is known."""
-        if self.last.place is None:
+        if self.last.position is None:
             return np.ones(len(places), np.bool_)
-        part, last = self.last.place
+        part, last = self.last.position
         if part != 1:
             hits, nulls = np.full(len(places), part == 2), self.ties
         else:
@@ -152,12 +152,12 @@ class FirstRowsFilter(RuntimeFilter):
                 self.last.learn(self._behind)
                 equal = nulls
             else:
-                found = places[values]
-                last = np.partition(found, left - 1)[left - 1]
+                present_keys = places[values]
+                last = np.partition(present_keys, left - 1)[left - 1]
                 self.last.learn((1, int(last)))
-                hits[values[found < last]] = True
-                left -= int(np.count_nonzero(found < last))
-                equal = values[found == last]
+                hits[values[present_keys < last]] = True
+                left -= int(np.count_nonzero(present_keys < last))
+                equal = values[present_keys == last]
             hits[equal if self.ties else equal[:left]] = True
             break
         return hits

@@ -30,31 +30,32 @@ def body_schema(expr: HigherOrder) -> pa.Schema:
 
 def apply(expr: HigherOrder, body: Body, array: Vector, captured: Sequence[Vector], num_rows: int) -> Vector:
     """The value of the call in each row."""
-    found = elements(array.array(num_rows))
-    batch = _batch(expr, found, captured, num_rows)
+    array_elements = elements(array.array(num_rows))
+    batch = _batch(expr, array_elements, captured, num_rows)
     if expr.entry.quantifies:
-        return Vector(t.BOOL, _quantified(expr.function == "exists", body, found, batch))
+        return Vector(t.BOOL, _quantified(expr.function == "exists", body, array_elements, batch))
     value = body(batch)
     if not expr.entry.is_condition:
         values = value.array(batch.num_rows)
         return Vector(
-            expr.dtype, listed(values, np.arange(len(values)), found.sizes, found.nulls, expr.dtype)
+            expr.dtype,
+            listed(values, np.arange(len(values)), array_elements.sizes, array_elements.nulls, expr.dtype),
         )
-    kept = np.flatnonzero(_flags(value, batch.num_rows)[0])
-    sizes = np.bincount(found.rows[kept], minlength=num_rows)
-    return Vector(expr.dtype, listed(found.values, kept, sizes, found.nulls, expr.dtype))
+    passing = np.flatnonzero(_flags(value, batch.num_rows)[0])
+    sizes = np.bincount(array_elements.rows[passing], minlength=num_rows)
+    return Vector(expr.dtype, listed(array_elements.values, passing, sizes, array_elements.nulls, expr.dtype))
 
 
-def _batch(expr: HigherOrder, found: Elements, captured: Sequence[Vector], num_rows: int) -> Batch:
+def _batch(expr: HigherOrder, array_elements: Elements, captured: Sequence[Vector], num_rows: int) -> Batch:
     schema = body_schema(expr)
-    columns: list[Any] = [from_arrow(found.values.type, found.values).data]
+    columns: list[Any] = [from_arrow(array_elements.values.type, array_elements.values).data]
     if len(expr.parameters) > 1:
-        columns.append(pa.array(found.order.astype(np.int32)))
-    rows = pa.array(found.rows)
+        columns.append(pa.array(array_elements.order.astype(np.int32)))
+    rows = pa.array(array_elements.rows)
     outer = [vector.physical(num_rows) for vector in captured]
-    reserve_gather(outer, found.rows)
+    reserve_gather(outer, array_elements.rows)
     columns += [column.take(rows) for column in outer]
-    return Batch(schema, tuple(columns), len(found.rows))
+    return Batch(schema, tuple(columns), len(array_elements.rows))
 
 
 def _flags(value: Vector, length: int) -> tuple[Any, Any]:
@@ -64,23 +65,23 @@ def _flags(value: Vector, length: int) -> tuple[Any, Any]:
     return true, np.asarray(data.is_null().to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _quantified(exists: bool, body: Body, found: Elements, batch: Batch) -> Data:
+def _quantified(exists: bool, body: Body, array_elements: Elements, batch: Batch) -> Data:
     """Whether the lambda holds for some (or each) element; NULL where only unknown ones could decide."""
-    rows = len(found.sizes)
+    rows = len(array_elements.sizes)
     decided, unknown = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
 
     def note(places: Any, part: Batch) -> None:
         true, missing = _flags(body(part), part.num_rows)
-        decided[found.rows[places[true if exists else ~true & ~missing]]] = True
-        unknown[found.rows[places[missing]]] = True
+        decided[array_elements.rows[places[true if exists else ~true & ~missing]]] = True
+        unknown[array_elements.rows[places[missing]]] = True
 
     try:
         note(np.arange(batch.num_rows), batch)
     except ExecutionError:
         # Spark stops at the first element that decides, so the ones behind it must not be looked at.
         decided[:] = unknown[:] = False
-        order = found.order
-        for step in range(int(found.sizes.max(initial=0))):
-            places = np.flatnonzero((order == step) & ~decided[found.rows])
+        order = array_elements.order
+        for step in range(int(array_elements.sizes.max(initial=0))):
+            places = np.flatnonzero((order == step) & ~decided[array_elements.rows])
             note(places, batch.take(pa.array(places)))
-    return pa.array(decided == exists, mask=found.nulls | (unknown & ~decided))
+    return pa.array(decided == exists, mask=array_elements.nulls | (unknown & ~decided))

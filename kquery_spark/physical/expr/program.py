@@ -52,10 +52,10 @@ class Program:
             return step
 
         def remembered(batch: Batch, memo: Memo) -> Vector:
-            found = memo.get(slot)
-            if found is None:
-                found = memo[slot] = step(batch, memo)
-            return found
+            vector = memo.get(slot)
+            if vector is None:
+                vector = memo[slot] = step(batch, memo)
+            return vector
 
         return remembered
 
@@ -109,29 +109,29 @@ class Program:
         first_to_last = order or range(len(steps))
         zero_ends = entry.zero_ends and mode is not EvalMode.ANSI
         guarded = any(
-            (zero_ends or any(expr.args[i].nullable for i in order[:place])) and can_raise(expr.args[late])
-            for place, late in enumerate(order)
-            if place
+            (zero_ends or any(expr.args[i].nullable for i in order[:position])) and can_raise(expr.args[late])
+            for position, late in enumerate(order)
+            if position
         )
 
         def run(batch: Batch, memo: Memo) -> Vector:
             try:
-                found = {i: steps[i](batch, memo) for i in first_to_last}
+                vectors = {i: steps[i](batch, memo) for i in first_to_last}
             except ExecutionError:
                 if not guarded:
                     raise
-                found = {}
+                vectors = {}
                 present = pa.array(np.ones(batch.num_rows, np.bool_))
                 for i in order:
                     vector = on_rows(steps[i], batch, present, memo)
                     kind = expr.args[i].dtype
-                    found[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
-                    values = found[i].physical(batch.num_rows)
+                    vectors[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
+                    values = vectors[i].physical(batch.num_rows)
                     present = pc.and_(present, pc.is_valid(values))
                     if zero_ends:
                         zero = pa.scalar(0, values.type)
                         present = pc.and_(present, pc.fill_null(pc.not_equal(values, zero), False))
-            args = [found[i] for i in range(len(steps))]
+            args = [vectors[i] for i in range(len(steps))]
             return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
 
         return run
@@ -202,8 +202,8 @@ class Program:
             number = index(batch, memo)
             numbers = number.physical(batch.num_rows)
             args = [number]
-            for place, choice in enumerate(choices, 1):
-                chosen = pc.fill_null(pc.equal(numbers, place), False)
+            for branch, choice in enumerate(choices, 1):
+                chosen = pc.fill_null(pc.equal(numbers, branch), False)
                 value = on_rows(choice, batch, chosen, memo)
                 args.append(Vector(dtype, pa.scalar(None, dtype)) if value.dtype == t.NULL else value)
             return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))

@@ -70,16 +70,16 @@ class JoinTable:
         codes = np.zeros(num_rows, np.int64)
         known = np.ones(num_rows, np.bool_)
         cardinality = 1
-        for place, (key, safe) in enumerate(zip(keys, null_safe, strict=True)):
+        for key_index, (key, safe) in enumerate(zip(keys, null_safe, strict=True)):
             space = _key_space(key, safe)
             plain = t.is_integral(key.dtype) or key.dtype == t.DATE
             self.ranges.append(space.ends if plain and not safe else None)
             column = space.encode(key, num_rows)
             known &= column < space.size - 1
-            if place and cardinality * space.size >= _RADIX_LIMIT:
+            if key_index and cardinality * space.size >= _RADIX_LIMIT:
                 values = integer_order.distinct(np.compress(known, codes))
-                self._squeezes[place] = HashIndex(values), len(values)
-                codes, cardinality = self._squeezed(place, codes), len(values) + 1
+                self._squeezes[key_index] = HashIndex(values), len(values)
+                codes, cardinality = self._squeezed(key_index, codes), len(values) + 1
                 if cardinality * space.size >= _RADIX_LIMIT:
                     space = _key_space(key, safe, by_range=False)
                     column = space.encode(key, num_rows)
@@ -89,12 +89,12 @@ class JoinTable:
         self._cardinality = cardinality
         self._link(codes, np.flatnonzero(known))
 
-    def _squeezed(self, place: int, codes: Int64s) -> Int64s:
-        """Fewer codes for the columns before ``place``, the last one for what no build row has."""
-        index, count = self._squeezes[place]
-        found = index.lookup(codes)
-        found[found < 0] = count
-        return found
+    def _squeezed(self, key_index: int, codes: Int64s) -> Int64s:
+        """Fewer codes for the key columns before ``key_index``, the last one for keys that no build row has."""
+        index, count = self._squeezes[key_index]
+        squeezed = index.lookup(codes)
+        squeezed[squeezed < 0] = count
+        return squeezed
 
     def _link(self, codes: Int64s, rows: Int64s) -> None:
         """Connect codes to rows: one row each when keys are unique, else runs of an order."""
@@ -127,13 +127,13 @@ class JoinTable:
     def _combined(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
         """One number for the codes of all keys of each probe row."""
         codes = np.zeros(num_rows, np.int64)
-        for place, (key, space) in enumerate(zip(keys, self._spaces, strict=True)):
+        for key_index, (key, space) in enumerate(zip(keys, self._spaces, strict=True)):
             column = space.encode(key, num_rows)
-            if place == 0:
+            if key_index == 0:
                 codes = column
                 continue
-            if place in self._squeezes:
-                codes = self._squeezed(place, codes)
+            if key_index in self._squeezes:
+                codes = self._squeezed(key_index, codes)
             codes = codes * space.size + column
         return codes
 
@@ -205,11 +205,11 @@ def _by_range(build: pa.Array, null_safe: bool, limit: int) -> KeySpace:
     ends = pc.min_max(build)
     empty = len(build) == build.null_count
     low, high = (1, 0) if empty else (ends["min"].as_py(), ends["max"].as_py())
-    found = None if empty else (low, high)
+    value_range = None if empty else (low, high)
     size = high - low + 3
     absent = _absent(build, low, high)
     if size >= limit:
-        return replace(_by_value(build, lambda v: _integers_of(v, absent), null_safe), ends=found)
+        return replace(_by_value(build, lambda v: _integers_of(v, absent), null_safe), ends=value_range)
     null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
@@ -220,7 +220,7 @@ def _by_range(build: pa.Array, null_safe: bool, limit: int) -> KeySpace:
         offsets += np.uint64(1)
         return _with_nulls(offsets.view(np.int64), data, null_code)
 
-    return KeySpace(encode, size, found)
+    return KeySpace(encode, size, value_range)
 
 
 def _absent(build: pa.Array, low: int, high: int) -> int:

@@ -87,22 +87,24 @@ class AggregateExec(UnaryExec):
         """The aggregate calls in order."""
         return tuple(n.expr for n in self.aggregates if isinstance(n.expr, AggregateCall))
 
-    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """Of groups that nobody will see, the rows need not be read."""
+    def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
+        """Passes the filter on: rows of groups that the plan above drops need not be read."""
         groups = {k.name: k.expr for k in self.keys}
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL) or any(c.raises for c in self.calls):
             return
-        if set(found.columns) <= set(groups) and all(map(is_harmless, groups.values())):
-            names = key_names([groups[c] for c in found.columns])
+        if set(runtime_filter.columns) <= set(groups) and all(map(is_harmless, groups.values())):
+            names = key_names([groups[c] for c in runtime_filter.columns])
             if names is not None:
-                self.child.accept_filter(task, replace(found.of_fewer(), columns=names, every_row=True))
+                self.child.accept_filter(
+                    task, replace(runtime_filter.of_fewer(), columns=names, every_row=True)
+                )
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         run = Aggregation(self)
-        found = run.filter()
-        if found is not None:
-            self.child.accept_filter(task, found)
+        runtime_filter = run.filter()
+        if runtime_filter is not None:
+            self.child.accept_filter(task, runtime_filter)
         try:
             yield from self._output(run, self.child.run(task), task)
         finally:
@@ -213,18 +215,20 @@ class Aggregation:
         n = batch.num_rows
         index_of = {name: i for i, name in enumerate(batch.schema.names)}
         places = [index_of.get(f"{named.name}.0") for named in self._plan.aggregates]
-        from_rows = [call for call, place in zip(self._calls, places, strict=True) if place is None]
+        from_rows = [
+            call for call, state_position in zip(self._calls, places, strict=True) if state_position is None
+        ]
         vectors = self._evaluated(batch, from_rows)
         keys = [_filled(v, n) for v in vectors[: self._key_count]]
         groups = group_rows(keys, n)
         columns = _take_keys(keys, groups)
         values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
         per_call = zip(self._calls, self._accumulators, self._spans, places, strict=True)
-        for call, accumulate, (start, end), place in per_call:
-            if place is None:
+        for call, accumulate, (start, end), state_position in per_call:
+            if state_position is None:
                 columns += self._one(call, accumulate, values, selections, groups, n)
             else:
-                states = [batch.vector(place + j) for j in range(end - start)]
+                states = [batch.vector(state_position + j) for j in range(end - start)]
                 columns += accumulate.merge(states, groups, CallContext(call.dtype, call.mode, num_rows=n))
         return from_vectors(self._schema, columns, groups.count)
 
@@ -408,11 +412,11 @@ def _filled(vector: Vector, n: int) -> Vector:
 
 
 def _only_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:
-    """The vectors of these of ``n`` rows (None: of all) and how many they are."""
+    """The vectors of the selected rows (None: of all ``n``), and the number of rows."""
     if rows is None:
         return vectors, n
-    taken = pa.array(rows)
-    return [v if v.is_scalar else Vector(v.dtype, v.data.take(taken)) for v in vectors], len(rows)
+    row_indices = pa.array(rows)
+    return [v if v.is_scalar else Vector(v.dtype, v.data.take(row_indices)) for v in vectors], len(rows)
 
 
 def _rows_as_groups(n: int) -> Groups:

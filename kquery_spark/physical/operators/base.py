@@ -84,7 +84,7 @@ class PhysicalPlan:
             raise ValueError(f"{type(self).__name__} has no children")
         return self
 
-    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+    def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         """Take a run-time filter on output columns nearer to the scan they come from; ignoring it is always right."""
 
     def clusters_by(self, keys: frozenset[Expr]) -> bool:

@@ -34,10 +34,10 @@ class FilterExec(UnaryExec):
         return self.child.schema
 
     @override
-    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """A condition that can raise has to see the rows that will have no match."""
+    def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
+        """Passes the filter on unless the condition can raise: it must see the rows without a match, too."""
         if is_harmless(self.condition):
-            self.child.accept_filter(task, found.of_fewer())
+            self.child.accept_filter(task, runtime_filter.of_fewer())
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
@@ -66,14 +66,14 @@ def keep(batch: Batch, condition: Vector, metrics: Metrics | None = None) -> Bat
         count = batch.num_rows if true else 0
     else:
         count = condition.data.true_count
-    way, kept = "all", batch
+    way, passing = "all", batch
     if count == 0:
-        way, kept = "none", batch.slice(0, 0)
+        way, passing = "none", batch.slice(0, 0)
     elif count < batch.num_rows:
-        way, kept = _some(batch, condition.data, count)
+        way, passing = _some(batch, condition.data, count)
     if metrics is not None:
         metrics.add(f"filter_{way}", 1)
-    return kept
+    return passing
 
 
 def _some(batch: Batch, mask: pa.Array, count: int) -> tuple[str, Batch]:

@@ -45,11 +45,11 @@ class GenerateExec(UnaryExec):
         places = [self.child.schema.get_field_index(name) for name in self.kept]
         for batch in self.child.run(task):
             args = [Vector(v.dtype, v.physical(batch.num_rows)) for v in program.run(batch)]
-            owners, made = self._generated(args, batch.num_rows)
+            owners, generated = self._generated(args, batch.num_rows)
             index = pa.array(owners)
             reserve_gather([batch.columns[i] for i in places], owners)
             columns = [batch.columns[i].take(index) for i in places]
-            yield Batch(self.output, (*columns, *made), len(owners))
+            yield Batch(self.output, (*columns, *generated), len(owners))
 
     def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
         """The row each generated row comes from, and the generated columns."""
@@ -80,7 +80,7 @@ class GenerateExec(UnaryExec):
         return owners, [from_arrow(f.type, v).data for f, v in zip(fields, values, strict=True)]
 
     def _stacked(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
-        """Row after row of the arguments, ``n`` input rows interleaved."""
+        """The rows of ``stack``: row after row of the arguments, for each of the ``n`` input rows."""
         width = len(self.output) - len(self.kept)
         depth = -(-len(args) // width)
         owners = np.repeat(np.arange(n, dtype=np.int64), depth)
@@ -99,8 +99,10 @@ class GenerateExec(UnaryExec):
     @override
     def label(self) -> str:
         outer = " outer" if self.outer else ""
-        made = ", ".join(self.output.names[len(self.kept) :])
-        return f"GenerateExec:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{made}]"
+        generated_names = ", ".join(self.output.names[len(self.kept) :])
+        return (
+            f"GenerateExec:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{generated_names}]"
+        )
 
 
 def _entries(data: pa.Array, inline: bool) -> tuple[Int64s, list[pa.Array]]:

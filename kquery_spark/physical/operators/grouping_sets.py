@@ -42,12 +42,12 @@ class GroupingSetsExec(UnaryExec):
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         merging, schema = Aggregation(self._merge), self.schema
-        kept = [frozenset(e for e in chosen if isinstance(e, Column)) for chosen in self.sets]
+        set_columns = [frozenset(e for e in chosen if isinstance(e, Column)) for chosen in self.sets]
         for batch in self.child.run(task):
-            done = [_keyed(batch, self.sets[0], schema)]  # by all the keys: told apart already
+            done = [_keyed(batch, self.sets[0], schema)]  # by all the keys: distinct already
             yield done[0]
-            for place, chosen in enumerate(self.sets[1:], start=1):
-                finer = [d for d, k in zip(done, kept, strict=False) if kept[place] <= k]
+            for set_index, chosen in enumerate(self.sets[1:], start=1):
+                finer = [d for d, k in zip(done, set_columns, strict=False) if set_columns[set_index] <= k]
                 done.append(merging.merge(_keyed(min(finer, key=lambda d: d.num_rows), chosen, schema)))
                 yield done[-1]
 

@@ -107,16 +107,16 @@ class JoinExec(PhysicalPlan):
                 probe_plan.accept_filter(task, MatchFilter(names, side[1]))
         yield from _Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
 
-    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        """To the probe side, unless build rows are owed that the missing probe rows would have matched.
+    def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
+        """Passes the filter to the probe side, unless unmatched build rows are emitted, which dropped probe rows may match.
 
         A condition that can raise has to see the pairs of rows that will have no match later.
         """
         probe = self.right if self.build is BuildSide.LEFT else self.left
-        owes = self.kind not in _EMITS_PROBE_ROWS_ONLY[self.build]
+        emits_build_rows = self.kind not in _EMITS_PROBE_ROWS_ONLY[self.build]
         harmless = self.condition is None or is_harmless(self.condition)
-        if not owes and harmless and set(found.columns) <= set(probe.schema.names):
-            probe.accept_filter(task, found.of_fewer())
+        if not emits_build_rows and harmless and set(runtime_filter.columns) <= set(probe.schema.names):
+            probe.accept_filter(task, runtime_filter.of_fewer())
 
     def _held(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
@@ -324,16 +324,16 @@ class _Probe:
             return
         for start, stop in _slices(counts, self.pairs_at_once):
             self._reserve_pairs(counts[start:stop])
-            found = self._table.matches(codes[start:stop], counts[start:stop])
-            found = Matches(found.probe + start, found.build)
+            matches = self._table.matches(codes[start:stop], counts[start:stop])
+            matches = Matches(matches.probe + start, matches.build)
             if self._condition is not None:
-                found = self._condition.passing(batch, self._built, found)
+                matches = self._condition.passing(batch, self._built, matches)
             if self._keep_probe or self._one_sided:
-                matched[found.probe] = True
+                matched[matches.probe] = True
             if self.marks is not None:
-                self.marks[found.build] = True
+                self.marks[matches.build] = True
             if not self._one_sided:
-                yield self._joined(batch, found)
+                yield self._joined(batch, matches)
 
     def _mark_by_keys(self, codes: Int64s, counts: Int64s) -> None:
         """Mark the build rows that have probe rows' keys, without making the pairs if there are too many."""
@@ -380,9 +380,9 @@ class _Probe:
         if self._plan.kind is JoinKind.EXISTENCE:
             columns = [batch.columns[i] for _, i in self._places]
             return Batch(self._plan.output, (*columns, pa.array(hit)), batch.num_rows)
-        wanted = hit if self._plan.kind is JoinKind.SEMI else ~hit
+        selected = hit if self._plan.kind is JoinKind.SEMI else ~hit
         chosen = Batch(self._plan.output, tuple(batch.columns[i] for _, i in self._places), batch.num_rows)
-        return chosen if wanted.all() else chosen.take(pa.array(np.flatnonzero(wanted)))
+        return chosen if selected.all() else chosen.take(pa.array(np.flatnonzero(selected)))
 
     def unmatched(self) -> Batch:
         """Build rows due at the end: unmatched ones of an outer join, chosen ones of a semi or anti join."""

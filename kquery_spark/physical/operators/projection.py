@@ -29,11 +29,11 @@ class ProjectionExec(UnaryExec):
         return pa.schema([e.field for e in self.exprs])
 
     @override
-    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
+    def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         sources = {e.name: e.expr for e in self.exprs}
-        names = key_names([sources[c] for c in found.columns])
-        if names is not None and (not found.every_row or all(map(is_harmless, sources.values()))):
-            self.child.accept_filter(task, replace(found, columns=names))
+        names = key_names([sources[c] for c in runtime_filter.columns])
+        if names is not None and (not runtime_filter.every_row or all(map(is_harmless, sources.values()))):
+            self.child.accept_filter(task, replace(runtime_filter, columns=names))
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:

@@ -49,8 +49,8 @@ class ScanExec(PhysicalPlan):
         return pa.schema([self.source.schema.field(c) for c in self.columns])
 
     @override
-    def accept_filter(self, task: TaskContext, found: RuntimeFilter) -> None:
-        task.runtime_filters.setdefault(self.scan_id, []).append(found)
+    def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
+        task.runtime_filters.setdefault(self.scan_id, []).append(runtime_filter)
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
@@ -207,11 +207,13 @@ class _FilteringReader:
 def _promising_first(
     source: Source, splits: Sequence[Split], runtime: Sequence[RuntimeFilter]
 ) -> Sequence[Split]:
-    """The splits, those before the others that may have the first rows of an order asked for."""
-    for found in runtime:
-        if isinstance(found, FirstRowsFilter):
-            (column,) = _columns(source, found.columns)
-            order = found.reading_order(column, [source.ranges(split, column.name) for split in splits])
+    """The splits, first the ones that may have the first rows of the order that a filter is for."""
+    for runtime_filter in runtime:
+        if isinstance(runtime_filter, FirstRowsFilter):
+            (column,) = _columns(source, runtime_filter.columns)
+            order = runtime_filter.reading_order(
+                column, [source.ranges(split, column.name) for split in splits]
+            )
             return splits if order is None else [splits[i] for i in order]
     return splits
 
@@ -251,16 +253,16 @@ def _by_single_column(conditions: list[Expr]) -> tuple[dict[str, list[Expr]], li
 def _narrowed_at_runtime(
     read: SplitColumns, runtime: list[RuntimeFilter], rows: Int64s | None
 ) -> tuple[list[RuntimeFilter], Int64s | None]:
-    """The rows left by run-time filters that columns' distinct values can decide, and the other filters."""
+    """The rows that pass the run-time filters decidable from columns' distinct values, and the other filters."""
     others = []
-    for found in runtime:
-        places = [] if rows is not None and len(rows) == 0 else asked_for(found, read, rows)
+    for runtime_filter in runtime:
+        places = [] if rows is not None and len(rows) == 0 else asked_for(runtime_filter, read, rows)
         if places is None:
-            others.append(found)
+            others.append(runtime_filter)
             continue
         seen = read.rows if rows is None else len(rows)
         rows = rows_of(places, rows)
-        found.count(seen, read.rows if rows is None else len(rows))
+        runtime_filter.count(seen, read.rows if rows is None else len(rows))
     return others, rows
 
 
@@ -270,11 +272,11 @@ def _any_rows(states: list[Kept]) -> bool:
 
 def _passing(states: list[Kept], runtime: list[RuntimeFilter]) -> list[Kept]:
     """The states without the rows that run-time filters drop."""
-    for found in runtime:
-        states = [s.where(_runtime_mask(found, s.batch)) for s in states]
+    for runtime_filter in runtime:
+        states = [s.where(_runtime_mask(runtime_filter, s.batch)) for s in states]
     return states
 
 
-def _runtime_mask(found: RuntimeFilter, batch: Batch) -> pa.Array:
-    keys = [batch.vector(batch.schema.get_field_index(c)) for c in found.columns]
-    return pa.array(found.mask(keys, batch.num_rows))
+def _runtime_mask(runtime_filter: RuntimeFilter, batch: Batch) -> pa.Array:
+    keys = [batch.vector(batch.schema.get_field_index(c)) for c in runtime_filter.columns]
+    return pa.array(runtime_filter.mask(keys, batch.num_rows))

@@ -42,17 +42,17 @@ class SortExec(UnaryExec):
             with SpillDirectory(task.metrics_of(self)) as spill:
                 yield from sorted_batches(self.child.run(task), self.schema, self.keys, task.config, spill)
             return
-        found = self._first_rows()
-        if found is not None:
-            self.child.accept_filter(task, found)
+        first_rows = self._first_rows()
+        if first_rows is not None:
+            self.child.accept_filter(task, first_rows)
         best: list[Batch] = []
         size = 0
         for batch in self.child.run(task):
-            best.append(self._top(batch, found) if batch.num_rows > 4 * self.limit else batch)
+            best.append(self._top(batch, first_rows) if batch.num_rows > 4 * self.limit else batch)
             size += best[-1].num_rows
-            unknown = found is not None and found.last.place is None
+            unknown = first_rows is not None and first_rows.last.position is None
             if size > max(4 * self.limit, 65536) or (unknown and size >= self.limit):
-                best = [self._top(concat(self.schema, best), found)]
+                best = [self._top(concat(self.schema, best), first_rows)]
                 size = best[0].num_rows
         if best:
             yield self._top(concat(self.schema, best))
@@ -66,12 +66,12 @@ class SortExec(UnaryExec):
         ties = len(self.keys) > 1 or key.expr.dtype == t.STRING
         return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit, every_row=True)
 
-    def _top(self, batch: Batch, found: FirstRowsFilter | None = None) -> Batch:
-        """The first rows of a batch; ``found`` learns from the last one."""
+    def _top(self, batch: Batch, first_rows: FirstRowsFilter | None = None) -> Batch:
+        """The first rows of a batch; the filter ``first_rows`` learns from the last one."""
         top = in_order(batch, self.keys, self.limit)
-        if found is not None and top.num_rows == self.limit:
+        if first_rows is not None and top.num_rows == self.limit:
             last = top.slice(self.limit - 1, 1)
-            found.learn(last.vector(last.schema.get_field_index(found.columns[0])))
+            first_rows.learn(last.vector(last.schema.get_field_index(first_rows.columns[0])))
         return top
 
     @override

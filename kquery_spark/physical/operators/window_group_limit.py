@@ -37,17 +37,17 @@ class WindowGroupLimitExec(UnaryExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        kept: Batch | None = None
+        pruned: Batch | None = None
         waiting: list[Batch] = []
         rows = 0
         for batch in self.child.run(task):
             waiting.append(batch)
             rows += batch.num_rows
-            if rows >= max(_PRUNE_ROWS, 0 if kept is None else kept.num_rows):
-                kept = self._pruned([kept, *waiting] if kept is not None else waiting)
+            if rows >= max(_PRUNE_ROWS, 0 if pruned is None else pruned.num_rows):
+                pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
                 waiting, rows = [], 0
-        if kept is not None or waiting:
-            yield self._pruned([kept, *waiting] if kept is not None else waiting)
+        if pruned is not None or waiting:
+            yield self._pruned([pruned, *waiting] if pruned is not None else waiting)
 
     def _pruned(self, batches: list[Batch]) -> Batch:
         batch = concat(self.schema, batches)

@@ -98,7 +98,7 @@ def _refill(heads: list[Batch], runs: list[Iterator[Batch]], live: list[int]) ->
 
 
 def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortKey]) -> Iterator[Batch]:
-    """Merge sorted runs piece by piece: what sorts before the first run to run dry can go out."""
+    """Merge sorted runs piece by piece: emits the rows that sort before the end of the first run to run dry."""
     heads = [Batch.empty(schema) for _ in runs]
     live = list(range(len(runs)))
     while True:
@@ -108,11 +108,11 @@ def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortK
             return
         pool = concat(schema, [h for h in heads if h.num_rows])
         order = sort_order(pool, keys)
-        place = np.empty(pool.num_rows, np.int64)
-        place[order] = np.arange(pool.num_rows)
+        rank = np.empty(pool.num_rows, np.int64)
+        rank[order] = np.arange(pool.num_rows)
         ends = np.cumsum(sizes)
-        last = min((int(place[ends[i] - 1]) for i in live), default=pool.num_rows - 1)
+        last = min((int(rank[ends[i] - 1]) for i in live), default=pool.num_rows - 1)
         yield pool.take(pa.array(order[: last + 1]))
         for i, end in enumerate(ends.tolist()):
-            gone = int((place[end - int(sizes[i]) : end] <= last).sum())
+            gone = int((rank[end - int(sizes[i]) : end] <= last).sum())
             heads[i] = heads[i].slice(gone)

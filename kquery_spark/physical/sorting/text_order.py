@@ -21,19 +21,19 @@ _SIGN = np.uint64(1 << 63)
 
 
 def text_ranks(data: pa.Array) -> Int64s:
-    """For each string or byte string how many are smaller, by bytes; of a NULL anything. Equal ones are equal."""
+    """For each string or byte string how many are smaller, by bytes; equal values have equal ranks, NULLs any."""
     words = Words(data)
     ranks = np.zeros(len(data), np.int64)
-    rows = np.arange(len(data))  # those not told apart yet
-    for place in range(0, _ROUNDS * _WIDTH, _WIDTH):
+    rows = np.arange(len(data))  # rows that share their rank so far
+    for offset in range(0, _ROUNDS * _WIDTH, _WIDTH):
         if not len(rows):
             return ranks
-        keys = [_ordered(words, place, rows)]
-        if words.has_zeros:  # else the bytes that are not there tell as much
-            keys.append(np.minimum(words.lengths.take(rows) - place, _WIDTH + 1))
+        keys = [_ordered(words, offset, rows)]
+        if words.has_zeros:  # otherwise the padding after a short value orders it as well
+            keys.append(np.minimum(words.lengths.take(rows) - offset, _WIDTH + 1))
         rows = _refined(ranks, rows, keys)
-        # one that ends here is told from a longer one by the next bytes; one that ended before is equal to the others
-        rows = rows[words.lengths.take(rows) >= place + _WIDTH]
+        # a value that ends here differs from a longer one in the next bytes; one that ended before equals its peers
+        rows = rows[words.lengths.take(rows) >= offset + _WIDTH]
     rest = data.take(pa.array(rows)).cast(t.BINARY)
     _refined(ranks, rows, [dictionary_ranks(Vector(t.BINARY, rest))[0]])
     return ranks
@@ -44,9 +44,9 @@ def text_prefixes(data: pa.Array) -> Int64s:
     return _ordered(Words(data), 0, np.arange(len(data)))
 
 
-def _ordered(words: Words, place: int, rows: Int64s) -> Int64s:
-    """The eight bytes of some rows from a place on, in the order of integers."""
-    return (words.at(place, rows).byteswap() ^ _SIGN).view(np.int64)
+def _ordered(words: Words, offset: int, rows: Int64s) -> Int64s:
+    """The eight bytes at ``offset`` of some rows, as integers in the order of the bytes."""
+    return (words.at(offset, rows).byteswap() ^ _SIGN).view(np.int64)
 
 
 def _refined(ranks: Int64s, rows: Int64s, keys: list[Int64s]) -> Int64s:

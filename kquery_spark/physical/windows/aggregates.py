@@ -175,9 +175,9 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
         ordered, values = reduce.ranks(vector)
     if t.is_nested(vector.dtype):  # ranks are those of bytes: a value is taken from the first row that has it
         present = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
-        found = runs(ordered[present])
-        values = vector.data.take(pa.array(present[found.firsts]))
-        ordered[present] = found.ids()
+        rank_runs = runs(ordered[present])
+        values = vector.data.take(pa.array(present[rank_runs.firsts]))
+        ordered[present] = rank_runs.ids()
     neutral = _INT64.min if largest else _INT64.max
     flags = np.ones(len(ordered), np.bool_) if valid is None else valid
     rows = ordered if valid is None else np.where(valid, ordered, neutral)

@@ -41,7 +41,7 @@ def _moved(segments: Segments, offset: Literal, past: int) -> Int64s:
 def _value_bound(
     offset: Literal, segments: Segments, order: list[tuple[SortKey, Vector]], upper: bool
 ) -> Int64s:
-    """The bound found by adding the offset to the row's key; NULL keys are a block of their own."""
+    """The bound of a RANGE frame: the row's key plus the offset; NULL keys are a block of their own."""
     if offset.value == 0:
         return segments.peer_end if upper else segments.peer_start
     key, vector = order[0]
@@ -53,10 +53,10 @@ def _value_bound(
     if valid is not None:
         nulls = np.bincount(segments.ids[~valid], minlength=segments.count)[segments.ids]
         low, high = (low + nulls, high) if key.nulls_first else (low, high - nulls)
-    found = _search(ordered, target, low, high, after_equal=upper)
+    bounds = _search(ordered, target, low, high, after_equal=upper)
     if valid is None:
-        return found
-    return np.where(valid, found, segments.peer_end if upper else segments.peer_start)
+        return bounds
+    return np.where(valid, bounds, segments.peer_end if upper else segments.peer_start)
 
 
 def _keys_and_targets(

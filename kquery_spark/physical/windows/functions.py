@@ -61,10 +61,10 @@ class Windowed:
         return aggregates.framed(call, args, *self._frame(call.frame))
 
     def _frame(self, frame: Frame) -> tuple[Int64s, Int64s]:
-        found = self._frames.get(frame)
-        if found is None:
-            found = self._frames[frame] = frame_rows(frame, self._segments, self._order)
-        return found
+        row_ranges = self._frames.get(frame)
+        if row_ranges is None:
+            row_ranges = self._frames[frame] = frame_rows(frame, self._segments, self._order)
+        return row_ranges
 
     def _ntile(self, buckets: int) -> Int64s:
         if buckets <= 0:
@@ -125,9 +125,9 @@ def _valid_rows_off(data: pa.Array, by: int) -> Int64s:
     places, before = np.flatnonzero(valid), prefix_counts(valid)
     if not len(places):
         return np.full(len(data), -1, np.int64)
-    wanted = before[:-1] + by if by < 0 else before[1:] + by - 1
-    inside = (wanted >= 0) & (wanted < len(places))
-    return np.where(inside, places[np.clip(wanted, 0, len(places) - 1)], -1)
+    valid_ranks = before[:-1] + by if by < 0 else before[1:] + by - 1
+    inside = (valid_ranks >= 0) & (valid_ranks < len(places))
+    return np.where(inside, places[np.clip(valid_ranks, 0, len(places) - 1)], -1)
 
 
 def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -> np.ndarray | None:
@@ -142,12 +142,12 @@ def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -
 
 
 def _nth_of(call: WindowCall) -> int:
-    place = _whole(call, 1)
-    if place <= 0:
+    nth = _whole(call, 1)
+    if nth <= 0:
         raise ExecutionError(
-            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"nth_value counts from 1, {place} is out of range."
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"nth_value counts from 1, {nth} is out of range."
         )
-    return place - 1
+    return nth - 1
 
 
 def _whole(call: WindowCall, index: int) -> int:

@@ -32,14 +32,14 @@ def fold_ranges(values: np.ndarray, low: Int64s, high: Int64s, fold: np.ufunc, n
     """``fold`` of ``values[low:high]`` per row."""
     lengths = high - low
     result = np.full(len(low), neutral, values.dtype)
-    place = low.copy()
+    block_starts = low.copy()
     block, size = values, 1
     longest = int(lengths.max(initial=0))
     with np.errstate(all="ignore"):
         while size <= longest:
             rows = np.flatnonzero(lengths & size)
-            result[rows] = fold(result[rows], block[place[rows]])
-            place[rows] += size
+            result[rows] = fold(result[rows], block[block_starts[rows]])
+            block_starts[rows] += size
             if 2 * size <= longest:
                 block = fold(block[: len(block) - size], block[size:])
             size *= 2
@@ -65,9 +65,9 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
         return fold_ranges(values, low, high, np.add, 0.0)
     result = np.zeros(len(low), values.dtype)
     with np.errstate(all="ignore"):
-        for place in range(int(lengths.max())):
-            rows = np.flatnonzero(lengths > place)
-            result[rows] += values[low[rows] + place]
+        for offset in range(int(lengths.max())):
+            rows = np.flatnonzero(lengths > offset)
+            result[rows] += values[low[rows] + offset]
     return result
 
 
@@ -85,8 +85,8 @@ def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s,
             np.cumsum(part, out=part)
         short = order[long:]
         sizes = lengths[short]
-        for place in range(1, int(sizes[0]) if len(sizes) else 0):
-            rows = places[short[: int(np.searchsorted(-sizes, -place))]] + place
+        for offset in range(1, int(sizes[0]) if len(sizes) else 0):
+            rows = places[short[: int(np.searchsorted(-sizes, -offset))]] + offset
             added[rows] += added[rows - 1]
         added += 0.0  # a sum starts at 0.0, so it is never -0.0
     filled = high > starts[run]
@@ -113,7 +113,7 @@ def merge_ranges(
     """States of the rows ``low:high`` for each row, by merging; ``states`` has one entry per row."""
     n = len(low)
     lengths = high - low
-    place = low.copy()
+    block_starts = low.copy()
     longest = int(lengths.max(initial=0))
     none = np.zeros(n, np.int64)
     result = [_take(v, none) for v in nothing]
@@ -121,7 +121,7 @@ def merge_ranges(
     while size <= longest:
         rows = np.flatnonzero(lengths & size)
         if len(rows):
-            pair = [_take(v, rows) for v in result], [_take(v, place[rows]) for v in block]
+            pair = [_take(v, rows) for v in result], [_take(v, block_starts[rows]) for v in block]
             merged = merge_pairs(accumulate, *pair, context)
             back = np.arange(n, dtype=np.int64)
             back[rows] = n + np.arange(len(rows))
@@ -129,7 +129,7 @@ def merge_ranges(
                 _take(Vector(v.dtype, concat_arrays(v.dtype, [v.data, m.data])), back)
                 for v, m in zip(result, merged, strict=True)
             ]
-            place[rows] += size
+            block_starts[rows] += size
         if 2 * size <= longest:
             left = len(block[0].data) - size
             halves = [

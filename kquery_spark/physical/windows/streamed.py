@@ -191,8 +191,8 @@ class StreamedPartition:
             offsets = _offsets(call)
             if any(offsets) or (offsets and fold is None):
                 span = range(first, first + len(held))
-                found = self._over_rows(call, fold, wide, around.num_rows, span)
-                columns.append(found.physical(around.num_rows).slice(offset, batch.num_rows))
+                vector = self._over_rows(call, fold, wide, around.num_rows, span)
+                columns.append(vector.physical(around.num_rows).slice(offset, batch.num_rows))
             elif fold is None:
                 columns.append(self._ranked(call, own, piece, local).physical(batch.num_rows))
             elif call.frame.unit is FrameUnit.ROWS and not call.frame.whole:
