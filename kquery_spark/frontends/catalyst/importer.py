@@ -77,8 +77,8 @@ class Importer:
         for name, value in self._settings.unexpected().items():
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
-        wanted = Wanted.of(node)
-        context = Context(self._facts, self._relations, self._settings, self._sources, wanted)
+        columns_read = Wanted.of(node)
+        context = Context(self._facts, self._relations, self._settings, self._sources, columns_read)
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
         plan, inputs = _narrowed(plan, context.inputs)
@@ -86,7 +86,7 @@ class Importer:
 
 
 def may_work(node: CatalystNode) -> bool:
-    """Whether a subtree's plan may do more than pass rows on, told without a look at its relations."""
+    """Whether a subtree's plan may do more than pass rows on, judged without reading its relations."""
     below = list(node.walk())
     expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
     return not PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
@@ -101,12 +101,12 @@ def support_table() -> list[Row]:
     """Every Catalyst class that is known, with its support, for the documentation."""
     rows = [Row("plan", e.family, e.cls, e.level, e.note) for e in PLANS.entries.values()]
     rows += [Row("expression", e.family, e.cls, e.level, e.note) for e in EXPRESSIONS.entries.values()]
-    taken = set(EXPRESSIONS.entries)
+    own_entries = set(EXPRESSIONS.entries)
     for function in functions().values():
         rows += [
             Row("expression", "functions", cls, Level.FULL, function.name)
             for cls in function.catalyst
-            if cls not in taken
+            if cls not in own_entries
         ]
     for aggregate in aggregate_functions().values():
         rows += [
@@ -125,16 +125,16 @@ def support_table() -> list[Row]:
 
 
 def _narrowed(plan: LogicalPlan, inputs: list[Handover]) -> tuple[LogicalPlan, tuple[Handover, ...]]:
-    """The plan with hand-overs of only those columns that something reads."""
+    """The plan with its hand-overs narrowed to the columns that it reads."""
     if not inputs:
         return plan, ()
     used = _columns_read(plan)
-    kept = {handover.key: _with_columns(handover, used) for handover in inputs}
+    narrowed = {handover.key: _with_columns(handover, used) for handover in inputs}
 
     def narrow(node: LogicalPlan) -> LogicalPlan:
-        return replace(node, columns=kept[node.key].schema) if isinstance(node, Input) else node
+        return replace(node, columns=narrowed[node.key].schema) if isinstance(node, Input) else node
 
-    return transform_plan(plan, narrow), tuple(kept.values())
+    return transform_plan(plan, narrow), tuple(narrowed.values())
 
 
 def _columns_read(plan: LogicalPlan) -> set[str]:
@@ -148,7 +148,7 @@ def _columns_read(plan: LogicalPlan) -> set[str]:
 
 
 def _with_columns(handover: Handover, used: set[str]) -> Handover:
-    """A hand-over of these of its columns, of the first one where there are none."""
+    """The hand-over narrowed to the used columns, or to its first column if none is used."""
     places = [i for i, name in enumerate(handover.schema.names) if name in used] or [0]
     schema = pa.schema([handover.schema.field(i) for i in places])
     return replace(handover, schema=schema, positions=tuple(handover.positions[i] for i in places))

@@ -1,4 +1,4 @@
-"""What an imported subtree offers to the node above it: a plan and its columns by Catalyst's expression ids.
+"""The output of an imported subtree: a plan and its columns by Catalyst's expression ids.
 
 The same expression id can stand for different rows in two places of one plan (Spark copies subtrees, for
 semi-joins above all), so ids are known per subtree, while engine names are unique in the whole import: a name
@@ -32,12 +32,12 @@ class Scope:
     def columns(self) -> dict[int, Column]:
         """The output columns by expression id."""
         schema = self.plan.schema
-        found: dict[int, Column] = {}
+        by_id: dict[int, Column] = {}
         for expr_id, name in self.output:
-            if expr_id not in found:
+            if expr_id not in by_id:
                 field = schema.field(name)
-                found[expr_id] = Column(name, field.type, field.nullable)
-        return found
+                by_id[expr_id] = Column(name, field.type, field.nullable)
+        return by_id
 
     def names(self) -> tuple[str, ...]:
         """Engine names in Spark's output order; a name may repeat."""
@@ -52,35 +52,35 @@ class Names:
     """Engine names: the Spark name where it is free, else ``name_2``, ``name_3`` ..."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._used_names: set[str] = set()
         self._order: list[str] = []
 
-    def fresh(self, wanted: str) -> str:
-        """A name not given before."""
-        name, count = wanted, 1
-        while name in self._taken:
+    def fresh(self, stem: str) -> str:
+        """``stem``, or ``stem_2`` and so on if it is used."""
+        name, count = stem, 1
+        while name in self._used_names:
             count += 1
-            name = f"{wanted}_{count}"
-        self._taken.add(name)
+            name = f"{stem}_{count}"
+        self._used_names.add(name)
         self._order.append(name)
         return name
 
     def mark(self) -> int:
-        """A point to come back to."""
+        """A savepoint for ``rollback``."""
         return len(self._order)
 
     def rollback(self, mark: int) -> None:
-        """Frees the names given since the mark."""
-        self._taken.difference_update(self._order[mark:])
+        """Frees the names given out since the mark."""
+        self._used_names.difference_update(self._order[mark:])
         del self._order[mark:]
 
 
 def exactly(scope: Scope, names: Iterable[str]) -> LogicalPlan:
     """The scope's plan with just these columns in this order."""
-    wanted = list(names)
-    if scope.plan.schema.names == wanted:
+    output_names = list(names)
+    if scope.plan.schema.names == output_names:
         return scope.plan
-    return Projection(scope.plan, tuple(Named(scope.plan.column(name), name) for name in wanted))
+    return Projection(scope.plan, tuple(Named(scope.plan.column(name), name) for name in output_names))
 
 
 def same_type(a: pa.DataType, b: pa.DataType) -> bool:

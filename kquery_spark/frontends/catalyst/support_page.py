@@ -34,16 +34,16 @@ def support_page(rows: Sequence[Row]) -> str:
     """The page as Markdown: the counts, then a table for each kind of class."""
     lines = [_HEAD]
     for kind, (heading, note) in _SECTIONS.items():
-        found = [row for row in rows if row.kind == kind]
-        inside = sum(row.level is not Level.NONE for row in found)
+        section_rows = [row for row in rows if row.kind == kind]
+        inside = sum(row.level is not Level.NONE for row in section_rows)
         lines += [
             f"## {heading}",
             "",
-            f"{inside} run in the engine, {len(found) - inside} are known to stay with Spark.",
+            f"{inside} run in the engine, {len(section_rows) - inside} are known to stay with Spark.",
             "",
             f"| family | class | runs in | {note} |",
             "|---|---|---|---|",
-            *(f"| {row.family} | `{row.cls}` | {row.level} | {row.note} |" for row in found),
+            *(f"| {row.family} | `{row.cls}` | {row.level} | {row.note} |" for row in section_rows),
             "",
         ]
     return "\n".join(lines)

@@ -54,19 +54,19 @@ def _entries() -> Iterator[Function | AggregateFunction]:
 
 def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
     """The expression classes that stay with a Spark of this version and these settings, each with the reason."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     version = settings.version
     if not _is_current(version):
         for entry in _entries():
             if entry.changed is not None and entry.changed.concerns is None:
                 for cls in entry.catalyst:
-                    found[cls] = f"Spark {version}, unlike 4.3, {entry.changed.how}, so {cls} stays with it"
+                    reasons[cls] = f"Spark {version}, unlike 4.3, {entry.changed.how}, so {cls} stays with it"
     policy = settings.unexpected(TIME_PARSER).get(TIME_PARSER)
     if policy is not None:
-        found |= dict.fromkeys(
+        reasons |= dict.fromkeys(
             _PATTERNED, f"patterns of times stay with Spark while {TIME_PARSER} is {policy}"
         )
-    return found
+    return reasons
 
 
 def check_expressions(node: CatalystNode, otherwise: Mapping[str, str]) -> None:

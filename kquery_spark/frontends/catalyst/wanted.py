@@ -41,25 +41,25 @@ class Wanted:
 
     @classmethod
     def of(cls, root: CatalystNode) -> Wanted:
-        """What a plan with all of its output reads."""
-        wanted = cls()
+        """The columns that a plan reads to produce all of its output."""
+        columns_read = cls()
         stack = [(root, True)]
         while stack:
             node, everything = stack.pop()
             if not node.children:
                 if everything:
-                    wanted.whole.add(id(node))
+                    columns_read.whole.add(id(node))
                 continue
-            stack += [(plan, True) for plan in wanted._expressions(node)]
+            stack += [(plan, True) for plan in columns_read._expressions(node)]
             stack += zip(node.children, _children(node, everything), strict=True)
-        return wanted
+        return columns_read
 
     def __call__(self, leaf: CatalystNode, attribute: CatalystNode) -> bool:
         """Whether a column of a leaf is read."""
         return attribute["exprId"] in self.ids or id(leaf) in self.whole
 
     def _expressions(self, node: CatalystNode) -> list[CatalystNode]:
-        """Notes what a node's expressions read; the plans of their subqueries are to be looked into."""
+        """Adds what a node's expressions read; returns the plans of their subqueries, still to be visited."""
         plans = []
         self.filters |= node.cls == "Filter"
         for tree in node.expressions():

@@ -189,8 +189,8 @@ class DataFrame(Builder):
             dropped |= {i for i in indices if not lineage or own[i] == lineage}
         if not dropped:
             return self
-        kept = [i for i in range(len(own)) if i not in dropped]
-        return self.select(*(Column(ast.Name((self.columns[i],), own[i])) for i in kept))
+        retained = [i for i in range(len(own)) if i not in dropped]
+        return self.select(*(Column(ast.Name((self.columns[i],), own[i])) for i in retained))
 
     def dropDuplicates(self, subset: Sequence[str] | None = None) -> Self:
         """Each different row once; with ``subset`` one row for each different value of these columns."""

@@ -57,14 +57,14 @@ def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Ex
     pivot, value = inner(function.child("pivotColumn")), inner(function.child("valueColumn"))
     if t.is_fractional(pivot.dtype):
         raise Unsupported("a PIVOT by floating-point values stays with Spark")
-    wanted = translate.facts.constants(function, "pivotColumnValues", pivot.dtype)
+    pivot_values = translate.facts.constants(function, "pivotColumnValues", pivot.dtype)
     calls = [
         AggregateCall.of(
             "first_ignore_nulls",
             value,
             condition=Call.of("eq_null_safe", pivot, as_literal(scalar(x, pivot.dtype))),
         )
-        for x in wanted
+        for x in pivot_values
     ]
     return Call.of("array", *(sink.column(call) for call in calls))
 
@@ -83,14 +83,14 @@ def aggregate_call(node: CatalystNode, translate: Translator) -> AggregateCall:
     if node["mode"] != "Complete":
         raise Unsupported(f"a {node['mode']} aggregate stays with Spark")
     inner = translate.arguments if translate.arguments is not None else translate
-    found = aggregated(node.child("aggregateFunction"), inner)
+    aggregate_parts = aggregated(node.child("aggregateFunction"), inner)
     condition = aggregate_filter(node)
     return AggregateCall.of(
-        found.entry.name,
-        *found.args,
-        distinct=bool(node["isDistinct"]) and not found.entry.duplicate_free,
+        aggregate_parts.entry.name,
+        *aggregate_parts.args,
+        distinct=bool(node["isDistinct"]) and not aggregate_parts.entry.duplicate_free,
         condition=None if condition is None else inner(condition),
-        mode=found.mode,
+        mode=aggregate_parts.mode,
     )
 
 

@@ -130,7 +130,7 @@ class Translator:
             indexes.extend(value if type(value) is list else (value,))
         # Equal children have the index of the first of them; a number that is no index makes too many.
         if len(indexes) != len(node.children) or any(
-            type(index) is not int or not 0 <= index <= place for place, index in enumerate(indexes)
+            type(index) is not int or not 0 <= index <= position for position, index in enumerate(indexes)
         ):
             raise Unsupported(f"{node.cls} has a parameter that the engine does not know")
 
@@ -163,10 +163,10 @@ class Translator:
         if type(spark) is not str:
             return arrow_type(spark, self.time_zone)
         key = (spark, self.time_zone)
-        found = _TYPES.get(key)
-        if found is None:
-            found = _TYPES[key] = arrow_type(spark, self.time_zone)
-        return found
+        dtype = _TYPES.get(key)
+        if dtype is None:
+            dtype = _TYPES[key] = arrow_type(spark, self.time_zone)
+        return dtype
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:

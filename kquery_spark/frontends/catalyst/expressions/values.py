@@ -34,20 +34,20 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
     "Literal", family="values", partly="plain values, arrays and structs; maps stay with Spark"
 )
 def constant(node: CatalystNode, translate: Translator) -> Expr:
-    """A constant; an array or a struct is made anew of its parts."""
-    return _made(literal(node, translate.facts, translate.time_zone))
+    """A constant; an array or a struct becomes a call over its parts."""
+    return _constant(literal(node, translate.facts, translate.time_zone))
 
 
-def _made(scalar: pa.Scalar) -> Expr:
+def _constant(scalar: pa.Scalar) -> Expr:
     dtype = scalar.type
     if not scalar.is_valid or not t.is_nested(dtype) or pa.types.is_map(dtype):
         return as_literal(scalar)
     if pa.types.is_struct(dtype):
         parts: list[Expr] = []
-        for place, field in enumerate(dtype):
-            parts += [Literal(field.name, t.STRING), _made(pc.struct_field(scalar, [place]))]
+        for position, field in enumerate(dtype):
+            parts += [Literal(field.name, t.STRING), _constant(pc.struct_field(scalar, [position]))]
         return Call.of("named_struct", *parts)
-    parts = [_made(element) for element in scalar.values]
+    parts = [_constant(element) for element in scalar.values]
     return Call.of("array", *parts, dtype=None if parts else pa.list_(dtype.value_type))
 
 

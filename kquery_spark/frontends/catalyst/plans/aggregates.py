@@ -23,14 +23,14 @@ class _Calls:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.named: list[Named] = []
-        self.wanted: str | None = None
+        self.alias: str | None = None
 
     def column(self, call: AggregateCall) -> Column:
         """See AggregateSink."""
         for known in self.named:
             if known.expr == call:
                 return known.column
-        name = self._context.names.fresh(call.function if self.wanted is None else self.wanted)
+        name = self._context.names.fresh(call.function if self.alias is None else self.alias)
         self.named.append(Named(call, name))
         return self.named[-1].column
 
@@ -48,7 +48,7 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
     items: list[tuple[int, str, Expr]] = []
     for item in node.trees("aggregateExpressions"):
         direct = item.cls == "Alias" and item.children[0].cls in ("AggregateExpression", "MakeDecimal")
-        calls.wanted = item["name"] if direct else None
+        calls.alias = item["name"] if direct else None
         items.append((item["exprId"], item["name"], _over_keys(translate(item), keys)))
     plan = Aggregate(below.attach(child.plan), keys, tuple(calls.named))
     joined = above.attach(plan)
@@ -80,19 +80,19 @@ def _like_session(dtype: pa.DataType) -> bool:
     return pa.types.is_struct(dtype) and [field.name for field in dtype] == ["start", "end"]
 
 
-def _check_session(plan: CatalystNode, place: int, context: Context) -> None:
+def _check_session(plan: CatalystNode, key_index: int, context: Context) -> None:
     """A session window looks as any pair of times in the JSON, which has no metadata; Spark merges such groups."""
-    key = context.facts.jvm_object(plan).groupingExpressions().apply(place)
+    key = context.facts.jvm_object(plan).groupingExpressions().apply(key_index)
     if key.metadata().contains(_SESSION):
         raise Unsupported("session windows stay with Spark")
 
 
 def _keys(plan: CatalystNode, exprs: list[Expr], context: Context) -> tuple[Named, ...]:
     keys: dict[str, Named] = {}
-    for place, (node, expr) in enumerate(zip(plan.trees("groupingExpressions"), exprs, strict=True)):
+    for key_index, (node, expr) in enumerate(zip(plan.trees("groupingExpressions"), exprs, strict=True)):
         check_key(expr.dtype)
         if node.cls in ("AttributeReference", "Alias") and _like_session(expr.dtype):
-            _check_session(plan, place, context)
+            _check_session(plan, key_index, context)
         if any(known.expr == expr for known in keys.values()):
             continue
         name = (

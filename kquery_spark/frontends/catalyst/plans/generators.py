@@ -26,8 +26,8 @@ def expand(node: CatalystNode, context: Context) -> Scope:
     """Each row several times, with other columns NULL."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
-    found = node.fields["projections"]
-    rows = context.facts.projections(node) if found is None else found
+    json_rows = node.fields["projections"]
+    rows = context.facts.projections(node) if json_rows is None else json_rows
     projections = tuple(tuple(translate(expr) for expr in exprs) for exprs in rows)
     attributes = node.trees("output")
     names = tuple(context.names.fresh(attribute["name"]) for attribute in attributes)
@@ -37,7 +37,7 @@ def expand(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("Generate", family="groups", partly="explode, posexplode, inline, stack, replicate_rows")
 def generate(node: CatalystNode, context: Context) -> Scope:
-    """Rows out of a row's array, map or arguments, beside the columns that are still read."""
+    """Rows from a row's array, map or arguments, beside the child's columns that are still read."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
     function = node.tree("generator")
@@ -47,32 +47,32 @@ def generate(node: CatalystNode, context: Context) -> Scope:
     args = [translate(argument) for argument in function.children]
     attributes = node.trees("generatorOutput")
     dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
-    kept = tuple(item for i, item in enumerate(child.output) if i not in dropped)
+    child_output = tuple(item for i, item in enumerate(child.output) if i not in dropped)
     outer = bool(node["outer"])
     if kind is Generator.REPLICATE:
-        return _replicated(child, args, attributes, kept, outer)
+        return _replicated(child, args, attributes, child_output, outer)
     if kind is Generator.STACK:
         args = _stacked_values(args, len(attributes))
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
-    required = tuple(dict.fromkeys(name for _, name in kept))
+    required = tuple(dict.fromkeys(name for _, name in child_output))
     plan = Generate(child.plan, kind, tuple(args), tuple(names), outer, required)
-    return Scope(plan, (*kept, *_output(attributes, names)))
+    return Scope(plan, (*child_output, *_output(attributes, names)))
 
 
 def _replicated(
     child: Scope,
     args: list[Expr],
     attributes: Sequence[CatalystNode],
-    kept: tuple[tuple[int, str], ...],
+    child_output: tuple[tuple[int, str], ...],
     outer: bool,
 ) -> Scope:
-    """Each row as often as the first argument says; the other arguments are columns that stay."""
+    """``replicate_rows``: repeats each row by the first argument; the other arguments are columns of the output."""
     names = [arg.name for arg in args[1:] if isinstance(arg, Column)]
     if outer or len(names) != len(attributes):
         raise Unsupported("replicate_rows of anything but columns stays with Spark")
-    required = tuple(dict.fromkeys([name for _, name in kept] + names))
+    required = tuple(dict.fromkeys([name for _, name in child_output] + names))
     plan = Generate(child.plan, Generator.REPLICATE, (args[0],), (), outer, required)
-    return Scope(plan, (*kept, *_output(attributes, names)))
+    return Scope(plan, (*child_output, *_output(attributes, names)))
 
 
 def _stacked_values(args: list[Expr], width: int) -> list[Expr]:

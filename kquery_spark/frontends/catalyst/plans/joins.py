@@ -69,11 +69,11 @@ def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
 
 
 def _both(left: Scope, right: Scope) -> dict[int, Column | None]:
-    """Columns of both sides; an id that both have says neither."""
-    found: dict[int, Column | None] = dict(left.columns)
+    """Columns of both sides by expression id; None for an id that both sides have."""
+    columns: dict[int, Column | None] = dict(left.columns)
     for expr_id, column in right.columns.items():
-        found[expr_id] = None if expr_id in found else column
-    return found
+        columns[expr_id] = None if expr_id in columns else column
+    return columns
 
 
 def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
@@ -88,7 +88,7 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
         return None
     null_safe = term.function == "eq_null_safe"
     if null_safe and a.dtype == t.NULL:
-        # true by itself, but no key of Spark's hash and merge joins meets another
+        # true by itself, but the keys of Spark's hash and merge joins never match
         raise Unsupported("a join by <=> of void columns stays with Spark")
     if _are_within(sides, reads_a, reads_b):
         return JoinKey(a, b, null_safe)

@@ -25,7 +25,7 @@ def same(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("Project", family="projections")
 def project(node: CatalystNode, context: Context) -> Scope:
-    """Computed columns beside those passed on; what computes nothing is only another view of its child."""
+    """Computed columns beside those passed on; a Project of plain columns only changes the scope."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
@@ -34,11 +34,11 @@ def project(node: CatalystNode, context: Context) -> Scope:
 
 
 def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Context) -> Scope:
-    """The columns of (expression id, wanted name, expression) over a plan."""
+    """The columns of (expression id, alias, expression) over a plan."""
     output: list[tuple[int, str]] = []
     exprs: dict[str, Named] = {}
-    for expr_id, wanted, expr in items:
-        name = expr.name if isinstance(expr, Column) else context.names.fresh(wanted)
+    for expr_id, alias, expr in items:
+        name = expr.name if isinstance(expr, Column) else context.names.fresh(alias)
         exprs.setdefault(name, Named(expr, name))
         output.append((expr_id, name))
     if any(not isinstance(n.expr, Column) for n in exprs.values()):

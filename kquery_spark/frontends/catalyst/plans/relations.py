@@ -42,19 +42,19 @@ _FILE_OPTIONS = tuple(_IGNORED_FILES)
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
 def logical_relation(node: CatalystNode, context: Context) -> Scope:
     """A table of files, under names that are unique in the query."""
-    found = context.relations.read(node)
-    if not isinstance(found, FileRelation):
+    relation = context.relations.read(node)
+    if not isinstance(relation, FileRelation):
         raise Unsupported(
-            found.reason if isinstance(found, OtherRelation) else f"{node.cls} is read by Spark"
+            relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
-    file_format = format_named(found.format)
-    source = context.sources.get(id(found))
+    file_format = format_named(relation.format)
+    source = context.sources.get(id(relation))
     if source is None:
-        source = context.sources[id(found)] = _source(found, file_format, context.settings)
+        source = context.sources[id(relation)] = _source(relation, file_format, context.settings)
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
     for column in (attribute["name"] for attribute in attributes):
-        if column in found.unread:
-            raise Unsupported(f"the column {column} is read by Spark: {found.unread[column]}")
+        if column in relation.unread:
+            raise Unsupported(f"the column {column} is read by Spark: {relation.unread[column]}")
         if source.schema.get_field_index(column) < 0:
             raise Unsupported(
                 f"the column {column} comes from the file and not from its data, so Spark reads it"
@@ -63,37 +63,39 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     try:
         if file_format.read_columns is not None:
             zones = context.relations.zones
-            source = file_format.read_columns(source, found, columns, context.settings, zones)
-            context.sources[id(found)] = source
+            source = file_format.read_columns(source, relation, columns, context.settings, zones)
+            context.sources[id(relation)] = source
         source.check_files(columns)
     except SourceError as error:
-        raise Unsupported(f"{found.format} files are read by Spark: {error}") from error
+        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
     if context.wanted.filters:
         source = source.under_filters(context.wanted.null_filters)
-    return _scan(_table_name(found), source, attributes, context)
+    return _scan(_table_name(relation), source, attributes, context)
 
 
 @PLANS.handles("LocalRelation", family="leaves", partly="up to 20,000 values, none binary or nested")
 def local_relation(node: CatalystNode, context: Context) -> Scope:
-    """Rows that are in the query itself, of the columns that are read."""
+    """Literal rows (``VALUES``), narrowed to the columns that are read."""
     attributes = node.trees("output")
-    places = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
-    found = context.relations.read(node)
-    if not isinstance(found, LocalRows):
-        raise Unsupported(found.reason if isinstance(found, OtherRelation) else "streams stay with Spark")
-    if found.count * max(1, len(places)) > _LOCAL_VALUES:
-        raise Unsupported(f"the {found.count:,} rows that are in the query itself are given by Spark")
-    wanted = [attributes[i] for i in places]
-    types = [arrow_type(a["dataType"], context.settings.time_zone) for a in wanted]
+    positions = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
+    relation = context.relations.read(node)
+    if not isinstance(relation, LocalRows):
+        raise Unsupported(
+            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+        )
+    if relation.count * max(1, len(positions)) > _LOCAL_VALUES:
+        raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
+    read_attributes = [attributes[i] for i in positions]
+    types = [arrow_type(a["dataType"], context.settings.time_zone) for a in read_attributes]
     # columns of a local relation may share a name, and it may have none
     fields = [pa.field("row", pa.null())]
-    arrays = [pa.nulls(found.count)]
+    arrays = [pa.nulls(relation.count)]
     output, names = [], []
-    for place, attribute, dtype in zip(places, wanted, types, strict=True):
+    for position, attribute, dtype in zip(positions, read_attributes, types, strict=True):
         nullable = bool(attribute["nullable"])
         name = context.names.fresh(attribute["name"])
         fields.append(pa.field(name, dtype, nullable))
-        arrays.append(found.column(place, attribute["dataType"], dtype))
+        arrays.append(relation.column(position, attribute["dataType"], dtype))
         output.append((attribute["exprId"], name))
         names.append(name)
     rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -103,13 +105,15 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
 @PLANS.handles("Range", family="leaves")
 def range_(node: CatalystNode, context: Context) -> Scope:
     """``spark.range``: numbers that every task counts for itself."""
-    found = context.relations.read(node)
-    if not isinstance(found, RangeRelation):
-        raise Unsupported(found.reason if isinstance(found, OtherRelation) else "streams stay with Spark")
-    if max(abs(found.end - found.start), abs(found.step)) >= _WIDEST_RANGE:
+    relation = context.relations.read(node)
+    if not isinstance(relation, RangeRelation):
+        raise Unsupported(
+            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+        )
+    if max(abs(relation.end - relation.start), abs(relation.step)) >= _WIDEST_RANGE:
         raise Unsupported("a range that is wider than 62 bits is made by Spark")
     (attribute,) = node.trees("output")
-    source = RangeSource(found.start, found.end, found.step, attribute["name"])
+    source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
     return _scan("range", source, [a for a in (attribute,) if context.wanted(node, a)], context)
 
 

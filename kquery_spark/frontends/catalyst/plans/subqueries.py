@@ -1,4 +1,4 @@
-"""Scalar subqueries: their one row is joined to the rows of the node that asks for the value.
+"""Scalar subqueries: their one row is joined to the rows of the node that uses the value.
 
 A left join without keys gives NULL for no row. A plan that may give more than one row is checked when it runs.
 """
@@ -17,7 +17,7 @@ from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 
 class ScalarSubqueries:
-    """The subqueries met in the expressions of one node; equal ones are computed once."""
+    """The subqueries in the expressions of one node; equal ones are computed once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -42,22 +42,22 @@ class ScalarSubqueries:
         return plan
 
     def _column(
-        self, subquery: CatalystNode, made: Callable[[CatalystNode], LogicalPlan], place: int
+        self, subquery: CatalystNode, to_plan: Callable[[CatalystNode], LogicalPlan], position: int
     ) -> Column:
         self.uses += 1
         if subquery.children:
             raise Unsupported("a correlated scalar subquery stays with Spark")
-        field = self._plan(subquery.tree("plan"), made).schema.field(place)
+        field = self._plan(subquery.tree("plan"), to_plan).schema.field(position)
         return Column(field.name, field.type, True)
 
-    def _plan(self, node: CatalystNode, made: Callable[[CatalystNode], LogicalPlan]) -> LogicalPlan:
+    def _plan(self, node: CatalystNode, to_plan: Callable[[CatalystNode], LogicalPlan]) -> LogicalPlan:
         for known, how, plan in self._known:
-            if how == made and _same(known, node):
+            if how == to_plan and _same(known, node):
                 return plan
-        plan = made(node)
+        plan = to_plan(node)
         if not at_most_one_row(node):
             plan = SingleRow(plan)
-        self._known.append((node, made, plan))
+        self._known.append((node, to_plan, plan))
         return plan
 
     def _single(self, node: CatalystNode) -> LogicalPlan:
@@ -107,7 +107,7 @@ def _text(node: CatalystNode) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two trees print alike: same expression ids, so the same subquery."""
+    """Whether two trees print alike: same expression ids, so they are the same subquery."""
     if isinstance(a, CatalystNode):
         return isinstance(b, CatalystNode) and _same_node(a, b)
     if isinstance(a, list):

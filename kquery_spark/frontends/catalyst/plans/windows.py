@@ -32,7 +32,7 @@ def window(node: CatalystNode, context: Context) -> Scope:
     around = context.translator(child.columns, windows=calls)
     computed: list[tuple[int, str, Expr]] = []
     for item in node.trees("windowExpressions"):
-        calls.wanted = item["name"]
+        calls.alias = item["name"]
         computed.append((item["exprId"], item["name"], around(item)))
     plan = Window(child.plan, tuple(calls.named), partition, order)
     passed = [(expr_id, name, plan.column(name)) for expr_id, name in child.output]
@@ -50,12 +50,12 @@ class _Calls:
         self._translate = translate
         self._order = order
         self.named: list[Named] = []
-        self.wanted = "window"
+        self.alias = "window"
 
     def column(self, node: CatalystNode) -> Column:
         """See WindowSink."""
         call = _call(node, self._translate, self._order)
-        self.named.append(Named(call, self._context.names.fresh(self.wanted)))
+        self.named.append(Named(call, self._context.names.fresh(self.alias)))
         return self.named[-1].column
 
     def sum_of_digits(self, node: CatalystNode) -> Column | None:
@@ -71,13 +71,13 @@ class _Calls:
         only = aggregate_filter(function)
         condition = None if only is None else self._translate(only)
         whole = WindowCall.of("sum", value, frame=call.frame, mode=call.mode, condition=condition)
-        self.named.append(Named(whole, self._context.names.fresh(self.wanted)))
+        self.named.append(Named(whole, self._context.names.fresh(self.alias)))
         return self.named[-1].column
 
 
 @PLANS.handles("WindowGroupLimit", family="windows")
 def window_group_limit(node: CatalystNode, context: Context) -> Scope:
-    """Only the first rows of each group, because a filter above wants no others."""
+    """Only the first rows of each group, because a filter above drops the others."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
     partition, order = _specification(node, translate)
@@ -139,9 +139,15 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
         return WindowCall.of(aggregate.over_window, value, frame=frame, ignore_nulls=ignore, condition=where)
     if function.cls in ORDERED:
         raise Unsupported(f"{function.cls} over a window stays with Spark")
-    found = aggregated(function, translate)
+    aggregate_parts = aggregated(function, translate)
     condition = None if only is None else translate(only)
-    return WindowCall.of(found.entry.name, *found.args, frame=frame, mode=found.mode, condition=condition)
+    return WindowCall.of(
+        aggregate_parts.entry.name,
+        *aggregate_parts.args,
+        frame=frame,
+        mode=aggregate_parts.mode,
+        condition=condition,
+    )
 
 
 def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> Frame:
@@ -160,13 +166,13 @@ _CURRENT = Literal(0, t.INT)
 
 
 def _moving(bound: Literal | None, order: tuple[SortKey, ...]) -> Literal | None:
-    """The bound of a RANGE frame as what is added to the key."""
+    """The bound of a RANGE frame, converted to the type that is added to the key."""
     if bound is None or bound == _CURRENT:
         return bound
-    wanted = _distance(order)
+    distance_type = _distance(order)
     if order[0].expr.dtype == t.DATE and bound.dtype == t.DAY_TIME:
         bound = in_days(bound)
-    if bound.dtype != wanted:
+    if bound.dtype != distance_type:
         raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
     check_range(bound, order[0].expr.dtype)
     return bound

@@ -169,12 +169,12 @@ class QueryAnalyzer:
         plan = relation.plan
         if _column_names(values) == plan.schema.names:
             return plan
-        taken: set[str] = set()
+        used_names: set[str] = set()
         exprs = []
         for column, value in zip(relation.scope.visible, values, strict=True):
-            keeps_name = isinstance(value, Column) and value.name not in taken
+            keeps_name = isinstance(value, Column) and value.name not in used_names
             name = value.name if keeps_name and isinstance(value, Column) else self.names.fresh(column.name)
-            taken.add(name)
+            used_names.add(name)
             exprs.append(Named(value, name))
         return Projection(plan, tuple(exprs))
 
@@ -251,14 +251,14 @@ class QueryAnalyzer:
 def _unique_names(names: Sequence[str]) -> list[str]:
     """The names, repeated ones with a number behind: ``a``, ``a_2``, ``a_3``."""
     unique: list[str] = []
-    taken = set(names)
+    used_names = set(names)
     for index, name in enumerate(names):
         if names.index(name) < index:
             count = 2
-            while f"{name}_{count}" in taken:
+            while f"{name}_{count}" in used_names:
                 count += 1
             name = f"{name}_{count}"
-            taken.add(name)
+            used_names.add(name)
         unique.append(name)
     return unique
 

@@ -232,12 +232,12 @@ def _keys_first(scope: Scope, keys: Sequence[ScopeColumn]) -> Scope:
 def _using_key(
     plan: LogicalPlan, convert: Conversions, left: ScopeColumn, right: ScopeColumn, kind: JoinKind
 ) -> ScopeColumn:
-    """The visible column of a USING key: of the side whose rows are all kept, of either side for FULL."""
+    """The visible column of a USING key: from the preserved side, or from either side for FULL."""
     if kind is JoinKind.FULL:
         value = convert.call("coalesce", current(plan, left.value), current(plan, right.value))
         return ScopeColumn(left.name, value)
-    kept = right if kind is JoinKind.RIGHT else left
-    return ScopeColumn(kept.name, current(plan, kept.value), kept.qualifier)
+    preserved = right if kind is JoinKind.RIGHT else left
+    return ScopeColumn(preserved.name, current(plan, preserved.value), preserved.qualifier)
 
 
 def _hidden_keys(

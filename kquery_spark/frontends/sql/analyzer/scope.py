@@ -15,15 +15,15 @@ class Names:
     """Generates column names that are unique in the query."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._used_names: set[str] = set()
 
     def fresh(self, stem: str) -> str:
-        """``stem``, or ``stem_2`` and so on if it is taken."""
+        """``stem``, or ``stem_2`` and so on if it is used."""
         name, count = stem, 1
-        while name in self._taken:
+        while name in self._used_names:
             count += 1
             name = f"{stem}_{count}"
-        self._taken.add(name)
+        self._used_names.add(name)
         return name
 
 

@@ -44,11 +44,11 @@ def distinct_rows(plan: LogicalPlan) -> LogicalPlan:
 def _named_outputs(names: Names, items: Sequence[SelectItem], exprs: Sequence[Expr]) -> list[Named]:
     """The select list under unique names; a column keeps its own name where it can."""
     outputs: list[Named] = []
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for item, expr in zip(items, exprs, strict=True):
-        keeps_name = isinstance(expr, Column) and expr.name not in taken
+        keeps_name = isinstance(expr, Column) and expr.name not in used_names
         name = expr.name if keeps_name and isinstance(expr, Column) else names.fresh(item.name)
-        taken.add(name)
+        used_names.add(name)
         outputs.append(Named(expr, name))
     return outputs
 
