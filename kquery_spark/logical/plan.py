@@ -181,10 +181,10 @@ def rewrite_expressions(plan: LogicalPlan, rule: Callable[[Expr], Expr]) -> Logi
     return plan.map_expressions(rule)
 
 
-def fresh_name(name: str, taken: Container[str]) -> str:
-    """The name, with a number at its end where it is taken."""
+def fresh_name(name: str, used_names: Container[str]) -> str:
+    """``name``, with a number at its end if it is used."""
     fresh, count = name, 1
-    while fresh in taken:
+    while fresh in used_names:
         count += 1
         fresh = f"{name}_{count}"
     return fresh

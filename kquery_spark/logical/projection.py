@@ -90,13 +90,13 @@ def same_columns(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
 
 
 def with_output(plan: LogicalPlan, output: tuple[str, ...]) -> LogicalPlan:
-    """The plan with exactly the columns asked for, in that order; a column asked for twice gets a second name."""
+    """The plan with exactly the columns of ``output``, in that order; a repeated column gets a second name."""
     if tuple(plan.schema.names) == output:
         return plan
-    taken: set[str] = set()
+    used_names: set[str] = set()
     exprs = []
     for name in output:
-        fresh = fresh_name(name, taken)
-        taken.add(fresh)
+        fresh = fresh_name(name, used_names)
+        used_names.add(fresh)
         exprs.append(Named(plan.column(name), fresh))
     return Projection(plan, tuple(exprs))

@@ -137,8 +137,8 @@ class _Decorrelation:
                 raise Unsupported(f"An aggregating subquery correlated by {term} is not supported.")
             inner, outer = sides
             if inner not in key_columns:
-                taken = [k.name for k in keys] + [a.name for a in plan.aggregates]
-                keys.append(Named(inner, fresh_name(_key_name(inner), taken)))
+                used_names = [k.name for k in keys] + [a.name for a in plan.aggregates]
+                keys.append(Named(inner, fresh_name(_key_name(inner), used_names)))
                 key_columns[inner] = keys[-1].column
             above.append(Call.of("eq", key_columns[inner], outer))
         return Aggregate(child, tuple(keys), plan.aggregates), above
@@ -208,11 +208,11 @@ def _outer_values(terms: list[Expr], around: Around) -> tuple[list[str], list[Ex
     return names, values
 
 
-def _named_apart(names: list[str], exprs: list[Expr], taken: list[str]) -> list[Named]:
-    """The expressions by these names, or by others if they are taken."""
+def _named_apart(names: list[str], exprs: list[Expr], used_names: list[str]) -> list[Named]:
+    """The expressions under these names, numbered where a name is used."""
     named: list[Named] = []
     for name, expr in zip(names, exprs, strict=True):
-        named.append(Named(expr, fresh_name(name, [*taken, *(n.name for n in named)])))
+        named.append(Named(expr, fresh_name(name, [*used_names, *(n.name for n in named)])))
     return named
 
 

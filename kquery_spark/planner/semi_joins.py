@@ -159,11 +159,11 @@ def _reading_only(scan: Scan, names: Sequence[str]) -> Scan:
     return replace(scan, projection=tuple(n for n in scan.schema.names if n in names))
 
 
-def _aliases(names: Sequence[str], taken: set[str], part: LogicalPlan) -> dict[str, str] | None:
-    """Other names for the columns of ``part``; None if none of them is taken."""
-    if not taken & set(part.schema.names):
+def _aliases(names: Sequence[str], used_names: set[str], part: LogicalPlan) -> dict[str, str] | None:
+    """Other names for the columns of ``part``; None if none of its names is used."""
+    if not used_names & set(part.schema.names):
         return None
     aliases = {n: f"{n} (kept)" for n in names}
-    while taken & set(aliases.values()):
+    while used_names & set(aliases.values()):
         aliases = {n: f"{alias}'" for n, alias in aliases.items()}
     return aliases

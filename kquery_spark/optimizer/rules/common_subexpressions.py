@@ -26,11 +26,11 @@ def _share(node: LogicalPlan) -> LogicalPlan:
     shared = _shared(below.condition, node)
     if not shared:
         return node
-    taken = set(below.child.schema.names)
+    used_names = set(below.child.schema.names)
     computed: dict[Expr, Named] = {}
     for expr in shared:
-        computed[expr] = Named(expr, fresh_name("common", taken))
-        taken.add(computed[expr].name)
+        computed[expr] = Named(expr, fresh_name("common", used_names))
+        used_names.add(computed[expr].name)
     columns = tuple(Named(below.child.column(n), n) for n in below.child.schema.names)
     projection = Projection(below.child, (*columns, *computed.values()))
     filtered = Filter(projection, _replaced(below.condition, computed))

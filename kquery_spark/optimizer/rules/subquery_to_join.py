@@ -230,8 +230,8 @@ class _Joined:
         empty = value_over_no_rows(plan)
         outer = {n.name: n.expr for n in expr.outer}
         pulled, terms = pull_up(plan, existence=False, around=(self.plan, outer))
-        taken = [*self.plan.schema.names, *pulled.schema.names]
-        group_exists = Named(Literal(True, t.BOOL), fresh_name("found", taken))
+        used_names = [*self.plan.schema.names, *pulled.schema.names]
+        group_exists = Named(Literal(True, t.BOOL), fresh_name("found", used_names))
         if empty.value is not None:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
             pulled = Projection(pulled, (*columns, group_exists))
@@ -294,8 +294,10 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
 
 def _disjoint(plan: LogicalPlan, other: LogicalPlan) -> tuple[LogicalPlan, dict[str, str]]:
     """The plan with columns renamed that another plan has, too, and how."""
-    taken = set(other.schema.names)
-    aliases = {n: fresh_name(n, [*taken, *plan.schema.names]) for n in plan.schema.names if n in taken}
+    used_names = set(other.schema.names)
+    aliases = {
+        n: fresh_name(n, [*used_names, *plan.schema.names]) for n in plan.schema.names if n in used_names
+    }
     if not aliases:
         return plan, {}
     renamed = tuple(Named(plan.column(n), aliases.get(n, n)) for n in plan.schema.names)
