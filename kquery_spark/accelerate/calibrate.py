@@ -33,16 +33,16 @@ def calibrate(spark: SparkSession, folder: str | None = None, rows: int = ROWS) 
     folder: a new folder that Spark's workers can read; None: a temporary one of this machine. rows: of the table that is
     written there, and removed at the end. Takes about half a minute with the default; nothing else should run meanwhile.
     """
-    place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
-    place.mkdir(parents=True, exist_ok=True)
+    directory = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
+    directory.mkdir(parents=True, exist_ok=True)
     try:
         with bypass():
-            return _Calibration(spark, _table(place, rows), rows).model()
+            return _Calibration(spark, _table(directory, rows), rows).model()
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
-def _table(place: Path, rows: int) -> str:
+def _table(directory: Path, rows: int) -> str:
     """A Parquet file of numbers: many keys, few groups, values that do not compress."""
     random = np.random.default_rng(1)
     columns = {
@@ -51,7 +51,7 @@ def _table(place: Path, rows: int) -> str:
         "v": random.random(rows),
         "w": random.random(rows),
     }
-    path = str(place / "calibration.parquet")
+    path = str(directory / "calibration.parquet")
     pq.write_table(pa.table(columns), path, row_group_size=max(rows // 4, 1))
     return path
 
@@ -96,12 +96,12 @@ class _Calibration:
         return _difference(lambda: _run(numbers.mapInArrow(_same, "id bigint")), lambda: _run(numbers))
 
     def _result_row_seconds(self) -> float:
-        """Spark takes rows of three numbers from Python; both make them of nothing."""
+        """Seconds a row for Spark to read rows of three numbers from a Python worker that generates them."""
         rows = self._rows // 2
         numbers = self._spark.range(0, _PARTITIONS, 1, _PARTITIONS)
-        made = numbers.mapInArrow(_Rows(rows // _PARTITIONS), "a bigint, b double, c int")
+        generated = numbers.mapInArrow(_Rows(rows // _PARTITIONS), "a bigint, b double, c int")
         none = numbers.mapInArrow(_Rows(0), "a bigint, b double, c int")
-        return max(_LEAST, _difference(lambda: _run(made), lambda: _run(none)) / rows)
+        return max(_LEAST, _difference(lambda: _run(generated), lambda: _run(none)) / rows)
 
     def _decoded_byte_seconds(self) -> float:
         """Three sums of whole columns, which are read and hardly anything else; a step of Spark's is in both."""

@@ -67,9 +67,11 @@ class ExplainedStage:
         verb = "shuffled" if self.output != "result" else "given to Spark"
         head = f"{self._head} [{self.metrics.tasks} task(s) ran, {_size(self.metrics.sent)} {verb}]"
         lines = [head]
-        for line, found in self.metrics.operators:
-            facts = [f"{found.rows:,} rows", _size(found.nbytes), f"{found.seconds * 1000:,.0f} ms"]
-            facts += [f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(found.extra.items())]
+        for line, metrics in self.metrics.operators:
+            facts = [f"{metrics.rows:,} rows", _size(metrics.nbytes), f"{metrics.seconds * 1000:,.0f} ms"]
+            facts += [
+                f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(metrics.extra.items())
+            ]
             lines.append(f"  {line}  [{', '.join(facts)}]")
         return "\n".join(lines)
 
@@ -247,15 +249,15 @@ def _runner(is_handover: bool, inside: bool) -> str:
 
 def _subqueries(node: CatalystNode) -> list[CatalystNode]:
     """The plans of the subqueries in a node's expressions."""
-    found: list[CatalystNode] = []
+    plans: list[CatalystNode] = []
     stack = list(reversed(node.expressions()))
     while stack:
         expression = stack.pop()
         if expression.is_plan:
-            found.append(expression)
+            plans.append(expression)
         else:
             stack += [*expression.children, *expression.expressions()]
-    return list({id(plan): plan for plan in found}.values())
+    return list({id(plan): plan for plan in plans}.values())
 
 
 def _stage(stage: Stage, in_driver: bool, threads: int, metrics: StageMetrics | None) -> ExplainedStage:

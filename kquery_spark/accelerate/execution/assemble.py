@@ -37,9 +37,9 @@ def accelerate(
     if not parts:
         return planned.frame
 
-    def placed(place: Callable[[], DataFrame], instead: str) -> DataFrame | None:
+    def placed(build: Callable[[], DataFrame], instead: str) -> DataFrame | None:
         try:
-            return place()
+            return build()
         except Exception as error:
             if not rescue:
                 raise

@@ -44,7 +44,7 @@ class PlacedQuery:
 
 
 class Execution:
-    """The placement of a query as long as its tables are as they were, then that of the query planned again.
+    """The placement of a query; planned again once the query's tables may have changed.
 
     original: the DataFrame that was accelerated, which Spark alone computes. cached: whether Spark keeps the rows, from
     which actions take them then. rescue: whether Spark may run a failed action again. renew: plans the query again: gives
@@ -80,7 +80,7 @@ class Execution:
         """What ``engine`` gives, or ``spark`` where that may run again after a failure."""
 
         def placed() -> R:
-            self._place(action)
+            self._renew_placement(action)
             return engine()
 
         return attempt(action, placed, spark if self.rescue else None)
@@ -100,8 +100,8 @@ class Execution:
             return work(FrameActions(self.frame))
         return work(SparkActions(self.placement.spark, self.original))
 
-    def _place(self, action: str) -> None:
-        """Look at tables when Spark does: the first action by the DataFrame's own plan settles it for others like it."""
+    def _renew_placement(self, action: str) -> None:
+        """Plan again if tables have changed: before each action, but once for all actions on the DataFrame's own plan."""
         if self.placement.planned.moment is None or self.cached:
             return
         if action in _BY_OWN_PLAN and self._own is not None:
@@ -112,7 +112,7 @@ class Execution:
             self._own = self.placement
 
     def look_again(self) -> None:
-        """Before an action: plan again where tables of the catalog may have changed since that was done."""
+        """Before an action: plan again if tables of the catalog may have changed since planning."""
         moment = self.placement.planned.moment
         if moment is None or self._renew is None or self.cached or not moment.has_passed():
             return

@@ -74,7 +74,7 @@ class PartCosts:
         model, tops = self._model, self._first_rows_in_an_order
         crossing = self.rows + self.rows_handed_over
         stages, exchanged = self.python_stages, self._exchanged_text_bytes
-        found = [
+        terms = [
             CostTerm("planning", 1, -model.planning_seconds),
             CostTerm("Python stages", stages, -stages * model.stage_seconds),
             CostTerm("rows between Spark and Arrow", crossing, -crossing * model.result_row_seconds),
@@ -92,7 +92,7 @@ class PartCosts:
             ),
             CostTerm("rows of the last sort", *self._last_sort),
         ]
-        return tuple(sorted((term for term in found if term.seconds), key=lambda term: -term.seconds))
+        return tuple(sorted((term for term in terms if term.seconds), key=lambda term: -term.seconds))
 
     @property
     def saved_seconds(self) -> float:
@@ -109,11 +109,11 @@ class PartCosts:
 
     @cached_property
     def _step_rows(self) -> float:
-        """Rows that go into the largest join, aggregate or window, but no more than are read."""
+        """Input rows of the largest join, aggregate or window, at most the rows that the scans read."""
         estimate = self._estimator.estimate
         steps = [n for n in self._nodes if isinstance(n, Join | Aggregate | Window | SetOperation)]
-        taken = max((estimate(c).rows for n in steps for c in n.children), default=0.0)
-        return min(taken, sum(estimate(n).rows for n in self._nodes if isinstance(n, Scan)))
+        input_rows = max((estimate(c).rows for n in steps for c in n.children), default=0.0)
+        return min(input_rows, sum(estimate(n).rows for n in self._nodes if isinstance(n, Scan)))
 
     @cached_property
     def _exchanged_text_bytes(self) -> float:
@@ -165,10 +165,12 @@ def arrow_result_saves(plan: LogicalPlan, rows: float, model: CostModel) -> floa
 
 
 def _filtered_bytes(scan: Scan) -> float:
-    """Bytes that a scan with filters decodes, but for those of texts that it only passes on."""
-    asked = columns_of(*scan.filters)
-    read = [f.name for f in scan.source.schema if f.name in asked or f.name in scan.schema.names]
-    short = [n for n in read if n in asked or scan.source.schema.field(n).type not in (t.STRING, t.BINARY)]
+    """Bytes that a scan with filters decodes, without strings that no filter reads."""
+    filter_columns = columns_of(*scan.filters)
+    read = [f.name for f in scan.source.schema if f.name in filter_columns or f.name in scan.schema.names]
+    short = [
+        n for n in read if n in filter_columns or scan.source.schema.field(n).type not in (t.STRING, t.BINARY)
+    ]
     share = scan.source.column_bytes(short) / max(scan.source.column_bytes(read), 1)
     return Estimator().estimate(scan).scanned * share
 

@@ -88,13 +88,13 @@ class Part:
 
     @cached_property
     def is_bounded(self) -> bool:
-        """Whether rows stay few on the way: no Generate, and neither a join nor the result makes many of them."""
+        """Whether intermediate results stay small: no Generate, and few rows out of each join and in the result."""
         optimized = self.compiled.optimized
         nodes = list(walk_plan(optimized))
         estimator = Estimator()
-        made = (optimized, *(n for n in nodes if isinstance(n, Join)))
+        producers = (optimized, *(n for n in nodes if isinstance(n, Join)))
         return not any(isinstance(n, Generate) for n in nodes) and all(
-            estimator.estimate(n).rows < _FEW_ROWS for n in made
+            estimator.estimate(n).rows < _FEW_ROWS for n in producers
         )
 
 
@@ -249,9 +249,9 @@ def _below_handovers(
     return below, reasons
 
 
-def position_below(node: CatalystNode, at: Position, wanted: CatalystNode) -> Position | None:
+def position_below(node: CatalystNode, at: Position, target: CatalystNode) -> Position | None:
     """Position of a node below ``node``; None for one in the plan of a subquery."""
-    return next((p for n, p in _positions(node, at) if n is wanted), None)
+    return next((p for n, p in _positions(node, at) if n is target), None)
 
 
 def _nothing(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
