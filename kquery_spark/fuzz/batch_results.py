@@ -57,7 +57,7 @@ def _by_id(table: pa.Table) -> pa.Table:
 def _column_outcome(expected: pa.Table, actual: pa.Table) -> Outcome:
     if expected.schema.equals(actual.schema) and expected.equals(actual):
         return Outcome("same")
-    found = compare_tables(expected, actual, ordered=True)
-    if not found:
+    differences = compare_tables(expected, actual, ordered=True)
+    if not differences:
         return Outcome("same")
-    return Outcome("schema" if expected.schema != actual.schema else "rows", str(found[0]))
+    return Outcome("schema" if expected.schema != actual.schema else "rows", str(differences[0]))

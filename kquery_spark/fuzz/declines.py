@@ -16,9 +16,9 @@ from kquery_spark.spark_bridge.session_settings import session_settings
 
 
 def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
-    """The columns of an optimized ``SELECT`` that cannot be in the engine: position and reason.
+    """The columns of an optimized ``SELECT`` that the engine declines: position and reason.
 
-    Not a promise for the others: what is declined later than on import is not among them.
+    Others may be declined too, in a step after the import.
     """
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)
@@ -27,12 +27,12 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
     relations = RelationReader(facts, link.jvm, settings.time_zone)
     context = Context(facts, relations, settings, {}, Wanted.of(root))
     columns = context.subtree(root.children[0]).columns
-    found = {}
+    reasons = {}
     for position, column in enumerate(root.trees("projectList")):
         try:
             context.translator(columns)(column)
         except Unsupported as error:
-            found[position] = error.reason
+            reasons[position] = error.reason
         except (PlanError, RecursionError) as error:
-            found[position] = str(error)
-    return found
+            reasons[position] = str(error)
+    return reasons

@@ -175,8 +175,8 @@ class Generator:
         inner = random_expr(rng, table.columns(), "boolean", 1)
         at_hand = random_expr(rng, columns, kind, 1)
         form = rng.choice(_SUBQUERIES).format(table=table.name, column=name, mine=mine)
-        found = Expr(form, "boolean", (at_hand, inner))
-        return found if where is None else Expr(rng.choice(_WITH), "boolean", (where, found))
+        condition = Expr(form, "boolean", (at_hand, inner))
+        return condition if where is None else Expr(rng.choice(_WITH), "boolean", (where, condition))
 
     def _set_operation(self) -> SetOperation:
         rng = self._rng

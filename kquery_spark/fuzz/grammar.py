@@ -344,11 +344,11 @@ def parse_form(kind: str, text: str) -> Form:
 
 
 def _forms(table: dict[str, list[str]]) -> dict[str, tuple[Form, ...]]:
-    found: dict[str, tuple[Form, ...]] = dict.fromkeys(KINDS, ())
+    forms: dict[str, tuple[Form, ...]] = dict.fromkeys(KINDS, ())
     for name, texts in table.items():
         kind = NESTED.get(name, name)
-        found[kind] = tuple(parse_form(kind, text) for text in texts)
-    return found
+        forms[kind] = tuple(parse_form(kind, text) for text in texts)
+    return forms
 
 
 def _generic(kind: str) -> Iterable[Form]:

@@ -67,10 +67,10 @@ class Record:
 
     def by(self, field_of: Callable[[tuple[str, str, str, str]], str]) -> Counter[str]:
         """Counts of all cases by one part of their key."""
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for key, count in self.counts.items():
-            found[field_of(key)] += count
-        return found
+            totals[field_of(key)] += count
+        return totals
 
     def __str__(self) -> str:
         total = sum(self.counts.values())

@@ -55,7 +55,7 @@ class Campaign:
 
 @dataclass
 class Fuzzer:
-    """Runs batches, counts outcomes, and shrinks what differs. ``found`` hears of each new difference."""
+    """Runs batches, counts outcomes, and shrinks what differs. Calls ``found`` with each new difference."""
 
     spark: SparkSession
     campaign: Campaign

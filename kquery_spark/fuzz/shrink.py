@@ -11,7 +11,7 @@ from kquery_spark.fuzz.tables import FuzzTable
 
 
 def shrink(case: Case, still_fails: Callable[[Case], bool], attempts: int = 150) -> Case:
-    """The smallest case found, by taking the first smaller one that still fails until none does.
+    """The smallest failing case, reached greedily: takes the first smaller case that still fails until none does.
 
     ``still_fails`` must say False for a case that has become invalid or fails in another way.
     At most ``attempts`` are tried, since each runs two engines.
@@ -22,13 +22,13 @@ def shrink(case: Case, still_fails: Callable[[Case], bool], attempts: int = 150)
     while progress and left > 0:
         progress = False
         for step in steps:
-            found = True
-            while found and left > 0:
-                found = False
+            smaller_found = True
+            while smaller_found and left > 0:
+                smaller_found = False
                 for smaller in step(case):
                     left -= 1
                     if still_fails(smaller):
-                        case, found, progress = smaller, True, True
+                        case, smaller_found, progress = smaller, True, True
                         break
                     if left <= 0:
                         break
@@ -71,7 +71,7 @@ def _less(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
     rows, size = data.num_rows, data.num_rows // 2
     while size >= 1:
         for start in range(0, rows, size):
-            kept = [row for row in range(rows) if not start <= row < start + size]
-            yield replace(table, data=data.take(kept))
+            remaining = [row for row in range(rows) if not start <= row < start + size]
+            yield replace(table, data=data.take(remaining))
         # row by row only when few are left: every attempt runs two engines
         size = size // 2 if rows <= 12 or size > rows // 4 else 0

@@ -47,17 +47,17 @@ def compare_tables(
     if ordered is True:
         return _columns(names, left, right, everywhere, "")
     if ordered:
-        found = _columns(names, left, right, ordered, " in the order of the query")
-        if found:
-            return found
+        unequal_columns = _columns(names, left, right, ordered, " in the order of the query")
+        if unequal_columns:
+            return unequal_columns
     # a second grid: a value may lie on the edge of the first, and round to different sides in the two results
     for shift in _GRIDS:
-        found = _columns(
+        unequal_columns = _columns(
             names, _sorted(left, shift), _sorted(right, shift), everywhere, " of the sorted rows"
         )
-        if not found:
+        if not unequal_columns:
             return []
-    return found
+    return unequal_columns
 
 
 def _columns(
@@ -67,37 +67,37 @@ def _columns(
     positions: Iterable[int],
     which: str,
 ) -> list[Difference]:
-    """One sentence for each column with unequal values: how many, and the first of them."""
-    found = []
+    """A difference for each column with unequal values: their number and the first of them."""
+    differences = []
     for index in positions:
         unequal = _unequal(left[index], right[index])
         if len(unequal):
             row = int(unequal[0])
             shown = f"{left[index][row]!r} in Spark, {right[index][row]!r} in the engine"
             count = f"{len(unequal):,} of {len(left[index]):,} values differ"
-            found.append(Difference(f"column {names[index]}: {count}; row {row + 1}{which} is {shown}"))
-    return found
+            differences.append(Difference(f"column {names[index]}: {count}; row {row + 1}{which} is {shown}"))
+    return differences
 
 
 def _schemas(expected: pa.Schema, actual: pa.Schema) -> list[Difference]:
     if expected.names != actual.names:
         return [Difference(f"Spark's columns are {expected.names}, the engine's {actual.names}")]
-    found = []
+    differences = []
     for a, b in zip(expected, actual, strict=True):
         if a.type != b.type:
-            found.append(
+            differences.append(
                 Difference(
                     f"column {a.name} is {t.spark_name(a.type)} in Spark, {t.spark_name(b.type)} in the engine"
                 )
             )
         elif a.nullable != b.nullable:
             words = {True: "nullable", False: "not nullable"}
-            found.append(
+            differences.append(
                 Difference(
                     f"column {a.name} is {words[a.nullable]} in Spark, {words[b.nullable]} in the engine"
                 )
             )
-    return found
+    return differences
 
 
 def _plain(table: pa.Table) -> list[np.ndarray]:

@@ -25,13 +25,13 @@ def ordered_columns(planned: PlannedQuery) -> tuple[int, ...]:
         node = node.children[0]
     if node.cls != "Sort" or not node.fields.get("global"):
         return ()
-    found = []
+    positions = []
     for order in node.trees("order"):
         key = order.children[0]
         if key.cls != "AttributeReference" or key["exprId"] not in output:
             break
-        found.append(output.index(key["exprId"]))
-    return tuple(found)
+        positions.append(output.index(key["exprId"]))
+    return tuple(positions)
 
 
 def chance(planned: PlannedQuery) -> str | None:

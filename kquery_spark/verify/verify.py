@@ -72,9 +72,9 @@ def verify(frame: DataFrame) -> Report:
     a class is raised. For a frame of ``kquery_plan`` the query it came from is verified.
     """
     check_frame(frame, "verify")
-    made = execution_of(frame)
-    if made is not None:
-        frame = made.original
+    execution = execution_of(frame)
+    if execution is not None:
+        frame = execution.original
     planned = plan_frame(frame)
     with bypass():
         expected = _run(frame)
@@ -161,10 +161,10 @@ def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
     if spark.names != engine.names:
         return [Difference(f"Spark's columns are {spark.names}, the engine's {engine.names}")]
     words = {True: "nullable", False: "not nullable"}
-    found = []
+    differences = []
     for a, b in zip(spark.fields, engine.fields, strict=True):
         if a != b:
             one = f"{_type_text(a.dataType)} {words[a.nullable]}"
             other = f"{_type_text(b.dataType)} {words[b.nullable]}"
-            found.append(Difference(f"column {a.name} is {one} in Spark, {other} in the engine"))
-    return found
+            differences.append(Difference(f"column {a.name} is {one} in Spark, {other} in the engine"))
+    return differences

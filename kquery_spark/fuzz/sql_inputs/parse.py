@@ -40,23 +40,23 @@ class SqlInput:
     def combinations(self, every: bool) -> list[dict[str, str]]:
         """The settings of each run of the file: every choice from every dimension, or the first alone."""
         chosen = itertools.product(*self.dimensions) if every else [tuple(d[0] for d in self.dimensions)]
-        found = []
+        combinations = []
         for choice in chosen:
             settings = dict(self.settings)
             for one in choice:
                 settings.update(one)
-            found.append(settings)
-        return found
+            combinations.append(settings)
+        return combinations
 
 
 def find_inputs(folder: Path, patterns: Sequence[str] = ()) -> list[Path]:
     """The ``.sql`` files below ``folder`` whose relative paths match one of the patterns (all, without any)."""
-    found = []
+    matches = []
     for path in sorted(folder.rglob("*.sql")):
         name = path.relative_to(folder).as_posix()
         if name not in IGNORED and (not patterns or any(fnmatch(name, pattern) for pattern in patterns)):
-            found.append(path)
-    return found
+            matches.append(path)
+    return matches
 
 
 def parse_file(folder: Path, path: Path) -> SqlInput:
@@ -113,20 +113,20 @@ def _statements(lines: Iterable[str]) -> Iterable[str]:
 
 
 def _cleaned(texts: Iterable[str]) -> Iterable[str]:
-    """Each text without its comment lines, those that are empty left out."""
+    """Each text without its comment lines; empty texts are left out."""
     for text in texts:
-        kept = "\n".join(line for line in text.strip().split("\n") if not line.startswith("--")).strip()
-        if kept:
-            yield kept
+        cleaned = "\n".join(line for line in text.strip().split("\n") if not line.startswith("--")).strip()
+        if cleaned:
+            yield cleaned
 
 
 def _dimensions(comments: Iterable[str]) -> tuple[tuple[Settings, ...], ...]:
-    found: dict[str, list[Settings]] = {}
+    choices_by_name: dict[str, list[Settings]] = {}
     for comment in comments:
         match = _DIMENSION.match(comment)
         if match:
-            found.setdefault(match[1], []).append(_pairs(match[2]))
-    return tuple(tuple(choices) for choices in found.values())
+            choices_by_name.setdefault(match[1], []).append(_pairs(match[2]))
+    return tuple(tuple(choices) for choices in choices_by_name.values())
 
 
 def _pairs(line: str) -> dict[str, str]:
