@@ -95,13 +95,13 @@ def sql(
         context.sql(text).show(rows, truncate=False)
         return
     spark = own_session("kquery-spark", log_level)
-    place = Output(spark, output, overwrite) if output else None
+    destination = Output(spark, output, overwrite) if output else None
     register_in_spark(spark, tables)
     result = choose(spark.sql(text), engine, strict)
-    if place is None:
+    if destination is None:
         result.show(rows, truncate=False)
     else:
-        place.write(result)
+        destination.write(result)
         click.echo(f"wrote {output}, engine {engine}")
 
 

@@ -109,10 +109,10 @@ def _spark(error: BaseException) -> Failure:
     raised = task_error_of(error)
     if raised is not None:
         return _ours(raised.original_class, raised.message)
-    found = _SPARK_ERROR.search(text)
-    if found is None:
+    match = _SPARK_ERROR.search(text)
+    if match is None:
         return Failure(Exit.QUERY_FAILED, _one_line(text))
-    condition, message = found.groups()
+    condition, message = match.groups()
     default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
     code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)
     where = _POSITION.search(text.split("\n'", 1)[0])

@@ -20,10 +20,10 @@ def seed_list(seeds: str | None, seed: int) -> tuple[int, ...]:
     if seeds is None:
         return (seed,)
     try:
-        found = tuple(dict.fromkeys(int(part) for part in seeds.split(",")))
+        numbers = tuple(dict.fromkeys(int(part) for part in seeds.split(",")))
     except ValueError:
         raise click.UsageError(f"--seeds takes whole numbers with commas between, not {seeds!r}") from None
-    return found
+    return numbers
 
 
 class Reporter:
@@ -41,8 +41,8 @@ class Reporter:
             return
         self._output.mkdir(parents=True, exist_ok=True)
         stem = f"test_fuzz_{mismatch.seed}_{mismatch.number}"
-        taken = len(list(self._output.glob(f"{stem}*.py")))
-        (self._output / f"{stem}{f'_{taken + 1}' if taken else ''}.py").write_text(text)
+        existing_files = len(list(self._output.glob(f"{stem}*.py")))
+        (self._output / f"{stem}{f'_{existing_files + 1}' if existing_files else ''}.py").write_text(text)
 
     def progress(self, record: Record) -> None:
         """Print one line once in a while."""

@@ -84,9 +84,9 @@ def serve_tables(
     # Flight stops for the signals that Python handles; what the handlers do comes after it
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    place = replace(address, port=service.port)
+    bound_address = replace(address, port=service.port)
     tables = ", ".join(context.table_names())
-    click.echo(f"serving {tables} at {place.location}; Ctrl+C ends it")
+    click.echo(f"serving {tables} at {bound_address.location}; Ctrl+C ends it")
     service.serve()
     click.echo("ended")
 

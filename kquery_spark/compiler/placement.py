@@ -27,8 +27,8 @@ class Placement:
         """The engine's settings for tasks that run here."""
         if self.threads is None:
             return config
-        kept = min(config.kept_bytes, DRIVER_KEPT_BYTES)
-        return replace(config, parallelism=self.threads, small_bytes=_THREAD_BYTES, kept_bytes=kept)
+        cache_bytes = min(config.kept_bytes, DRIVER_KEPT_BYTES)
+        return replace(config, parallelism=self.threads, small_bytes=_THREAD_BYTES, kept_bytes=cache_bytes)
 
 
 IN_TASK_ORDER = Placement()

@@ -97,9 +97,11 @@ def with_budget(
     if config.memory_bytes:
         return config
     budget = task_budget(facts, ProcessLimits.read() if limits is None else limits)
-    kept = min(config.kept_bytes, budget // 2 if budget >= MOST_MEMORY_BYTES else budget // _CACHE_SHARE)
+    cache_bytes = min(
+        config.kept_bytes, budget // 2 if budget >= MOST_MEMORY_BYTES else budget // _CACHE_SHARE
+    )
     left = budget if budget >= MOST_MEMORY_BYTES else max(LEAST_MEMORY_BYTES, budget - retained)
-    return replace(config, memory_bytes=left, kept_bytes=kept)
+    return replace(config, memory_bytes=left, kept_bytes=cache_bytes)
 
 
 def _address_limit() -> int:
@@ -119,13 +121,13 @@ def _physical(root: Path) -> int:
 
 @cache
 def _limited_cgroups(root: Path) -> list[tuple[int, Path]]:
-    """The cgroups above this process that have a limit, which is taken to stay, with that limit."""
-    found = []
+    """The cgroups of this process that have a memory limit, with the limit, which is assumed not to change."""
+    limits = []
     for folder in _cgroup_folders(root):
         limit = _number(folder / "memory.max") or _number(folder / "memory.limit_in_bytes")
         if 0 < limit < _NO_LIMIT:
-            found.append((limit, folder))
-    return found
+            limits.append((limit, folder))
+    return limits
 
 
 def _cgroup_folders(root: Path) -> Iterator[Path]:

@@ -143,10 +143,10 @@ class ExecutionContext:
         if isinstance(function, ArrowUdf):
             if returns or not deterministic:
                 raise PlanError(f"{name} says itself what it returns: give only its name and the function")
-            made = function
+            udf = function
         else:
-            made = arrow_udf(function, returns, deterministic=deterministic)
-        self._functions[name.lower()] = replace(made.function, name=name)
+            udf = arrow_udf(function, returns, deterministic=deterministic)
+        self._functions[name.lower()] = replace(udf.function, name=name)
 
     def table(self, name: str) -> DataFrame:
         """All rows of a table."""

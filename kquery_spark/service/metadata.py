@@ -43,10 +43,10 @@ _KINDS: tuple[tuple[str, type, pa.DataType], ...] = (
 
 
 def _sql_info(context: ExecutionContext, command: Any) -> pa.Table:
-    asked = [n for n in command.info if n in _FACTS] if command.info else sorted(_FACTS)
-    union = _union([_FACTS[n] for n in asked])
+    info_numbers = [n for n in command.info if n in _FACTS] if command.info else sorted(_FACTS)
+    union = _union([_FACTS[n] for n in info_numbers])
     schema = pa.schema([pa.field("info_name", pa.uint32(), False), pa.field("value", union.type)])
-    return pa.Table.from_arrays([pa.array(asked, pa.uint32()), union], schema=schema)
+    return pa.Table.from_arrays([pa.array(info_numbers, pa.uint32()), union], schema=schema)
 
 
 def _union(values: Sequence[object]) -> pa.UnionArray:
@@ -80,8 +80,8 @@ def _table_types(context: ExecutionContext, command: Any) -> pa.Table:
 
 
 def _tables(context: ExecutionContext, command: Any) -> pa.Table:
-    wanted = _nameless(command) and (not command.table_types or _TABLE_TYPE in command.table_types)
-    names = pa.array(context.table_names() if wanted else [], pa.string())
+    matches = _nameless(command) and (not command.table_types or _TABLE_TYPE in command.table_types)
+    names = pa.array(context.table_names() if matches else [], pa.string())
     if command.HasField("table_name_filter_pattern"):
         names = names.filter(pc.match_like(names, command.table_name_filter_pattern))
     nameless = pa.array([""] * len(names), pa.string())

@@ -141,17 +141,17 @@ def _own_rows(context: ExecutionContext, scan: Scan, source: MemorySource) -> Lo
 
 
 def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
-    found = context.table_plan(source.table)
-    if found is None:
+    plan = context.table_plan(source.table)
+    if plan is None:
         there = ", ".join(context.table_names()) or "none"
         raise PlanError(f"the service has no table {source.table} any more; its tables are {there}")
-    if not found.schema.equals(source.schema):
+    if not plan.schema.equals(source.schema):
         raise PlanError(
             f"{source.table} has other columns than it had when the client connected; connect again"
         )
     if scan.projection is not None or scan.filters:
         raise PlanError("plans are sent as they were written; the service optimizes them")
-    return found
+    return plan
 
 
 @dataclass(frozen=True)

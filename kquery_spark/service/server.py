@@ -98,23 +98,23 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def _act(self, kind: str, body: bytes) -> list[flight.Result]:
         if kind == "session":
             facts = self._tables.facts
-            told = {
+            session_facts = {
                 "version": kquery_spark.__version__,
                 "time_zone": facts.time_zone,
                 "ansi": facts.ansi,
                 "case_sensitive": facts.case_sensitive,
             }
-            return [flight.Result(json.dumps(told).encode())]
+            return [flight.Result(json.dumps(session_facts).encode())]
         if kind in ("explain", "trace"):
             return [flight.Result(self._read(body).explain(self._tables, kind == "trace").encode())]
         if kind == "CreatePreparedStatement":
             text = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
-            made = pb.ActionCreatePreparedStatementResult(
+            result = pb.ActionCreatePreparedStatementResult(
                 prepared_statement_handle=text.encode(),
                 dataset_schema=self._tables.sql(text).schema.serialize().to_pybytes(),
                 parameter_schema=pa.schema([]).serialize().to_pybytes(),
             )
-            return [flight.Result(packed("ActionCreatePreparedStatementResult", made))]
+            return [flight.Result(packed("ActionCreatePreparedStatementResult", result))]
         if kind == "ClosePreparedStatement":
             return []
         raise Unsupported(f"there is no action {kind}; there are {', '.join(_ACTIONS)}")
@@ -151,12 +151,12 @@ def _command(descriptor: flight.FlightDescriptor) -> bytes:
 
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
     def __init__(self, token: str) -> None:
-        self._wanted = f"Bearer {token}".encode()
+        self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: Any, headers: Mapping[str, Sequence[Any]]) -> None:
-        """Refuse calls without the token."""
+        """Rejects calls without the token."""
         given = [v.encode() if isinstance(v, str) else v for v in headers.get("authorization", ())]
-        if not any(hmac.compare_digest(self._wanted, v) for v in given):
+        if not any(hmac.compare_digest(self._expected, v) for v in given):
             raise flight.FlightUnauthenticatedError(
                 "this service needs its token: authorization: Bearer TOKEN"
             )

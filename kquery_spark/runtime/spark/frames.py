@@ -42,14 +42,14 @@ def to_dataframe(
     attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
     plans = SparkPlans(link)
-    wanted = plans.attributes(schema) if output is None else output
+    attributes = plans.attributes(schema) if output is None else output
     if len(set(schema.names)) == len(schema.names) and not inputs:
-        return plans.frame(_Builder(plans, graph, schema, config, {}, meter, wanted).plan(graph.result))
+        return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
-    # own above a hand-over, whose plan may have the wanted ones
+    # own above a hand-over, whose plan may have the ids of ``output``
     own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
-    return plans.frame(plans.renamed(plan, wanted))
+    return plans.frame(plans.renamed(plan, attributes))
 
 
 def _with_own_names(schema: StructType) -> StructType:
@@ -153,8 +153,8 @@ class _Builder:
     def _input(self, stage: Stage) -> Any:
         if stage.is_map:
             return self._plans.numbers(len(stage.tasks))
-        found = [self._graph.stage(i) for i in stage.inputs]
-        stages = [s for s in found if s is not None]
+        producers = [self._graph.stage(i) for i in stage.inputs]
+        stages = [s for s in producers if s is not None]
         if not stages:
             if len(stage.inputs) != 1:
                 raise PlanError(

@@ -88,14 +88,14 @@ class RowEncoding(Enum):
 
 
 def _stage(data: bytes) -> Stage:
-    found = _stages.get(data)
-    if found is None:
-        found = _stages[data] = from_bytes(data, Stage)
+    stage = _stages.get(data)
+    if stage is None:
+        stage = _stages[data] = from_bytes(data, Stage)
         while len(_stages) > _KEPT:
             _stages.popitem(last=False)
     else:
         _stages.move_to_end(data)
-    return found
+    return stage
 
 
 class StageTask:
@@ -243,14 +243,14 @@ class StageRun:
 
 
 def _numbered(batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """Which task these rows were sent to, and the rows; tasks that read files as well are each sent at least one."""
+    """The number of the task that these rows were sent to, and the rows; tasks that read files get at least one row."""
     held = list(batches)
-    found = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
-    if len(found) != 1:
+    numbers = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
+    if len(numbers) != 1:
         raise PlanError(
-            f"a task was given the rows of {len(found)} tasks, so it cannot tell which files to read"
+            f"a task was given the rows of {len(numbers)} tasks, so it cannot tell which files to read"
         )
-    return found.pop(), iter(held)
+    return numbers.pop(), iter(held)
 
 
 def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
@@ -281,6 +281,6 @@ def _schema_of(stage: Stage, input_id: str) -> pa.Schema:
             return node.schema
         return next((s for s in map(find, node.children) if s is not None), None)
 
-    found = find(stage.plan)
-    assert found is not None
-    return found
+    schema = find(stage.plan)
+    assert schema is not None
+    return schema
