@@ -22,9 +22,9 @@ from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 _RADIX_LIMIT = 2**62
 _LOWEST = -(2**63)
-_HEAD = 4096  # rows looked at first for one of each group
-_SOUGHT = 4  # groups not among them that are looked for one by one
-_MET = 256  # groups among them that are taken for nearly all there are
+_HEAD = 4096  # first rows, sampled for the groups
+_SOUGHT = 4  # further groups that are searched one by one
+_MOST_HEAD_GROUPS = 256  # in the sample, to assume that it holds nearly all groups
 _FEW = 65536  # codes among which a few groups are looked for
 _COUNTED = 4096  # codes that are counted however few the rows; sorting takes less time than counting many
 
@@ -235,24 +235,24 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
 
 
 def _few(codes: Codes) -> Groups | None:
-    """Many rows of a few groups, nearly all of which are met in the first rows: one look-up a row, none to count them."""
+    """Groups of many rows in few groups, nearly all of them in the first rows: one look-up a row, no count of sizes."""
     values = codes.values
     if codes.cardinality > _FEW or len(values) < 4 * _HEAD:
         return None
     first = _first_of(values[:_HEAD], codes.cardinality)
-    met = np.flatnonzero(first >= 0)
-    if len(met) > _MET:
+    head_groups = np.flatnonzero(first >= 0)
+    if len(head_groups) > _MOST_HEAD_GROUPS:
         return None
-    places = np.full(codes.cardinality, -1, np.int64)
-    places[met] = np.arange(len(met))
-    ids = np.take(places, values)
-    rest = np.flatnonzero(ids < 0) if len(met) < codes.cardinality else met[:0]
-    if len(rest) > len(values) // _HEAD + _MET:
+    group_ids = np.full(codes.cardinality, -1, np.int64)
+    group_ids[head_groups] = np.arange(len(head_groups))
+    ids = np.take(group_ids, values)
+    late_rows = np.flatnonzero(ids < 0) if len(head_groups) < codes.cardinality else head_groups[:0]
+    if len(late_rows) > len(values) // _HEAD + _MOST_HEAD_GROUPS:
         return None
-    late, at = np.unique(values[rest], return_index=True)
-    places[late] = np.arange(len(met), len(met) + len(late))
-    ids[rest] = places[values[rest]]
-    return Groups(ids, len(met) + len(late), np.concatenate((first[met], rest[at])))
+    late, at = np.unique(values[late_rows], return_index=True)
+    group_ids[late] = np.arange(len(head_groups), len(head_groups) + len(late))
+    ids[late_rows] = group_ids[values[late_rows]]
+    return Groups(ids, len(head_groups) + len(late), np.concatenate((first[head_groups], late_rows[at])))
 
 
 def _first_of(ids: Int64s, count: int) -> Int64s:

@@ -11,7 +11,7 @@ from kquery_spark.types.vector import Vector
 
 
 class SelectedRows:
-    """Rows of a batch in their groups, and columns of just these rows, each taken once however many calls ask for it."""
+    """Rows of a batch in their groups, and columns of just these rows; each column is gathered once for all calls."""
 
     def __init__(self, rows: np.ndarray, groups: Groups) -> None:
         self.rows = rows

@@ -16,14 +16,14 @@ from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
-_MANY_ROWS = 1 << 18  # for codes to save more than it takes to ask for them
+_MANY_ROWS = 1 << 18  # for dictionary indices to save more than reading them costs
 
 Wanted = tuple[CodedColumn, npt.NDArray[np.bool_]]
-"""A column, and which of its values are asked for."""
+"""A column, and a mask of its values that pass."""
 
 
 class Kept:
-    """Columns read so far of the rows still wanted; ``selected`` are their numbers in the split (None: all)."""
+    """Columns read so far of the rows that passed; ``selected`` are their numbers in the split (None: all)."""
 
     def __init__(self, batch: Batch, selected: Int64s | None = None) -> None:
         self.batch = batch
@@ -31,7 +31,7 @@ class Kept:
 
     @property
     def rows(self) -> int:
-        """How many they are."""
+        """The number of rows that passed."""
         return self.batch.num_rows
 
     def where(self, mask: pa.Array | None) -> Kept:
@@ -46,17 +46,17 @@ class Kept:
         return Kept(pick(self.batch, places), selected)
 
     def with_columns(self, more: Batch) -> Kept:
-        """With further columns of the split, cut down to the rows still wanted."""
+        """With further columns of the split, narrowed to the rows that passed."""
         return self.beside(more if self.selected is None else pick(more, self.selected))
 
     def beside(self, more: Batch) -> Kept:
-        """With further columns of just the rows still wanted."""
+        """With further columns that have only the rows that passed."""
         fields = [*self.batch.schema, *more.schema]
         return Kept(Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected)
 
 
 class SplitColumns:
-    """The columns of a split: as codes where something asks for these, of the rows that are left otherwise."""
+    """The columns of a split: as dictionary indices where an operator uses these, otherwise of the rows left."""
 
     def __init__(self, source: Source, split: Split) -> None:
         self._source = source

@@ -1,7 +1,7 @@
-"""Rows that MIN and MAX by group need not look at: of a group that was met, and behind the extremes of all groups.
+"""Dynamic filter for grouped MIN/MAX: skips rows of known groups that cannot improve any group's extremum.
 
-After the first batches of a few groups that are most rows, and to see it takes a third of the time of grouping them.
-DataFusion narrows scans by the same thought (its dynamic filters of MIN and MAX without groups).
+After the first batches of few groups that is most rows, and the check takes a third of the time of grouping them.
+DataFusion narrows scans in the same way (its dynamic filters of MIN and MAX without groups).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
-MIN_ROWS = 16_384  # of a batch, or left of one: for fewer the filter's own costs weigh more
+MIN_ROWS = 16_384  # of a batch, or left of one: for fewer rows the filter costs more than it saves
 _MOST_GROUPS = 4096
 _MOST_VALUES = 65_536  # between the lowest and the highest key
-_USELESS_SHARE = 4  # one row in so many is kept by a filter that is worth its time
+_USELESS_SHARE = 4  # a useful filter passes at most one row in so many
 _TRIALS = 3
-_OTHERS = 4  # values of a dictionary that are looked for one by one
+_OTHERS = 4  # unknown values of a dictionary that are searched one by one
 _NO_ROWS = np.zeros(0, np.int64)
 
 
 class Extremes:
-    """What is known of the groups that were met.
+    """Keys and extremes of the groups so far.
 
     For aggregates by one key that are all MIN or MAX of numbers or times (or none at all: DISTINCT).
 
@@ -44,36 +44,36 @@ class Extremes:
     def __init__(self, largest: Sequence[bool], merge: Callable[[Batch], Batch]) -> None:
         self._largest = tuple(largest)
         self._merge = merge
-        self._states: list[Batch] = []  # of all groups met, at most one batch
-        self._met: _MetIntegers | _MetStrings | None = None
-        self._extremes: list[Any] = []  # of all groups met, the one that is the easiest to pass
+        self._states: list[Batch] = []  # of all groups so far, at most one batch
+        self._known_keys: _KnownIntegers | _KnownStrings | None = None
+        self._extremes: list[Any] = []  # for each aggregate the weakest of all groups' extremes
         self._trials = _TRIALS
-        self.is_applied = False  # by a scan: what it gives need not be looked at again
+        self.is_applied = False  # by a scan: its rows need no second check
 
     def learn(self, states: Batch, rows: int) -> None:
-        """Take in the states of so many rows, unless these are so few that more need not be known."""
+        """Add the states of a batch of ``rows`` rows; a small batch is not worth it."""
         if self._trials == 0 or rows < MIN_ROWS:
             return
         merged = self._merge(concat(states.schema, [*self._states, states]))
         key = merged.vector(0)
-        met = _MetStrings.of(key) if key.dtype == t.STRING else _MetIntegers.of(key)
-        self._states, self._met, self._extremes = [merged], met, []
+        known_keys = _KnownStrings.of(key) if key.dtype == t.STRING else _KnownIntegers.of(key)
+        self._states, self._known_keys, self._extremes = [merged], known_keys, []
         if merged.num_rows > _MOST_GROUPS:
             self.forget()
             return
         for i, largest in enumerate(self._largest):
             values = _numbers(merged.vector(i + 1))
             if values is None or merged.columns[i + 1].null_count:
-                self._met = None
+                self._known_keys = None
                 return
             # NaN is the largest value: the least of some is NaN only if all are, the greatest if any is
             self._extremes.append(np.fmin.reduce(values) if largest else np.maximum.reduce(values))
 
     def rows(self, key: Vector, values: Sequence[Vector], num_rows: int) -> Int64s | None:
-        """The rows that can change a state; None for all, also where it is hardly fewer."""
-        if self._met is None or self.is_applied or num_rows < MIN_ROWS:
+        """The rows that can change a state; None for all, or if the filter drops too few."""
+        if self._known_keys is None or self.is_applied or num_rows < MIN_ROWS:
             return None
-        rows = self._passing(self._met, key, values)
+        rows = self._passing(self._known_keys, key, values)
         if rows is not None and _USELESS_SHARE * len(rows) <= num_rows:
             self._trials = _TRIALS
             return rows
@@ -83,27 +83,27 @@ class Extremes:
         return None
 
     def forget(self) -> None:
-        """Rule out no more rows: the groups that were met are those of an aggregation that has ended."""
-        self._trials, self._states, self._met = 0, [], None
+        """Drop no more rows: the known groups belong to an aggregation that has ended."""
+        self._trials, self._states, self._known_keys = 0, [], None
 
     @property
     def are_known(self) -> bool:
-        """Whether they can rule out any row yet, or still."""
-        return self._met is not None
+        """True if there is something to compare rows with: not before the first states, nor after ``forget``."""
+        return self._known_keys is not None
 
     def mask(self, key: Vector, values: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
-        """Whether each row can change a state."""
-        rows = None if self._met is None else self._passing(self._met, key, values)
+        """True for each row that can change a state."""
+        rows = None if self._known_keys is None else self._passing(self._known_keys, key, values)
         return np.ones(num_rows, np.bool_) if rows is None else _flagged(rows, num_rows)
 
     def of_others(self, key: Vector) -> npt.NDArray[np.bool_] | None:
-        """Whether each key is that of a group not met yet; None where it would take long to say."""
-        rows = None if self._met is None else self._met.others(key)
+        """True for each key of an unknown group; None if finding them would take long."""
+        rows = None if self._known_keys is None else self._known_keys.others(key)
         return None if rows is None else _flagged(rows, len(key.data))
 
     def past(self, aggregate_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """True for each value of one aggregate that is past the extreme of some group."""
-        numbers = _numbers(values) if self._met is not None else None
+        numbers = _numbers(values) if self._known_keys is not None else None
         if numbers is None:
             return None
         hits = self._is_past(aggregate_index, numbers)
@@ -119,10 +119,10 @@ class Extremes:
         return hits
 
     def _passing(
-        self, met: _MetIntegers | _MetStrings, key: Vector, values: Sequence[Vector]
+        self, known_keys: _KnownIntegers | _KnownStrings, key: Vector, values: Sequence[Vector]
     ) -> Int64s | None:
         """Rows of unknown groups and rows past an extreme; None if finding them would take long."""
-        others = met.others(key)
+        others = known_keys.others(key)
         if others is None or not values:
             return others
         passing = _flagged(others, len(key.data))
@@ -136,7 +136,7 @@ class Extremes:
 
 @dataclass
 class ExtremeFilter(RuntimeFilter):
-    """Of an aggregation by extremes: the rows that can change a state; its columns are the key, then the values."""
+    """Rows that can change a state of a grouped MIN/MAX; its columns are the key, then the values."""
 
     known: Extremes
 
@@ -152,7 +152,7 @@ class ExtremeFilter(RuntimeFilter):
 
     @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """A row may be asked for by its key or by any of its values."""
+        """None: a row may pass by its key or by any of its values."""
         return []
 
     @override
@@ -169,15 +169,15 @@ class ExtremeFilter(RuntimeFilter):
 
 
 @dataclass(frozen=True)
-class _MetIntegers:
-    """Which integers from ``lowest`` on are keys of groups that were met."""
+class _KnownIntegers:
+    """Flags for the integers from ``lowest`` on that are keys of known groups, and one for NULL."""
 
     lowest: int
-    met: npt.NDArray[np.bool_]
+    flags: npt.NDArray[np.bool_]
     null: bool
 
     @classmethod
-    def of(cls, key: Vector) -> _MetIntegers | None:
+    def of(cls, key: Vector) -> _KnownIntegers | None:
         """The values of the key, or None where they are too far apart."""
         data = native_integers(key)
         if data is None or data.null_count == len(data):
@@ -186,9 +186,9 @@ class _MetIntegers:
         lowest, highest = ends["min"].as_py(), ends["max"].as_py()
         if highest - lowest >= _MOST_VALUES:
             return None
-        met = np.zeros(highest - lowest + 1, np.bool_)
-        met[data.drop_null().to_numpy().astype(np.int64) - lowest] = True
-        return cls(lowest, met, data.null_count > 0)
+        flags = np.zeros(highest - lowest + 1, np.bool_)
+        flags[data.drop_null().to_numpy().astype(np.int64) - lowest] = True
+        return cls(lowest, flags, data.null_count > 0)
 
     def others(self, key: Vector) -> Int64s | None:
         """Rows of keys that no group has; None if finding them would take long."""
@@ -199,24 +199,24 @@ class _MetIntegers:
         if not ends["min"].is_valid:
             return _NO_ROWS
         low, high = ends["min"].as_py() - self.lowest, ends["max"].as_py() - self.lowest
-        if low < 0 or high >= len(self.met):
+        if low < 0 or high >= len(self.flags):
             return None
-        if self.met[low : high + 1].all():
+        if self.flags[low : high + 1].all():
             return _NO_ROWS
         codes = data.fill_null(ends["min"]).to_numpy().astype(np.int64) - self.lowest
-        other = ~self.met.take(codes)
+        other = ~self.flags.take(codes)
         valid = validity(data)
         return np.flatnonzero(other if valid is None else other & valid)
 
 
 @dataclass(frozen=True)
-class _MetStrings:
-    """Which strings, and whether NULL, are keys of groups that were met."""
+class _KnownStrings:
+    """The strings, and maybe NULL, that are keys of known groups."""
 
-    met: pa.Array
+    keys: pa.Array
 
     @classmethod
-    def of(cls, key: Vector) -> _MetStrings:
+    def of(cls, key: Vector) -> _KnownStrings:
         """The values of the key."""
         return cls(key.plain())
 
@@ -225,8 +225,8 @@ class _MetStrings:
         if not key.is_dictionary or len(key.data.dictionary) > _MOST_VALUES:
             return None
         data = key.data
-        known = pc.is_in(data.dictionary, value_set=self.met)
-        if (data.null_count and not self.met.null_count) or known.false_count > _OTHERS:
+        known = pc.is_in(data.dictionary, value_set=self.keys)
+        if (data.null_count and not self.keys.null_count) or known.false_count > _OTHERS:
             return None
         rows_by_value = [_NO_ROWS]
         for code in np.flatnonzero(~known.to_numpy(zero_copy_only=False)):
@@ -239,7 +239,7 @@ class _MetStrings:
 def extremes(
     keys: Sequence[Named], calls: Sequence[AggregateCall], merge: Callable[[Batch], Batch]
 ) -> Extremes | None:
-    """What such an aggregation can learn, or None if it is of another kind."""
+    """An empty ``Extremes`` for the aggregation, or None if it is not a MIN/MAX by one key."""
     types = [k.field.type for k in keys]
     if len(types) != 1 or not (_is_integer(types[0]) or types[0] == t.STRING):
         return None
@@ -255,7 +255,7 @@ def _is_extreme(call: AggregateCall) -> bool:
 
 
 def _flagged(rows: Int64s, count: int) -> npt.NDArray[np.bool_]:
-    """True for these of so many rows."""
+    """A mask of ``count`` rows that is true for ``rows``."""
     flags = np.zeros(count, np.bool_)
     flags[rows] = True
     return flags
@@ -267,7 +267,7 @@ def _is_integer(dtype: pa.DataType) -> bool:
 
 
 def _numbers(vector: Vector) -> npt.NDArray[Any] | None:
-    """Values as numpy has them, in Spark's order but for NaN; NULL slots hold anything."""
+    """Values as a numpy array, in Spark's order except for NaN; NULL slots hold any value."""
     if vector.is_scalar:
         return None
     data = vector.data if t.is_fractional(vector.dtype) else native_integers(vector)

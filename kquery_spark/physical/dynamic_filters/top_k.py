@@ -70,24 +70,24 @@ class FirstRowsFilter(RuntimeFilter):
         return replace(self, rows=None)
 
     def learn(self, key: Vector) -> None:
-        """The key of the last row of as many as asked for."""
-        places = self._places(key)
-        if places is not None:
-            self.last.learn(self._behind if key.data.null_count else (1, int(places[0])))
+        """Learn from the first key of the last row within the limit."""
+        ranks = self._ranks(key)
+        if ranks is not None:
+            self.last.learn(self._null_position if key.data.null_count else (1, int(ranks[0])))
 
     @property
-    def _behind(self) -> tuple[int, int]:
-        """The place of NULL."""
+    def _null_position(self) -> tuple[int, int]:
+        """The position of NULL."""
         return (0 if self.nulls_first else 2), 0
 
-    def _places(self, key: Vector) -> Int64s | None:
-        """Integers that rise in the order (of a NULL anything), None for types that have no such ones."""
-        values = _text_places(key) if key.dtype == t.STRING else ordered_integers(key)
+    def _ranks(self, key: Vector) -> Int64s | None:
+        """Integers that rise in the key's order, any for NULL; None for types without such integers."""
+        values = _text_ranks(key) if key.dtype == t.STRING else ordered_integers(key)
         return values if values is None or self.ascending else ~values
 
     @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """For types of which statistics are sure to be in the same order."""
+        """Only for types whose statistics have the order of the key."""
         (column,) = columns
         if self.last.position is None or not has_integer_order(column.dtype):
             return []
@@ -111,37 +111,37 @@ class FirstRowsFilter(RuntimeFilter):
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         (key,) = keys
-        places = self._places(key)
-        if places is None:
+        ranks = self._ranks(key)
+        if ranks is None:
             return np.ones(num_rows, np.bool_)
         valid = validity(key.data)
-        hits = self._before(places, valid)
+        hits = self._before(ranks, valid)
         if self.rows is None or np.count_nonzero(hits) <= self.rows:
             return hits
         rows = np.flatnonzero(hits)
         if valid is None and len(rows) > _MANY * self.rows:  # some of them tell of most that they come later
-            some = places[rows[:: len(rows) // (_MANY * self.rows)]]
-            rows = rows[places[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
-        return self._first(places, valid, rows, self.rows)
+            some = ranks[rows[:: len(rows) // (_MANY * self.rows)]]
+            rows = rows[ranks[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
+        return self._first(ranks, valid, rows, self.rows)
 
-    def _before(self, places: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+    def _before(self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Whether each row can be among the first ones, as far as is known."""
         if self.last.position is None:
-            return np.ones(len(places), np.bool_)
+            return np.ones(len(ranks), np.bool_)
         part, last = self.last.position
         if part != 1:
-            hits, nulls = np.full(len(places), part == 2), self.ties
+            hits, nulls = np.full(len(ranks), part == 2), self.ties
         else:
-            hits, nulls = (places <= last if self.ties else places < last), self.nulls_first
+            hits, nulls = (ranks <= last if self.ties else ranks < last), self.nulls_first
         return hits if valid is None else np.where(valid, hits, nulls)
 
     def _first(
-        self, places: Int64s, valid: npt.NDArray[np.bool_] | None, rows: Int64s, count: int
+        self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None, rows: Int64s, count: int
     ) -> npt.NDArray[np.bool_]:
         """Only ``count`` of the rows, the first ones (and those that tie with the last of them)."""
         present = np.ones(len(rows), np.bool_) if valid is None else valid[rows]
         nulls, values = rows[~present], rows[present]
-        hits = np.zeros(len(places), np.bool_)
+        hits = np.zeros(len(ranks), np.bool_)
         left = count
         for part in (nulls, values) if self.nulls_first else (values, nulls):
             if len(part) < left:
@@ -149,10 +149,10 @@ class FirstRowsFilter(RuntimeFilter):
                 left -= len(part)
                 continue
             if part is nulls:
-                self.last.learn(self._behind)
+                self.last.learn(self._null_position)
                 equal = nulls
             else:
-                present_keys = places[values]
+                present_keys = ranks[values]
                 last = np.partition(present_keys, left - 1)[left - 1]
                 self.last.learn((1, int(last)))
                 hits[values[present_keys < last]] = True
@@ -163,9 +163,9 @@ class FirstRowsFilter(RuntimeFilter):
         return hits
 
 
-def _text_places(key: Vector) -> Int64s:
+def _text_ranks(key: Vector) -> Int64s:
     if not key.is_dictionary:
         return text_prefixes(key.data)
-    places = text_prefixes(key.data.dictionary)
+    ranks = text_prefixes(key.data.dictionary)
     codes = key.data.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return places.take(codes) if len(places) else np.zeros(len(codes), np.int64)
+    return ranks.take(codes) if len(ranks) else np.zeros(len(codes), np.int64)

@@ -78,7 +78,7 @@ def _quantified(exists: bool, body: Body, array_elements: Elements, batch: Batch
     try:
         note(np.arange(batch.num_rows), batch)
     except ExecutionError:
-        # Spark stops at the first element that decides, so the ones behind it must not be looked at.
+        # Spark stops at the first element that decides, so the ones after it must not be evaluated.
         decided[:] = unknown[:] = False
         order = array_elements.order
         for step in range(int(array_elements.sizes.max(initial=0))):

@@ -104,7 +104,7 @@ class Program:
     def _eager_call(self, expr: Call) -> Step:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
         steps = [self._compile(a) for a in expr.args]
-        # Spark does not look at the later arguments of a row of which one is NULL, so those must not raise either
+        # Spark does not evaluate the arguments after a NULL one, so those must not raise either
         order = entry.evaluation_order(len(steps))
         first_to_last = order or range(len(steps))
         zero_ends = entry.zero_ends and mode is not EvalMode.ANSI

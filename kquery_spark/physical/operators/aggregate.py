@@ -138,7 +138,7 @@ class AggregateExec(UnaryExec):
                 yield run.nothing()
 
     def _merged_states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """One state row per group; several batches, of different groups, where the memory budget asks for it."""
+        """One state row per group; several batches, of different groups, if the memory budget is short."""
         limit, metrics = task.config.memory_bytes, task.metrics_of(self)
         if self._needs_rows:
             program = Program([k.expr for k in self.keys], self.child.schema)
@@ -183,7 +183,7 @@ class Aggregation:
         self._extremes = extremes(plan.keys, self._calls, self.merge) if from_rows else None
 
     def filter(self) -> ExtremeFilter | None:
-        """The rows that the aggregation will ask for, where it is of columns as the child has them."""
+        """The dynamic filter of a grouped MIN/MAX whose keys and arguments are columns of the child."""
         if self._extremes is None:
             return None
         names = key_names([k.expr for k in self._plan.keys] + [c.args[0] for c in self._calls])

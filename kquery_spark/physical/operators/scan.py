@@ -172,7 +172,7 @@ class _FilteringReader:
         source = self._source
         if not source.addressable:
             return None
-        # a condition that can raise has to see the rows that nobody asks for
+        # a condition that can raise has to see rows that run-time filters drop, too
         late = [] if self._raises else [c for f in runtime for c in f.conditions(_columns(source, f.columns))]
         rows = possible_rows(source, split, conditions, late)
         if rows is not None:

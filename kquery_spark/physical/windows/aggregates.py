@@ -127,7 +127,7 @@ def accumulator_of(call: WindowCall) -> Accumulator:
 
 
 def context_of(call: WindowCall, n: int) -> CallContext:
-    """What its phases are told, for ``n`` rows."""
+    """The context of its phases, for ``n`` rows."""
     return CallContext(call.dtype, call.mode, num_rows=n)
 
 

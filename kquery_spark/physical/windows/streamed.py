@@ -205,7 +205,7 @@ class StreamedPartition:
         return Batch(self._output, tuple(columns), batch.num_rows)
 
     def _ranked(self, call: WindowCall, args: Sequence[Vector], piece: _Piece, local: Segments) -> Vector:
-        """Ranking needs where the partition and the peers begin and end, told in rows from the piece's first."""
+        """A ranking function, from the ends of the partition and of the peers, as offsets from the piece's first row."""
         n, total = piece.rows, self._pieces[-1].end
         at = _constants(n)
         peers = local.peer_start, local.peer_end
