@@ -10,7 +10,7 @@ from typing import Any
 
 from kquery_spark.spark_bridge.jvm import Jvm
 
-UNKNOWN_ROWS = 1_000_000.0  # of a leaf that nobody knows anything about
+UNKNOWN_ROWS = 1_000_000.0  # for a leaf without statistics
 _ABSURD_BYTES = 1e15
 _ROW_BYTES, _VALUE_BYTES = 8.0, 12.0
 _BATCH_ROWS = 1024  # PySpark pickles a list in batches of at most so many

@@ -45,7 +45,7 @@ _FAMILIES: dict[str, str] = {
 
 
 class Facts(Protocol):
-    """What a reader of a plan may ask about a node beyond its JSON; raises Unsupported if it cannot tell."""
+    """Facts about a plan's nodes that are not in its JSON; raises Unsupported if Spark has no answer."""
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         """What Cast, arithmetic, Sum and Average do on overflow, division by zero and malformed input."""

@@ -116,7 +116,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
     if kind != f"{_SOURCES}HadoopFsRelation":
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
-    # Equal relations have equal schemas and options, so these are asked for once; files are listed each time.
+    # Equal relations have equal schemas and options, so these are read once; files are listed each time.
     described = jvm.remembered(source, time_zone, lambda: _described(source, kind, jvm, time_zone))
     if isinstance(described, OtherRelation):
         return described

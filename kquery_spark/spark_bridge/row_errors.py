@@ -75,7 +75,7 @@ class RowErrors:
 
 @contextlib.contextmanager
 def unconverted_errors() -> Iterator[None]:
-    """Errors as py4j has them: PySpark asks the JVM some 30 questions of each before it raises its own."""
+    """Errors as py4j raises them: PySpark makes some 30 JVM calls for each before it raises its own."""
     converting = py4j.java_gateway.get_return_value
     py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
     try:

@@ -70,11 +70,11 @@ class SessionSettings:
     values: Mapping[str, str | None]
 
     def is_on(self, name: str) -> bool:
-        """Whether a setting that was asked for is true; false if this Spark does not know it."""
+        """Whether a setting that was read is true; false if this Spark does not know it."""
         return str(self.values.get(name)).lower() == "true"
 
     def text(self, name: str) -> str:
-        """The value of a setting that was asked for; Unsupported if this Spark does not know it."""
+        """The value of a setting that was read; Unsupported if this Spark does not know it."""
         return _text(self.values, name)
 
     def unexpected(self, *prefixes: str) -> dict[str, str]:
