@@ -19,7 +19,7 @@ from kquery_spark.spark_bridge.jvm_output import print_by_jvm
 
 
 class Exit(IntEnum):
-    """Exit codes a pipeline can rely on. 1 is left to what nobody foresaw."""
+    """Exit codes a pipeline can rely on. 1 is for unexpected errors."""
 
     OK = 0
     UNFORESEEN = 1

@@ -1,4 +1,4 @@
-"""Which expressions of a query the engine leaves to Spark, and why, told from the plan without running it."""
+"""The expressions of a query that the engine declines, with reasons, from the plan without running it."""
 
 from __future__ import annotations
 

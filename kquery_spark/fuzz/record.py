@@ -1,4 +1,4 @@
-"""What a campaign has done so far, kept in a file so that a run that was stopped goes on where it was."""
+"""A campaign's progress, saved in a file so that a stopped run continues where it was."""
 
 from __future__ import annotations
 

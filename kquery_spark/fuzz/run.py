@@ -64,7 +64,7 @@ class Fuzzer:
     _known: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, progress: Callable[[Record], None] = lambda record: None) -> Record:
-        """Run until the campaign is over; ``progress`` hears of the record after each batch."""
+        """Run until the campaign is over; calls ``progress`` with the record after each batch."""
         before, start = self.record.seconds, time.monotonic()
         with TableStore(self.spark) as store, applied(self.spark, UNCOMPILED):
             while not self.campaign.is_over(self.record, time.monotonic() - start):

@@ -164,7 +164,7 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 
 def transform_plan(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Rewrite bottom-up: children first, then ``rule`` on the node made of them."""
+    """Rewrite bottom-up: children first, then ``rule`` on the node with its new children."""
     return rule(over(plan, [transform_plan(c, rule) for c in plan.children]))
 
 

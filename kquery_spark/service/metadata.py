@@ -100,7 +100,7 @@ def _tables(context: ExecutionContext, command: Any) -> pa.Table:
 
 
 def _nameless(command: Any) -> bool:
-    """Whether the one catalog and schema, which have no names, are asked for."""
+    """Whether the command's filters include the one catalog and schema, which have no names."""
     pattern = command.db_schema_filter_pattern
     return not command.catalog and not pattern.strip("%")
 

@@ -1,4 +1,4 @@
-"""What a client can ask for with a command or a ticket: SQL, a plan, or what Flight SQL tells about tables.
+"""The requests of clients, in a command or a ticket: SQL, a plan, or Flight SQL's metadata about tables.
 
 Everything a request needs is in its bytes, so the service keeps nothing between two calls.
 """
@@ -46,7 +46,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Request(Protocol):
-    """One thing to answer; ``ticket`` asks for it again."""
+    """A decoded request; ``ticket`` encodes it again."""
 
     @property
     def ticket(self) -> bytes:
@@ -188,7 +188,7 @@ def packed(kind: str, message: Message, protocol: str = _FLIGHT_SQL) -> bytes:
 
 
 def read_request(data: bytes) -> Request:
-    """What a command or a ticket asks for; PlanError or SerializationError for what it cannot be."""
+    """The request in a command or a ticket; PlanError or SerializationError for a malformed one."""
     kind, value = unpacked(data)
     if kind == "":
         try:

@@ -74,7 +74,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             return flight.SchemaResult(self._read(_command(descriptor)).schema(self._tables))
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.GeneratorStream:
-        """Run what the ticket asks for; batches leave as they are made, and a client that goes away stops it."""
+        """Run the ticket's request; streams batches as they are computed, and stops when the client disconnects."""
         with told_to_clients():
             stop = stop_for(context.is_cancelled)
             answer = self._read(ticket.ticket).answer(self._tables, stop)

@@ -206,7 +206,7 @@ class StageRun:
         }
 
     def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
-        """The stage's output; what the operators did is told when the last row is out."""
+        """The stage's output; the operators' metrics are reported after the last row."""
         if self.meter is None:
             yield from self._run(context)
             return

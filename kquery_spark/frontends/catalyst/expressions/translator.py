@@ -135,7 +135,7 @@ class Translator:
             raise Unsupported(f"{node.cls} has a parameter that the engine does not know")
 
     def mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
-        """The evaluation mode of a call, asked for only where it can matter."""
+        """The evaluation mode of a call, read from the JVM only where it can matter."""
         for flag in _FLAG_FIELDS:
             if flag in node.fields:
                 if node[flag]:

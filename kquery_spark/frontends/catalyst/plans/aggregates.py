@@ -60,7 +60,7 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
 
 
 def _check_functions(node: CatalystNode) -> None:
-    """Raise Unsupported for functions that stay with Spark, before the input's files are looked at.
+    """Raise Unsupported for functions that stay with Spark, before the input's files are listed.
 
     Functions of the rows' order do where the query sorts the rows first.
     """
