@@ -36,7 +36,7 @@ def _held_by_this_run(lock: threading.Lock) -> Iterator[None]:
 
 
 class WorkerCache:
-    """Least recently used values by key; one build per key even when two threads ask at once.
+    """Least recently used values by key; one build per key even when two threads request it at once.
 
     Keys are whole plans, whose hash takes many times as long as anything else here: each is looked up once.
     """

@@ -1,4 +1,4 @@
-"""The run-time filter of a top-k: what is behind the first rows found so far need not be read."""
+"""The dynamic filter of a top-k: skips rows that sort after the first rows so far."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class TaskContext:
     runtime_filters: dict[int, list[RuntimeFilter]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.config.memory_bytes:  # nobody knows the container, as in a process of the user's own
+        if not self.config.memory_bytes:  # the container is unknown, as in a process of the user's own
             self.config = replace(self.config, memory_bytes=MOST_MEMORY_BYTES)
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:

@@ -302,7 +302,7 @@ class _Probe:
         self.marks = marks
 
     def run(self, source: Iterator[Batch]) -> Iterator[Batch]:
-        """Probe every batch, then give what the build side still owes."""
+        """Probes every batch, then emits the unmatched build rows."""
         for batch in source:
             if self._plan.null_aware:
                 yield self._null_aware(batch)

@@ -58,7 +58,7 @@ class SortExec(UnaryExec):
             yield self._top(concat(self.schema, best))
 
     def _first_rows(self) -> FirstRowsFilter | None:
-        """A filter that leaves out what is behind the first rows so far, where the first key is a column."""
+        """The top-k's dynamic filter, which drops rows behind the first ones; None unless the first key is a column."""
         key = self.keys[0]
         names = key_names([key.expr])
         if names is None or not self.limit or not all(is_harmless(k.expr) for k in self.keys):
