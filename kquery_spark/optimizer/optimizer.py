@@ -55,7 +55,7 @@ RULES: tuple[Rule, ...] = (
 
 @dataclass(frozen=True)
 class Step:
-    """What one rule made of the plan."""
+    """The plan after one rule."""
 
     rule: str
     plan: LogicalPlan

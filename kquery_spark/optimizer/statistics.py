@@ -44,7 +44,7 @@ class Estimate:
 
 
 class Estimator:
-    """Estimates for one planning run; each scan's footers are looked at once."""
+    """Estimates for one planning run; each scan's footers are read once."""
 
     def __init__(self) -> None:
         self._estimates: NodeMap[Estimate] = NodeMap()

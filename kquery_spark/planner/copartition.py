@@ -228,7 +228,7 @@ def _loads(member: _Clustered, bounds: Sequence[int]) -> list[int]:
 
 
 def _shares(member: _Clustered, bounds: Sequence[int]) -> tuple[tuple[Split, ...], ...]:
-    """Per range, the splits that overlap it; those that stick out are told which rows to keep."""
+    """Per range, the splits that overlap it; a split that crosses a boundary gets the rows to retain."""
     edges: list[int | None] = [None, *bounds, None]
     parts: list[list[Split]] = [[] for _ in range(len(bounds) + 1)]
     for low, high, split in member.splits:

@@ -85,7 +85,7 @@ class JoinStrategy:
         return right if build is BuildSide.LEFT else left
 
     def build_side(self, plan: Join) -> BuildSide:
-        """The smaller side; the right one where the kind or NOT IN asks for it and nothing is gained otherwise."""
+        """The smaller side; the right one where the kind or NOT IN needs it and nothing is gained otherwise."""
         if plan.null_aware or plan.kind is JoinKind.EXISTENCE:
             return BuildSide.RIGHT
         if plan.kind is JoinKind.INNER:

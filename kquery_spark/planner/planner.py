@@ -26,7 +26,7 @@ from kquery_spark.planner.lowering.sort import lower_result_sort
 
 _ONE_TASK_SHARE = 0.5  # of small_bytes, shuffled to one task: what two would save is less than one costs
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
-_MOST_WAVES = 64  # an estimate that asks for more went astray; large tasks spill
+_MOST_WAVES = 64  # a higher estimate is wrong; large tasks spill
 
 
 def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = False) -> PhysicalPlan:

@@ -1,4 +1,4 @@
-"""Sorting that nobody can see is left out."""
+"""Removes sorts that no output or operator depends on."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _single_or_split(distribution: Distribution) -> Distribution:
 
 
 def _states_bytes(planner: Planner, plan: Aggregate) -> float:
-    """Expected bytes of an aggregation's partial states: each task may have met every group."""
+    """Expected bytes of an aggregation's partial states: each task may have rows of every group."""
     return planner.estimator.groups(plan) * _STATE_BYTES * planner.config.parallelism
 
 

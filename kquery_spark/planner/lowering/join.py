@@ -144,7 +144,7 @@ def _join_exec(plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: Build
 def _keyed(
     plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool
 ) -> DistributedPlan:
-    """The rows of a join that met by ``keys``."""
+    """The join with its output's distribution, for sides exchanged by ``keys``."""
     left_keys, right_keys = tuple(k.left for k in keys), tuple(k.right for k in keys)
     if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
         return DistributedPlan(joined, Distribution.SPLIT)
