@@ -1,4 +1,4 @@
-"""A DataFrame of PySpark's class whose JVM object is made when something asks for it."""
+"""A DataFrame of PySpark's class whose JVM object is created on first use."""
 
 from __future__ import annotations
 

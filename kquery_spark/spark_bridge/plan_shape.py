@@ -1,4 +1,4 @@
-"""A glance at a plan of Spark's: the names of its nodes and the size of what it reads, without reading it whole."""
+"""The shape of a Spark plan: the names of its nodes and the bytes that it reads, without importing it."""
 
 from __future__ import annotations
 

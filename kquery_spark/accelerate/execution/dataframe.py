@@ -1,4 +1,4 @@
-"""The DataFrame that ``kquery_plan`` returns: the engine's, with Spark's own kept at hand.
+"""The DataFrame that ``kquery_plan`` returns: the engine's, with Spark's own as the fallback.
 
 It is a Spark DataFrame like any other; transformations on it give plain DataFrames. Its read-only actions
 (``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``, ``toArrow``)

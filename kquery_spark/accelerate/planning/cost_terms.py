@@ -138,7 +138,7 @@ class PartCosts:
 
     @property
     def _last_sort(self) -> tuple[float, float]:
-        """Rows of an ordered result, and what is saved where the engine's tasks sort them; less than none for wide rows.
+        """Rows of an ordered result, and the seconds saved if the engine's tasks sort them; negative for wide rows.
 
         All of Spark's tasks share a sort. The engine's may be one task, which pays for everything that it moves.
         """

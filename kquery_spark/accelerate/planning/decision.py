@@ -55,7 +55,7 @@ def fits_driver(planned: PlannedQuery, part: Part) -> bool:
 
 
 def has_columns(part: Part) -> bool:
-    """Whether the rows can be brought to the driver as Arrow: PySpark's does not count rows without columns."""
+    """Whether the rows can be collected as Arrow: PySpark's Arrow collect does not count rows without columns."""
     return bool(len(part.compiled.physical.schema))
 
 

@@ -1,6 +1,6 @@
-"""The fast reject: queries that only pass rows on, or want the first of some, seen by a glance at Spark's plan.
+"""The fast reject: scans, filters and small limits, rejected from node names alone.
 
-Reading such a plan whole would take longer than some of them run.
+The full import of such a plan would take longer than some of these queries run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAST_PACKED = 0.27  # and mostly less than four times as many
 
 
 def nothing_to_win(link: Bridge, plan: Any) -> bool:
-    """Whether a glance at an optimized plan tells that the engine could not win time with any node of it."""
+    """Whether the node names of an optimized plan show that the engine cannot save time on any node."""
     jvm = link.jvm
     if has_subqueries(jvm, plan):
         return False

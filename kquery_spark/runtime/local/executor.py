@@ -31,7 +31,7 @@ Inputs = Mapping[str, Callable[[], Iterator[Batch]]]
 Exchanged = dict[str, list[list[Batch]]]
 R = TypeVar("R")
 
-_BATCHES_AHEAD = 4  # of each task that runs, before they are asked for
+_BATCHES_AHEAD = 4  # of each running task, before they are consumed
 _STOP_SECONDS = 0.1
 """How often a waiting thread checks whether to stop; Python handles Ctrl-C then, too."""
 

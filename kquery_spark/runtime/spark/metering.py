@@ -1,6 +1,6 @@
-"""What operators did in the workers, brought to the driver by a Spark accumulator.
+"""Metrics of operators in the workers, collected to the driver by a Spark accumulator.
 
-Only a query that is asked to (``kq.explain(df, analyze=True)``) has a meter; all others pay nothing.
+Only ``kq.explain(df, analyze=True)`` gives a query a meter; other queries pay nothing.
 """
 
 from __future__ import annotations
