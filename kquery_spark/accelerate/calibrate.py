@@ -24,7 +24,7 @@ from kquery_spark.spark_bridge.bypass import bypass
 ROWS = 2_000_000
 _REPEATS = 5
 _PARTITIONS = 2
-_LEAST = 1e-10  # seconds a row or byte: below what can be measured
+_LEAST_MEASURABLE_SECONDS = 1e-10  # seconds a row or byte: below what can be measured
 
 
 def calibrate(spark: SparkSession, folder: str | None = None, rows: int = ROWS) -> CostModel:
@@ -101,13 +101,13 @@ class _Calibration:
         numbers = self._spark.range(0, _PARTITIONS, 1, _PARTITIONS)
         generated = numbers.mapInArrow(_Rows(rows // _PARTITIONS), "a bigint, b double, c int")
         none = numbers.mapInArrow(_Rows(0), "a bigint, b double, c int")
-        return max(_LEAST, _difference(lambda: _run(generated), lambda: _run(none)) / rows)
+        return max(_LEAST_MEASURABLE_SECONDS, _difference(lambda: _run(generated), lambda: _run(none)) / rows)
 
     def _decoded_byte_seconds(self) -> float:
         """Three sums of whole columns, which are read and hardly anything else; a step of Spark's is in both."""
         query = self._table.selectExpr("sum(v) AS v", "sum(w) AS w", "max(k) AS k")
         saved = self._saved(query) / (self._rows * 24)
-        return max(_LEAST, saved)
+        return max(_LEAST_MEASURABLE_SECONDS, saved)
 
     def _step_seconds(self) -> float:
         """What an exchange and a stage of few rows takes in Spark."""
@@ -119,7 +119,7 @@ class _Calibration:
         """An aggregation into many groups, less what reading and the step by itself save."""
         saved = self._saved(self._table.groupBy("k").sum("v").selectExpr("max(k) AS k"))
         explained = self._rows * 16 * model.decoded_byte_seconds + 2 * model.step_seconds
-        return max(_LEAST, (saved - explained + 2 * model.stage_seconds) / self._rows)
+        return max(_LEAST_MEASURABLE_SECONDS, (saved - explained + 2 * model.stage_seconds) / self._rows)
 
     def _sort_row_seconds(self) -> tuple[float, float]:
         """A row of a sort in one task of each engine."""
@@ -132,7 +132,7 @@ class _Calibration:
             values.take(pc.sort_indices(values))
 
         by_engine = _median(sort) / self._rows
-        return max(_LEAST, by_spark), max(_LEAST, by_engine)
+        return max(_LEAST_MEASURABLE_SECONDS, by_spark), max(_LEAST_MEASURABLE_SECONDS, by_engine)
 
     def _saved(self, query: DataFrame) -> float:
         fast = kquery_plan(query, when="always", fallback="error")

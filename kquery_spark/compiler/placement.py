@@ -8,7 +8,7 @@ from kquery_spark.config.engine import EngineConfig
 
 DRIVER_KEPT_BYTES = 64 << 20
 """Of build sides that stay in the driver for further queries."""
-_THREAD_BYTES = 1 << 20  # a query that reads fewer bytes is one task
+_MIN_THREADED_BYTES = 1 << 20  # a query that reads fewer bytes is one task
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class Placement:
         if self.threads is None:
             return config
         cache_bytes = min(config.kept_bytes, DRIVER_KEPT_BYTES)
-        return replace(config, parallelism=self.threads, small_bytes=_THREAD_BYTES, kept_bytes=cache_bytes)
+        return replace(
+            config, parallelism=self.threads, small_bytes=_MIN_THREADED_BYTES, kept_bytes=cache_bytes
+        )
 
 
 IN_TASK_ORDER = Placement()

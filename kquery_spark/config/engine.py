@@ -10,7 +10,7 @@ from kquery_spark.config.names import camel_case
 from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
-MOST_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
+DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from kquery_spark.config.engine import MOST_MEMORY_BYTES, EngineConfig
+from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES, EngineConfig
 
 LEAST_MEMORY_BYTES = 16 << 20
 JVM_EXTRA_BYTES = 128 << 20  # classes, compiled code and threads, at least; a tenth of a large heap
-_CACHE_SHARE = 4  # of the budget, what may be left of it for build sides that stay between tasks
-_NO_LIMIT = 1 << 60  # cgroup v1 says so by a number near 2**63
+_CACHE_BUDGET_DIVISOR = 4  # of the budget, what may be left of it for build sides that stay between tasks
+_UNLIMITED_BYTES = 1 << 60  # cgroup v1 says so by a number near 2**63
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def task_budget(facts: ContainerFacts, limits: ProcessLimits) -> int:
     """Bytes of state that a task may hold before it spills; see the module for the formula."""
     tasks = max(1, facts.tasks)
     known = [n for n in (limits.cgroup_limit, facts.container_bytes, limits.physical) if n]
-    shares = [2 * MOST_MEMORY_BYTES]
+    shares = [2 * DEFAULT_MAX_MEMORY_BYTES]
     if known:
         shares.append((min(known) - facts.jvm_total) // tasks - limits.own_bytes)
     if limits.cgroup_limit:
@@ -98,9 +98,10 @@ def with_budget(
         return config
     budget = task_budget(facts, ProcessLimits.read() if limits is None else limits)
     cache_bytes = min(
-        config.kept_bytes, budget // 2 if budget >= MOST_MEMORY_BYTES else budget // _CACHE_SHARE
+        config.kept_bytes,
+        budget // 2 if budget >= DEFAULT_MAX_MEMORY_BYTES else budget // _CACHE_BUDGET_DIVISOR,
     )
-    left = budget if budget >= MOST_MEMORY_BYTES else max(LEAST_MEMORY_BYTES, budget - retained)
+    left = budget if budget >= DEFAULT_MAX_MEMORY_BYTES else max(LEAST_MEMORY_BYTES, budget - retained)
     return replace(config, memory_bytes=left, kept_bytes=cache_bytes)
 
 
@@ -125,7 +126,7 @@ def _limited_cgroups(root: Path) -> list[tuple[int, Path]]:
     limits = []
     for folder in _cgroup_folders(root):
         limit = _number(folder / "memory.max") or _number(folder / "memory.limit_in_bytes")
-        if 0 < limit < _NO_LIMIT:
+        if 0 < limit < _UNLIMITED_BYTES:
             limits.append((limit, folder))
     return limits
 

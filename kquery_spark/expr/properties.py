@@ -11,7 +11,7 @@ from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
 
 #: So many terms hang on each other in the order they are written; trees of more are balanced.
-_LEANING_TERMS = 16
+_MAX_CHAINED_TERMS = 16
 
 
 def can_raise(expr: Expr) -> bool:
@@ -71,7 +71,7 @@ def conjunction(terms: list[Expr]) -> Expr | None:
 
 def chain(word: str, terms: list[Expr]) -> Expr:
     """AND or OR of the terms in order."""
-    if len(terms) <= _LEANING_TERMS:
+    if len(terms) <= _MAX_CHAINED_TERMS:
         return reduce(lambda a, b: Call.of(word, a, b), terms)
     # pairs, and pairs of them: what walks over expressions goes down only so deep
     while len(terms) > 1:

@@ -15,7 +15,7 @@ from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_MOST = 2**63 - 1
+_INT64_MAX = 2**63 - 1
 
 
 def _doubles(vector: Vector, length: int) -> Any:
@@ -30,7 +30,7 @@ def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args, n)
     bad = (
         (count <= 0)
-        | (count == _MOST)
+        | (count == _INT64_MAX)
         | np.isnan(value)
         | (start == end)
         | ~np.isfinite(start)

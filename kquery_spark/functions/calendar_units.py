@@ -29,18 +29,18 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _DAY = civil.DAY
-_SECOND = 1_000_000
+_SECOND_MICROS = 1_000_000
 _MICROS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1000,
-    "SECOND": _SECOND,
-    "MINUTE": 60 * _SECOND,
-    "HOUR": 3600 * _SECOND,
+    "SECOND": _SECOND_MICROS,
+    "MINUTE": 60 * _SECOND_MICROS,
+    "HOUR": 3600 * _SECOND_MICROS,
     "DAY": _DAY,
     "DAYOFYEAR": _DAY,
     "WEEK": 7 * _DAY,
 }
-_MOST_YEARS = 999_999_999  # of java.time
+_MAX_YEARS = 999_999_999  # of java.time
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
@@ -119,10 +119,10 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args, n)
     year, month, day, hour, minute = (numbers(a, n) for a in args[:5])
     seconds = _micros_of(args[5], n).astype(np.int32).astype(np.int64)  # Spark keeps them in an int
-    ok = (np.abs(year) <= _MOST_YEARS) & civil.is_valid(np.clip(year, -_MOST_YEARS, _MOST_YEARS), month, day)
+    ok = (np.abs(year) <= _MAX_YEARS) & civil.is_valid(np.clip(year, -_MAX_YEARS, _MAX_YEARS), month, day)
     ok &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60)
-    late = (seconds > 60 * _SECOND) & (seconds < 61 * _SECOND)
-    ok &= (seconds >= 0) & (seconds <= 60 * _SECOND)
+    late = (seconds > 60 * _SECOND_MICROS) & (seconds < 61 * _SECOND_MICROS)
+    ok &= (seconds >= 0) & (seconds <= 60 * _SECOND_MICROS)
     bad = ~ok if mask is None else ~ok & ~mask
     if bad.any():
         if context.mode is EvalMode.ANSI:
@@ -135,7 +135,9 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
             )
         mask = bad if mask is None else mask | bad
     days = civil.join(np.where(ok, year, 1970), np.where(ok, month, 1), np.where(ok, day, 1))
-    wall = civil.added(civil.moment(days), np.where(ok, (hour * 3600 + minute * 60) * _SECOND + seconds, 0))
+    wall = civil.added(
+        civil.moment(days), np.where(ok, (hour * 3600 + minute * 60) * _SECOND_MICROS + seconds, 0)
+    )
     moment = wall if context.dtype.tz is None else zones.to_instants(wall, context.tz)
     return packed(moment, context.dtype, mask)
 

@@ -20,7 +20,7 @@ from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_SECOND = 1_000_000
+_SECOND_MICROS = 1_000_000
 
 
 def ints(vector: Vector, length: int) -> tuple[Int64s, Any]:
@@ -51,7 +51,7 @@ def _day_of_year(days: Int64s) -> Int64s:
     return days - civil.join(year, 1, 1) + 1
 
 
-_MANY = 10_000  # days whose fields are looked up in a table
+_MIN_TABLE_DAYS = 10_000  # days whose fields are looked up in a table
 
 
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
@@ -64,7 +64,7 @@ def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
 
 def _of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
     """A field of each day, by a table of the days between the first and the last where those are fewer."""
-    if len(days) < _MANY:
+    if len(days) < _MIN_TABLE_DAYS:
         return field(days)
     low, high = int(days.min()), int(days.max())
     if high - low > len(days) // 4:
@@ -83,7 +83,7 @@ def _time_field(unit: int, count: int) -> Any:
 
 def _fraction(args: Sequence[Vector], context: CallContext) -> Data:
     micros, mask = local(args[0], context)
-    return pa.array(micros % (60 * _SECOND), t.LONG, mask=mask)
+    return pa.array(micros % (60 * _SECOND_MICROS), t.LONG, mask=mask)
 
 
 DATE = accept(t.INT, t.DATE)
@@ -156,9 +156,9 @@ register(
     _date_entry("weekofyear", "WeekOfYear", lambda d: _iso_week(d)[1], 54.0, ("WEEK", "W", "WEEKS")),
     # only EXTRACT
     _date_entry("yearofweek", "YearOfWeek", lambda d: _iso_week(d)[0], None, ("YEAROFWEEK",), internal=True),
-    _time_entry("hour", 3600 * _SECOND, 24, "Hour", ("HOUR", "H", "HOURS", "HR", "HRS")),
-    _time_entry("minute", 60 * _SECOND, 60, "Minute", ("MINUTE", "M", "MIN", "MINS", "MINUTES")),
-    _time_entry("second", _SECOND, 60, "Second", ()),
+    _time_entry("hour", 3600 * _SECOND_MICROS, 24, "Hour", ("HOUR", "H", "HOURS", "HR", "HRS")),
+    _time_entry("minute", 60 * _SECOND_MICROS, 60, "Minute", ("MINUTE", "M", "MIN", "MINS", "MINUTES")),
+    _time_entry("second", _SECOND_MICROS, 60, "Second", ()),
     # EXTRACT(SECOND FROM ts): decimal(8,6), held as unscaled microseconds
     Function(
         "second_with_fraction",

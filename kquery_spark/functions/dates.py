@@ -30,7 +30,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _DAY = civil.DAY
-_SECOND = 1_000_000
+_SECOND_MICROS = 1_000_000
 
 
 def _wrap32(values: Int64s) -> Int64s:
@@ -158,9 +158,9 @@ def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
 _UNITS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1000,
-    "SECOND": _SECOND,
-    "MINUTE": 60 * _SECOND,
-    "HOUR": 3600 * _SECOND,
+    "SECOND": _SECOND_MICROS,
+    "MINUTE": 60 * _SECOND_MICROS,
+    "HOUR": 3600 * _SECOND_MICROS,
     "DAY": _DAY,
     "DD": _DAY,
 }
@@ -194,7 +194,7 @@ def can_truncate(function: str, unit: str) -> bool:
 
 def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     unit = _UNITS.get(name)
-    if unit is not None and unit <= _SECOND:
+    if unit is not None and unit <= _SECOND_MICROS:
         return civil.added(micros, -(micros % unit))
     wall = zones.to_local(micros, tz)
     if unit is not None:
@@ -234,7 +234,7 @@ def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64
     midnight = civil.moment(days)
     if vector.dtype.tz is not None:
         midnight = zones.to_instants(midnight, context.tz)
-    return (ints(vector, context.num_rows)[0] - midnight) // _SECOND
+    return (ints(vector, context.num_rows)[0] - midnight) // _SECOND_MICROS
 
 
 def numbers_of_bool(vector: Vector, length: int) -> Any:
@@ -464,7 +464,7 @@ register(
     # the importer and frontends pass dtype=timestamp(session zone) to these three
     Function(
         "timestamp_seconds",
-        _from_units(_SECOND),
+        _from_units(_SECOND_MICROS),
         _TO_STAMP,
         catalyst=("SecondsToTimestamp",),
         raises=frozenset(EvalMode),
@@ -477,7 +477,9 @@ register(
         raises=frozenset(EvalMode),
     ),
     Function("timestamp_micros", _from_units(1), _TO_STAMP, catalyst=("MicrosToTimestamp",)),
-    Function("unix_seconds", _to_units(_SECOND), _SINCE, catalyst=("UnixSeconds",), coerce=coerce_stamp),
+    Function(
+        "unix_seconds", _to_units(_SECOND_MICROS), _SINCE, catalyst=("UnixSeconds",), coerce=coerce_stamp
+    ),
     Function("unix_millis", _to_units(1000), _SINCE, catalyst=("UnixMillis",), coerce=coerce_stamp),
     Function("unix_micros", _to_units(1), _SINCE, catalyst=("UnixMicros",), coerce=coerce_stamp),
     Function("unix_date", _unix_date, accept(t.INT, t.DATE), catalyst=("UnixDate",), coerce=cast_to(t.DATE)),

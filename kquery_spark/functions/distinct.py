@@ -15,7 +15,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_UNCHECKED_BYTES = 1 << 18
+_UNCHECKED_TEXT_BYTES = 1 << 18
 
 
 def values(array: pa.Array) -> list[Any]:
@@ -88,7 +88,7 @@ def _reserved(results: Iterable[Any]) -> Iterable[Any]:
         total = seen = 0
         for value in results:
             total += len(value) if isinstance(value, str | bytes) else 8
-            if total - seen > _UNCHECKED_BYTES:
+            if total - seen > _UNCHECKED_TEXT_BYTES:
                 control.reserve(total)
                 seen = total
             yield value

@@ -28,7 +28,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_LINE = 76
+_LINE_CHARACTERS = 76
 _BASE64 = {
     ord(c): i for i, c in enumerate(string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/")
 }
@@ -42,7 +42,7 @@ def _base64(args: Sequence[Vector], context: CallContext) -> Data:
         text = base64.b64encode(value).decode()
         if not chunked:
             return text
-        return "\r\n".join(text[i : i + _LINE] for i in range(0, len(text), _LINE))
+        return "\r\n".join(text[i : i + _LINE_CHARACTERS] for i in range(0, len(text), _LINE_CHARACTERS))
 
     return per_distinct(one, args[:1], context)
 
@@ -113,7 +113,7 @@ def _bin(args: Sequence[Vector], context: CallContext) -> Data:
 
 # --- format_number --------------------------------------------------------------------------------
 
-_MOST_DIGITS = 15
+_MAX_FORMATTED_DECIMALS = 15
 
 
 def _format_number(args: Sequence[Vector], context: CallContext) -> Data:
@@ -124,8 +124,10 @@ def _format_number(args: Sequence[Vector], context: CallContext) -> Data:
 def _formatted(value: Any, digits: int) -> str | None:
     if digits < 0:
         return None
-    if digits > _MOST_DIGITS:
-        raise Unsupported(f"format_number with more than {_MOST_DIGITS} decimals is not supported.")
+    if digits > _MAX_FORMATTED_DECIMALS:
+        raise Unsupported(
+            f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported."
+        )
     if isinstance(value, float):
         if math.isnan(value):
             return "NaN"
@@ -159,8 +161,10 @@ def _half_even(value: float, digits: int) -> Decimal:
 
 
 def _check_digits(values: Sequence[object]) -> None:
-    if values[1] is not COLUMN and isinstance(values[1], int) and values[1] > _MOST_DIGITS:
-        raise Unsupported(f"format_number with more than {_MOST_DIGITS} decimals is not supported.")
+    if values[1] is not COLUMN and isinstance(values[1], int) and values[1] > _MAX_FORMATTED_DECIMALS:
+        raise Unsupported(
+            f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported."
+        )
 
 
 # --- parts of texts -------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ _NEIGHBOURS = 6  # of the table, whose mean is the bias
 # by precision: up to here values are counted by the registers they left empty
 _LINEAR = (10, 20, 40, 80, 220, 400, 900, 1800, 3100, 6500, 15500, 20000, 50000, 120000, 350000)
 _ALPHAS = {4: 0.673, 5: 0.697, 6: 0.709}
-_BLOCK = 1 << 15  # rows hashed at a time: the steps between stay in the processor's cache
-_DENSE = 1 << 22  # registers that may be held at once, empty ones among them
+_BLOCK_ROWS = 1 << 15  # rows hashed at a time: the steps between stay in the processor's cache
+_MAX_DENSE_REGISTERS = 1 << 22  # registers that may be held at once, empty ones among them
 
 Doubles = npt.NDArray[np.float64]
 
@@ -58,8 +58,8 @@ def codes(vector: Vector, length: int, precision: int) -> Int64s:
         dictionary_codes = codes(Vector(vector.dtype, data.dictionary), len(data.dictionary), precision)
         return np.asarray(dictionary_codes.take(data.indices.to_numpy(zero_copy_only=False)))
     row_codes = np.empty(length, np.int64)
-    for start in range(0, length, _BLOCK):
-        block = vector.data.slice(start, _BLOCK)
+    for start in range(0, length, _BLOCK_ROWS):
+        block = vector.data.slice(start, _BLOCK_ROWS)
         row_codes[start : start + len(block)] = _code(
             xxhash64(Vector(vector.dtype, block), len(block)).view(np.uint64), precision
         )
@@ -86,7 +86,7 @@ def highest(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, I
     bits = precision_in(register_codes)
     one = np.int64(1 << (bits + _RANK_BITS))
     keys = (ids << (bits + _RANK_BITS)) | (register_codes & (one - 1))
-    if groups << bits <= max(_DENSE, len(register_codes)):
+    if groups << bits <= max(_MAX_DENSE_REGISTERS, len(register_codes)):
         ranks = np.zeros(groups << bits, np.uint8)
         np.maximum.at(ranks, keys >> _RANK_BITS, (keys & _RANKS).astype(np.uint8))
         registers = np.flatnonzero(ranks)

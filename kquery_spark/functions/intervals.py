@@ -22,10 +22,10 @@ from kquery_spark.kernels import civil
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_SECOND = 1_000_000
-_MINUTE = 60 * _SECOND
+_SECOND_MICROS = 1_000_000
+_MINUTE = 60 * _SECOND_MICROS
 _HOUR = 60 * _MINUTE
-_MOST = 2**63 - 1
+_INT64_MAX = 2**63 - 1
 
 
 def _micros(vector: Vector, length: int) -> Int64s:
@@ -64,7 +64,7 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
             bound = np.abs(micros.astype(np.float64)) * np.abs(number.astype(np.float64))
             near = np.flatnonzero(bound > 2.0**62)  # few: these are multiplied again without a limit
             exact = [int(micros[i]) * int(number[i]) for i in near]
-            if any(not -_MOST - 1 <= value <= _MOST for value in exact):
+            if any(not -_INT64_MAX - 1 <= value <= _INT64_MAX for value in exact):
                 raise _overflow()
         else:
             product = _rounded(micros * number)
@@ -81,7 +81,7 @@ def _divide(args: Sequence[Vector], context: CallContext) -> Data:
     with np.errstate(all="ignore"):
         if number.dtype != np.int64:
             return pa.array(_rounded(micros / number), mask=mask).view(t.DAY_TIME)
-        if ((micros == -_MOST - 1) & (number == -1)).any():
+        if ((micros == -_INT64_MAX - 1) & (number == -1)).any():
             raise _overflow()
         whole = micros // number
         rest = micros - whole * number

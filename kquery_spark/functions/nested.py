@@ -27,7 +27,7 @@ from kquery_spark.kernels.elements import bounds, element_of, elements, is_array
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MOST_ELEMENTS = 2**31 - 1  # that offsets of 32 bits reach
+_MAX_ELEMENTS = 2**31 - 1  # that offsets of 32 bits reach
 
 
 def _nulls(array: pa.Array) -> Any:
@@ -185,7 +185,7 @@ def _one_type(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 def _array(args: Sequence[Vector], context: CallContext) -> Data:
     n, width = context.num_rows, len(args)
-    if n * width > _MOST_ELEMENTS:
+    if n * width > _MAX_ELEMENTS:
         raise MemoryError("a batch of arrays grew past 2^31 elements")
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]

@@ -31,13 +31,13 @@ from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_SECOND = 1_000_000
+_SECOND_MICROS = 1_000_000
 # Fields with their widths; the ones of 0 take one digit or two.
 _WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "M": 0, "d": 0, "H": 0, "m": 0, "s": 0}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 _DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}
 _MOST = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
-_FRACTION = 9
+_MAX_FRACTION_DIGITS = 9
 
 
 @functools.lru_cache(256)
@@ -74,7 +74,7 @@ def _is_known(piece: re.Match[str]) -> bool:
     text, is_field = piece[0], bool(piece[2])
     if is_field and text not in _WIDTHS and set(text) != {"S"}:
         return False
-    return text.isascii() and len(text) <= _FRACTION
+    return text.isascii() and len(text) <= _MAX_FRACTION_DIGITS
 
 
 def _share_digits(before: str, after: str) -> bool:
@@ -128,7 +128,9 @@ def _moment(text: str, pattern: str) -> int | None:
     days = day_number(fields["y"], fields["M"], fields["d"])
     if days is None:
         return None
-    return days * civil.DAY + (fields["H"] * 3600 + fields["m"] * 60 + fields["s"]) * _SECOND + fraction
+    return (
+        days * civil.DAY + (fields["H"] * 3600 + fields["m"] * 60 + fields["s"]) * _SECOND_MICROS + fraction
+    )
 
 
 def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
@@ -202,7 +204,9 @@ def _joined(values: dict[str, Int64s]) -> Int64s | None:
     )
     if not good.all():
         return None
-    micros: Int64s = civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND
+    micros: Int64s = (
+        civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND_MICROS
+    )
     return micros
 
 
@@ -233,7 +237,7 @@ def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
         values, mask = zones.ints(args[0].array(n))
         instants = zones.to_instants(civil.moment(values), context.tz) if args[0].dtype == t.DATE else values
     # Spark divides as Java does, toward zero.
-    return pa.array(np.sign(instants) * (np.abs(instants) // _SECOND), mask=mask)
+    return pa.array(np.sign(instants) * (np.abs(instants) // _SECOND_MICROS), mask=mask)
 
 
 def _check(values: Sequence[object]) -> None:

@@ -19,7 +19,7 @@ from kquery_spark.errors import Unsupported
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _CLASSES = {"d": "0-9", "w": "a-zA-Z_0-9", "s": r"\t\n\x0B\f\r "}
 _ESCAPES = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f"}
-_MOST_GROUPS_DEEP = 100
+_MAX_GROUP_DEPTH = 100
 _PUNCTUATION = frozenset("\\.[]{}()*+?^$|/-_@#%&=~!<>:;,'\"` ")
 
 
@@ -147,8 +147,8 @@ class _Reader:
         return _literal(character)
 
     def group(self, depth: int) -> str:
-        if depth >= _MOST_GROUPS_DEEP:
-            raise self.fail(f"groups nested more than {_MOST_GROUPS_DEEP} deep")
+        if depth >= _MAX_GROUP_DEPTH:
+            raise self.fail(f"groups nested more than {_MAX_GROUP_DEPTH} deep")
         if self.peek() == "?":
             if not self.source.startswith("?:", self.at):
                 raise self.fail("a special group")

@@ -20,7 +20,7 @@ from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, Ev
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_PLACES = 340  # before or after the point, within which all digits of the text of a double are
+_MAX_DECIMAL_PLACES = 340  # before or after the point, within which all digits of the text of a double are
 
 
 def _decimal_type(dtype: pa.DataType, scale: int) -> pa.DataType:
@@ -79,7 +79,7 @@ def _integers(data: Any, scale: int, even: bool, context: CallContext) -> Data:
 
 def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
     values = data.cast(t.DOUBLE).to_numpy(zero_copy_only=False)
-    scale = max(-_PLACES, min(scale, _PLACES))
+    scale = max(-_MAX_DECIMAL_PLACES, min(scale, _MAX_DECIMAL_PLACES))
     with np.errstate(all="ignore"):
         scaled, certain = round_scaled(values, scale)
         power = np.float64(10.0) ** abs(scale)

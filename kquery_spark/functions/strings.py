@@ -126,8 +126,8 @@ def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
-_MOST_TEXT_BYTES = 64 << 20
-_MOST_BATCH_BYTES = 1 << 30
+_MAX_TEXT_BYTES = 64 << 20
+_MAX_BATCH_TEXT_BYTES = 1 << 30
 
 # --- joining and repeating ------------------------------------------------------------------------
 
@@ -176,10 +176,10 @@ def _check_text_bytes(lengths: Data) -> None:
     if isinstance(lengths, pa.Scalar):
         lengths = pa.array([lengths.as_py()], pa.float64())
     largest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
-    if largest > _MOST_TEXT_BYTES or total > _MOST_BATCH_BYTES:
+    if largest > _MAX_TEXT_BYTES or total > _MAX_BATCH_TEXT_BYTES:
         raise Unsupported(
-            f"Repeated or padded texts of more than {_MOST_TEXT_BYTES >> 20} MiB, or of more than "
-            f"{_MOST_BATCH_BYTES >> 20} MiB in a batch, are not supported."
+            f"Repeated or padded texts of more than {_MAX_TEXT_BYTES >> 20} MiB, or of more than "
+            f"{_MAX_BATCH_TEXT_BYTES >> 20} MiB in a batch, are not supported."
         )
 
 

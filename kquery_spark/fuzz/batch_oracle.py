@@ -25,9 +25,9 @@ from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
 from kquery_spark.spark_bridge.row_errors import RowErrors, is_java_error, java_error_class
 from kquery_spark.spark_bridge.session import bridge
 
-_MOST_RUNS = 60
+_MAX_QUERIES_PER_BATCH = 60
 """Queries of one batch, which is halved where it fails as a whole."""
-_RAISED_ON_SPARK = 2
+_MAX_RAISING_QUERIES_ON_SPARK = 2
 """Expressions of a batch that raise an error and are also run by ``kquery_plan``, each in a query of its own."""
 _SHARES = re.compile(r"BETWEEN|nullif\(")
 """Spark computes arguments of these in a node below, whose errors are not of one expression any more."""
@@ -152,7 +152,7 @@ class _Run:
             # where the argument of an aggregate, or a condition, is evaluated at all is for the optimizer to say
             return Outcome("not compared", "an argument raises an error")
         sql = f"SELECT {part.expr.sql()} AS x FROM {self._batch.table.name}"
-        if self._raised_on_spark < _RAISED_ON_SPARK:
+        if self._raised_on_spark < _MAX_RAISING_QUERIES_ON_SPARK:
             self._raised_on_spark += 1
             try:
                 frame = self._spark.sql(sql)
@@ -194,7 +194,7 @@ class _Run:
 
     def _compare(self, judged: Sequence[Judged]) -> None:
         """Runs what should succeed as one query in each engine; halves where one of them fails."""
-        if not judged or self._runs >= _MOST_RUNS:
+        if not judged or self._runs >= _MAX_QUERIES_PER_BATCH:
             return
         self._runs += 1
         batch = self._batch.of([one.expr for one in judged])

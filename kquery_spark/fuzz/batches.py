@@ -26,7 +26,7 @@ Shape = Literal["projected", "condition", "aggregate", "window"]
 _SHAPES: tuple[Shape, ...] = ("projected",) * 6 + ("condition", "aggregate", "aggregate", "window")
 _SIZES: dict[Shape, int] = {"projected": 300, "condition": 24, "aggregate": 200, "window": 160}
 """Conditions are few: each is a SELECT of its own, as conditions of one WHERE would hide each other's rows."""
-_TABLE_BATCHES = 6
+_BATCHES_PER_TABLE = 6
 _ZONES = ("UTC", "UTC", "UTC", "America/Los_Angeles", "Asia/Kolkata")
 _SETTINGS = (*[SETTINGS[0]] * (len(SETTINGS) - 1) * 3, *SETTINGS[1:])
 """One batch in four by Spark's workers, as each query takes them ten times what it takes the driver."""
@@ -89,7 +89,7 @@ class Batch:
 def random_batch(seed: int, number: int) -> Batch:
     """Batch ``number`` of a seed. It needs none of the batches before it, so that a run can go on anywhere."""
     rng = Random(f"{seed}/{number}")
-    table = _table(seed, number // _TABLE_BATCHES)
+    table = _table(seed, number // _BATCHES_PER_TABLE)
     shape = rng.choice(_SHAPES)
     settings = dict(rng.choice(_SETTINGS))
     if rng.random() < 0.5:

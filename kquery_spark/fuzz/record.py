@@ -14,7 +14,7 @@ from kquery_spark.fuzz.oracle import MISMATCHES, Outcome
 
 COMPARED = ("same", "both fail", *MISMATCHES)
 """Outcomes of cases that count: both engines had an answer or an error."""
-_MOST_REASONS = 200
+_MAX_REASONS = 200
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Record:
         self.counts[what, table_format, "on" if ansi else "off", outcome.kind] += 1
         self.in_process += in_process
         if outcome.kind in ("left to spark", "not compared", "invalid") and (
-            outcome.detail in self.reasons or len(self.reasons) < _MOST_REASONS
+            outcome.detail in self.reasons or len(self.reasons) < _MAX_REASONS
         ):
             self.reasons[f"{outcome.kind}: {outcome.detail[:150]}"] += 1
 

@@ -22,11 +22,11 @@ from kquery_spark.fuzz.shrink import shrink
 from kquery_spark.fuzz.store import TableStore
 
 Cases = Literal["queries", "expressions", "both"]
-_QUERIES = 8
+_QUERIES_PER_BATCH = 8
 """Whole queries of one batch, over the same tables."""
-_TURN = 16
+_BATCHES_PER_QUERY_BATCH = 16
 """One batch in so many is of whole queries, where a run has both kinds: they take most of its time."""
-_SHRUNK_OF_BATCH = 3
+_MAX_SHRUNK_PER_BATCH = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class Campaign:
 
     def is_of_queries(self, number: int) -> bool:
         """Whether a batch has whole queries."""
-        return self.only == "queries" or (self.only == "both" and number % _TURN == _TURN - 1)
+        return self.only == "queries" or (
+            self.only == "both" and number % _BATCHES_PER_QUERY_BATCH == _BATCHES_PER_QUERY_BATCH - 1
+        )
 
 
 @dataclass
@@ -80,8 +82,8 @@ class Fuzzer:
         return self.record
 
     def _queries(self, store: TableStore, seed: int, number: int) -> None:
-        oracle, generator = Oracle(self.spark, store), Generator(f"{seed}/{number}", _QUERIES)
-        for _ in range(_QUERIES):
+        oracle, generator = Oracle(self.spark, store), Generator(f"{seed}/{number}", _QUERIES_PER_BATCH)
+        for _ in range(_QUERIES_PER_BATCH):
             case = generator.next()
             outcome = oracle.run(case)
             formats = {table.format for table in case.tables}
@@ -100,7 +102,7 @@ class Fuzzer:
             if (
                 outcome.mismatch
                 and not self._is_known(outcome.kind, judged.expr)
-                and shrunk < _SHRUNK_OF_BATCH
+                and shrunk < _MAX_SHRUNK_PER_BATCH
             ):
                 shrunk += 1
                 self._look_into(store, seed, number, batch, judged.expr, outcome)

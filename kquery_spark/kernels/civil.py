@@ -16,7 +16,7 @@ from kquery_spark.types.vector import Int64s
 DAY = 86_400_000_000
 _DAYS = "datetime64[D]"
 _MONTHS = "datetime64[M]"
-_MOST_BYTES = 2**31 - 1  # that offsets of 32 bits reach
+_MAX_TEXT_BYTES = 2**31 - 1  # that offsets of 32 bits reach
 
 
 class OutOfRange(Unsupported):
@@ -106,7 +106,7 @@ def digits(values: Any, width: int) -> npt.NDArray[np.uint8]:
 def fixed_text(columns: list[Any], length: int, mask: Any) -> pa.Array:
     """Strings of one width from blocks of ASCII bytes (arrays) and literal pieces (bytes)."""
     width = sum(len(c) if isinstance(c, bytes) else c.shape[1] for c in columns)
-    if length * width > _MOST_BYTES:
+    if length * width > _MAX_TEXT_BYTES:
         raise MemoryError("a batch of strings grew past 2 GiB")
     cells = np.empty((length, width), np.uint8)
     at = 0

@@ -21,7 +21,7 @@ from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s
 
 Mask = npt.NDArray[np.bool_]
-_MOST_ELEMENTS = 100_000_000
+_MAX_ELEMENTS = 100_000_000
 
 
 def is_array(dtype: pa.DataType) -> bool:
@@ -114,5 +114,5 @@ def codes(values: pa.Array) -> Int64s:
 
 def check_size(size: int) -> None:
     """Raise Unsupported for more elements than a batch may get."""
-    if size > _MOST_ELEMENTS:
-        raise Unsupported(f"Arrays of more than {_MOST_ELEMENTS} elements in a batch are not supported.")
+    if size > _MAX_ELEMENTS:
+        raise Unsupported(f"Arrays of more than {_MAX_ELEMENTS} elements in a batch are not supported.")

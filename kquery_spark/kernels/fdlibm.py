@@ -90,7 +90,7 @@ _PI, _PI_LOW = 3.14159265358979311600e00, 1.2246467991473531772e-16
 _HALF_PI, _HALF_PI_LOW = 1.57079632679489655800e00, 6.12323399573676603587e-17
 _QUARTER_PI = 7.85398163397448278999e-01
 
-_BLOCK = 4096  # values whose intermediate results stay in the processor's cache
+_BLOCK_VALUES = 4096  # values whose intermediate results stay in the processor's cache
 
 
 def _in_blocks(function: Callable[..., Doubles]) -> Callable[..., Doubles]:
@@ -98,8 +98,8 @@ def _in_blocks(function: Callable[..., Doubles]) -> Callable[..., Doubles]:
     def run(*arguments: Doubles) -> Doubles:
         arrays = [np.ascontiguousarray(a, np.float64) for a in arguments]
         result = np.empty_like(arrays[0])
-        for start in range(0, len(result), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, len(result), _BLOCK_VALUES):
+            part = slice(start, start + _BLOCK_VALUES)
             result[part] = function(*(a[part] for a in arrays))
         return result
 

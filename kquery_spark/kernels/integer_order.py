@@ -13,7 +13,7 @@ import numpy as np
 
 from kquery_spark.types.vector import Int64s
 
-_SMALL = 256  # so few that the packing costs more than it gains
+_MIN_PACKED_VALUES = 256  # so few that the packing costs more than it gains
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def stable_order(values: Int64s) -> Int64s:
     """Row numbers by value, equal ones in their own order: ``np.argsort(values, kind="stable")``."""
     values = np.ascontiguousarray(values, np.int64)
     count = len(values)
-    if count < _SMALL:
+    if count < _MIN_PACKED_VALUES:
         return np.argsort(values, kind="stable")
     if in_order(values):
         return np.arange(count, dtype=np.int64)
@@ -90,7 +90,7 @@ def first_rows(values: Int64s) -> Int64s:
 
 def in_order(values: Int64s) -> bool:
     """Whether no value is followed by a smaller one; a pre-check of the first ones rejects most that are not."""
-    return not any((some[1:] < some[:-1]).any() for some in (values[:_SMALL], values))
+    return not any((some[1:] < some[:-1]).any() for some in (values[:_MIN_PACKED_VALUES], values))
 
 
 def run_starts(*columns: Int64s) -> Int64s:

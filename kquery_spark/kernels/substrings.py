@@ -8,14 +8,14 @@ import pyarrow.compute as pc
 
 from kquery_spark.types.vector import Int64s, validity
 
-_WINDOW = 4  # bytes compared at a time
-_FEW = 0.5  # share of candidates up to which it pays to look at them alone
+_WINDOW_BYTES = 4  # bytes compared at a time
+_MAX_CANDIDATE_SHARE = 0.5  # share of candidates up to which it pays to look at them alone
 
 
 def contains(data: pa.Array, text: str) -> pa.Array:
     """Whether each string has ``text`` in it, NULL for NULL."""
     needle = text.encode()
-    if data.type != pa.string() or len(needle) < _WINDOW or len(data) == 0:
+    if data.type != pa.string() or len(needle) < _WINDOW_BYTES or len(data) == 0:
         return pc.match_substring(data, text)
     offsets = np.frombuffer(data.buffers()[1], np.int32)[data.offset : data.offset + len(data) + 1]
     start, end = int(offsets[0]), int(offsets[-1])
@@ -31,11 +31,11 @@ def contains(data: pa.Array, text: str) -> pa.Array:
 def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
     """Whether each string matches a regular expression; a string that matches has all ``literals`` in it."""
     longest = max(literals, key=lambda text: len(text.encode()), default="")
-    if len(longest.encode()) < _WINDOW:
+    if len(longest.encode()) < _WINDOW_BYTES:
         return pc.match_substring_regex(data, regex)
     has_literal = contains(data, longest)
     candidates = has_literal.true_count
-    if candidates > _FEW * len(data):
+    if candidates > _MAX_CANDIDATE_SHARE * len(data):
         return pc.match_substring_regex(data, regex)
     flags = pc.fill_null(has_literal, False).to_numpy(zero_copy_only=False)
     if candidates:
@@ -48,15 +48,15 @@ def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
 
 def _occurrences(raw: np.ndarray, needle: bytes) -> Int64s:
     """The offsets where the needle occurs: candidates match its first four bytes, then all bytes are compared."""
-    first = np.frombuffer(needle[:_WINDOW], np.uint32)[0]
+    first = np.frombuffer(needle[:_WINDOW_BYTES], np.uint32)[0]
     last = len(raw) - len(needle)
     parts = []
-    for shift in range(_WINDOW):
-        whole = (len(raw) - shift) // _WINDOW * _WINDOW
+    for shift in range(_WINDOW_BYTES):
+        whole = (len(raw) - shift) // _WINDOW_BYTES * _WINDOW_BYTES
         words = raw[shift : shift + whole].view(np.uint32)
-        parts.append(np.flatnonzero(words == first) * _WINDOW + shift)
+        parts.append(np.flatnonzero(words == first) * _WINDOW_BYTES + shift)
     offsets = np.concatenate(parts)
     offsets = offsets[offsets <= last]
-    for index in range(_WINDOW, len(needle)):
+    for index in range(_WINDOW_BYTES, len(needle)):
         offsets = offsets[raw[offsets + index] == needle[index]]
     return offsets

@@ -12,7 +12,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 Bytes = npt.NDArray[np.uint8]
-_PIECE = 32_768  # rows whose intermediate results stay in the processor's cache
+_PIECE_ROWS = 32_768  # rows whose intermediate results stay in the processor's cache
 
 
 def layout(array: pa.Array) -> tuple[Int64s, Bytes]:
@@ -40,8 +40,8 @@ class Words:
     def at(self, offset: int, rows: Int64s) -> npt.NDArray[np.uint64]:
         """Bytes ``offset`` to ``offset + 7`` of these rows' strings, the first the lowest, zeros where a string ends."""
         words = np.empty(len(rows), np.uint64)
-        for start in range(0, len(rows), _PIECE):
-            words[start : start + _PIECE] = self._some(offset, rows[start : start + _PIECE])
+        for start in range(0, len(rows), _PIECE_ROWS):
+            words[start : start + _PIECE_ROWS] = self._some(offset, rows[start : start + _PIECE_ROWS])
         return words
 
     def _some(self, offset: int, rows: Int64s) -> npt.NDArray[np.uint64]:

@@ -16,19 +16,20 @@ import pyarrow.compute as pc
 
 from kquery_spark.types.vector import Vector
 
-_DIGITS = 76
-_LIMIT = 10 ** (_DIGITS - 1)
-_HALF = 37  # digits of two factors whose product Arrow takes to have 75
-_CORRECTIONS = 10  # more than any quotient has been seen to need
-_ARROWS_OWN = 4  # digits after the point that Arrow gives a quotient of whole numbers, the divisor labelled as one digit
+_MAX_DIGITS = 76
+_LIMIT = 10 ** (_MAX_DIGITS - 1)
+_MAX_FACTOR_DIGITS = 37  # digits of two factors whose product Arrow takes to have 75
+_MAX_CORRECTIONS = 10  # more than any quotient has been seen to need
+#: Digits after the point that Arrow gives a quotient of whole numbers, the divisor labelled as one digit
+_ARROW_QUOTIENT_SCALE = 4
 
 
 def unscaled(vector: Vector, length: int) -> pa.Array:
     """The digits of a decimal vector as whole numbers, decimal256(76, 0)."""
     data = vector.physical(length)
     if vector.is_narrow:
-        return data.cast(pa.decimal256(_DIGITS, 0))
-    return labelled(data.cast(pa.decimal256(_DIGITS, vector.dtype.scale)), _DIGITS, 0)
+        return data.cast(pa.decimal256(_MAX_DIGITS, 0))
+    return labelled(data.cast(pa.decimal256(_MAX_DIGITS, vector.dtype.scale)), _MAX_DIGITS, 0)
 
 
 def labelled(digits: pa.Array, precision: int, scale: int) -> pa.Array:
@@ -51,15 +52,15 @@ def added(left: Vector, right: Vector, sign: int, length: int) -> pa.Array:
         limit = _LIMIT // up
         if _magnitude(digits) >= limit:
             digits = _clipped(digits, limit - 1)
-        sides.append(labelled(_times(digits, up), _DIGITS - 1, 0))
+        sides.append(labelled(_times(digits, up), _MAX_DIGITS - 1, 0))
     total = (pc.add if sign > 0 else pc.subtract)(*sides)
-    return labelled(total, _DIGITS, scale)
+    return labelled(total, _MAX_DIGITS, scale)
 
 
 def multiplied(left: Vector, right: Vector, length: int) -> pa.Array:
     """``left * right`` at the sum of their scales, as decimal256(76, scale)."""
     product = _product(unscaled(left, length), unscaled(right, length))
-    return labelled(product, _DIGITS, left.dtype.scale + right.dtype.scale)
+    return labelled(product, _MAX_DIGITS, left.dtype.scale + right.dtype.scale)
 
 
 def divided(left: Vector, right: Vector, scale: int, length: int) -> pa.Array:
@@ -71,31 +72,32 @@ def divided(left: Vector, right: Vector, scale: int, length: int) -> pa.Array:
     negative = pc.xor(_negative(a), _negative(b))
     a, b = pc.abs(a), pc.abs(b)
     up = scale - left.dtype.scale + right.dtype.scale
-    up, down = 10 ** max(up, _ARROWS_OWN), 10 ** max(_ARROWS_OWN - up, 0)
+    up, down = 10 ** max(up, _ARROW_QUOTIENT_SCALE), 10 ** max(_ARROW_QUOTIENT_SCALE - up, 0)
     if max(_magnitude(a), 1) * up >= _LIMIT or max(_magnitude(b), 1) * down >= _LIMIT:
         raise OverflowError
     b = _times(b, down)
     estimate = pc.divide(
-        labelled(_times(a, up // 10**_ARROWS_OWN), _DIGITS - _ARROWS_OWN, 0), labelled(b, 1, 0)
+        labelled(_times(a, up // 10**_ARROW_QUOTIENT_SCALE), _MAX_DIGITS - _ARROW_QUOTIENT_SCALE, 0),
+        labelled(b, 1, 0),
     )
-    quotient = _half_up(labelled(estimate, _DIGITS, 0), _times(a, up), b)
-    return labelled(_signed(quotient, negative), _DIGITS, scale)
+    quotient = _half_up(labelled(estimate, _MAX_DIGITS, 0), _times(a, up), b)
+    return labelled(_signed(quotient, negative), _MAX_DIGITS, scale)
 
 
 def rounded(values: pa.Array, scale: int) -> pa.Array:
     """decimal256 values rounded HALF_UP at a smaller scale, as decimal256(76, scale)."""
     drop = values.type.scale - scale
-    digits = labelled(values, _DIGITS, 0)
+    digits = labelled(values, _MAX_DIGITS, 0)
     negative, digits = _negative(digits), pc.abs(digits)
-    estimate = labelled(digits, _DIGITS, drop).cast(pa.decimal256(_DIGITS, 0), safe=False)
+    estimate = labelled(digits, _MAX_DIGITS, drop).cast(pa.decimal256(_MAX_DIGITS, 0), safe=False)
     by = pa.repeat(pa.scalar(decimal.Decimal(10**drop), digits.type), len(digits))
-    return labelled(_signed(_half_up(estimate, digits, by), negative), _DIGITS, scale)
+    return labelled(_signed(_half_up(estimate, digits, by), negative), _MAX_DIGITS, scale)
 
 
 def _half_up(quotient: pa.Array, dividend: pa.Array, divisor: pa.Array) -> pa.Array:
     """The rounded quotient of integers that are not negative, from one that is near it."""
     zero, one = (pa.scalar(decimal.Decimal(n), pa.decimal256(1, 0)) for n in (0, 1))
-    for _ in range(_CORRECTIONS):
+    for _ in range(_MAX_CORRECTIONS):
         rest = _minus(dividend, _product(quotient, divisor))
         inside = pc.and_(pc.greater_equal(rest, zero), pc.less(rest, divisor))
         if not inside.false_count:
@@ -110,28 +112,32 @@ def _missing(rest: pa.Array, divisor: pa.Array) -> pa.Array:
     about = pc.floor(pc.divide(rest.cast(pa.float64()), divisor.cast(pa.float64())))
     negative = pc.less(rest, pa.scalar(decimal.Decimal(0), pa.decimal256(1, 0)))
     steps = pc.if_else(negative, pc.min_element_wise(about, -1.0), pc.max_element_wise(about, 1.0))
-    return steps.cast(pa.decimal256(_DIGITS - 1, 0))
+    return steps.cast(pa.decimal256(_MAX_DIGITS - 1, 0))
 
 
 def _plus(left: pa.Array, right: pa.Array) -> pa.Array:
-    return labelled(pc.add(labelled(left, _DIGITS - 1, 0), right), _DIGITS, 0)
+    return labelled(pc.add(labelled(left, _MAX_DIGITS - 1, 0), right), _MAX_DIGITS, 0)
 
 
 def _minus(left: pa.Array, right: pa.Array) -> pa.Array:
-    left, right = labelled(left, _DIGITS - 1, 0), labelled(right, _DIGITS - 1, 0)
-    return labelled(pc.subtract(left, right), _DIGITS, 0)
+    left, right = labelled(left, _MAX_DIGITS - 1, 0), labelled(right, _MAX_DIGITS - 1, 0)
+    return labelled(pc.subtract(left, right), _MAX_DIGITS, 0)
 
 
 def _product(left: pa.Array, right: pa.Array) -> pa.Array:
-    return labelled(pc.multiply(labelled(left, _HALF, 0), labelled(right, _HALF, 0)), _DIGITS, 0)
+    return labelled(
+        pc.multiply(labelled(left, _MAX_FACTOR_DIGITS, 0), labelled(right, _MAX_FACTOR_DIGITS, 0)),
+        _MAX_DIGITS,
+        0,
+    )
 
 
 def _times(digits: pa.Array, factor: int) -> pa.Array:
     if factor == 1:
         return digits
     power = pa.scalar(decimal.Decimal(factor), pa.decimal256(len(str(factor)), 0))
-    product = pc.multiply(labelled(digits, _DIGITS - 1 - power.type.precision, 0), power)
-    return labelled(product, _DIGITS, 0)
+    product = pc.multiply(labelled(digits, _MAX_DIGITS - 1 - power.type.precision, 0), power)
+    return labelled(product, _MAX_DIGITS, 0)
 
 
 def _clipped(digits: pa.Array, most: int) -> pa.Array:

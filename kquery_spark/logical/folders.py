@@ -16,7 +16,7 @@ from kquery_spark.expr.properties import can_raise, is_constant, is_deterministi
 from kquery_spark.expr.traverse import substitute, walk
 from kquery_spark.sources.base import DataFile, Source
 
-_MOST_FOLDERS = 5000  # each takes some ten microseconds of planning
+_MAX_FOLDERS = 5000  # each takes some ten microseconds of planning
 
 Values = tuple[Any, ...]
 
@@ -41,8 +41,8 @@ def decided(condition: Expr, values: Iterable[Values]) -> dict[Values, bool | No
     Raises ExecutionError as the condition does; Unsupported for conditions that are not decided here.
     """
     different = list(dict.fromkeys(values))
-    if len(different) > _MOST_FOLDERS:
-        raise Unsupported(f"Conditions on more than {_MOST_FOLDERS} folders are not decided one by one.")
+    if len(different) > _MAX_FOLDERS:
+        raise Unsupported(f"Conditions on more than {_MAX_FOLDERS} folders are not decided one by one.")
     columns = {e.name: e for e in walk(condition) if isinstance(e, Column)}
     names = sorted(columns)
     verdicts: dict[Values, bool | None] = {}

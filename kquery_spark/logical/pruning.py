@@ -20,7 +20,7 @@ from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
-_MOST_ROWS = 0.7  # share of a split's rows up to which it pays to leave the others out
+_MAX_KEPT_ROW_SHARE = 0.7  # share of a split's rows up to which it pays to leave the others out
 # for so many it is looked up how many of their rows can pass, as that decides where a query runs
 _FEW_SPLITS = 4
 _EPOCH = dt.date(1970, 1, 1)
@@ -61,7 +61,7 @@ def possible_rows(
     possible = np.ones(len(lengths), np.bool_)
     for condition in filters:
         possible &= np.array(_possible(stretches, condition), np.bool_)
-    if lengths[possible].sum() > _MOST_ROWS * known.starts[-1]:
+    if lengths[possible].sum() > _MAX_KEPT_ROW_SHARE * known.starts[-1]:
         return None
     return np.flatnonzero(np.repeat(possible, lengths))
 

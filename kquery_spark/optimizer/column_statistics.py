@@ -9,9 +9,9 @@ from kquery_spark.sources.base import ColumnRange, Source
 from kquery_spark.types import names as t
 
 _SMALL_TABLE_ROWS = 100_000.0  # they bound the values of its columns; of a larger table that says too little
-_ONE_BYTE_TEXTS = 257.0  # and NULL
+_ONE_BYTE_TEXT_VALUES = 257.0  # and NULL
 _SHORT_TEXT_BYTES = 1.5  # texts that take less in files repeat
-_REPEATED_TEXTS = 1000.0
+_REPEATED_TEXT_VALUES = 1000.0
 
 
 def distinct_count(source: Source, name: str) -> float | None:
@@ -46,7 +46,7 @@ def _distinct_by_limits(source: Source, name: str) -> float | None:
         return float(high - low + 2)
     if isinstance(low, bytes) and isinstance(high, bytes):
         if len(low) <= 1 and len(high) <= 1:
-            return _ONE_BYTE_TEXTS
+            return _ONE_BYTE_TEXT_VALUES
     return None if low is None else _repeated_texts(source, name)
 
 
@@ -55,7 +55,7 @@ def _repeated_texts(source: Source, name: str) -> float | None:
     if source.schema.field(name).type != t.STRING:
         return None
     bytes_per_row = source.column_bytes([name]) / max(total_rows(source), 1.0)
-    return _REPEATED_TEXTS if bytes_per_row < _SHORT_TEXT_BYTES else None
+    return _REPEATED_TEXT_VALUES if bytes_per_row < _SHORT_TEXT_BYTES else None
 
 
 def _limits(source: Source, name: str) -> tuple[Any, Any]:

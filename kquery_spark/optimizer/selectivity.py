@@ -6,9 +6,9 @@ from kquery_spark.expr import Call, Expr, InList
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.functions.registry import Function, function
 
-_OF_OTHER_FUNCTIONS = 0.4
-_OF_OTHER_CONDITIONS = 0.5
-_LEAST = 0.001
+_OTHER_FUNCTION_SELECTIVITY = 0.4
+_OTHER_CONDITION_SELECTIVITY = 0.5
+_MIN_SELECTIVITY = 0.001
 
 
 def selectivity(condition: Expr) -> float:
@@ -16,13 +16,13 @@ def selectivity(condition: Expr) -> float:
     share = 1.0
     for term in conjuncts(condition):
         if isinstance(term, InList):
-            share *= min(_of_function(function("eq")) * len(term.values), _OF_OTHER_CONDITIONS)
+            share *= min(_of_function(function("eq")) * len(term.values), _OTHER_CONDITION_SELECTIVITY)
         elif isinstance(term, Call):
             share *= _of_function(term.entry)
         else:
-            share *= _OF_OTHER_CONDITIONS
-    return max(share, _LEAST)
+            share *= _OTHER_CONDITION_SELECTIVITY
+    return max(share, _MIN_SELECTIVITY)
 
 
 def _of_function(entry: Function) -> float:
-    return _OF_OTHER_FUNCTIONS if entry.selectivity is None else entry.selectivity
+    return _OTHER_FUNCTION_SELECTIVITY if entry.selectivity is None else entry.selectivity

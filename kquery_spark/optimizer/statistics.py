@@ -27,8 +27,10 @@ from kquery_spark.optimizer.column_statistics import distinct_count, integer_spa
 from kquery_spark.optimizer.selectivity import selectivity
 from kquery_spark.types import names as t
 
-_ROOTS_OF_GROUPS = 10.0  # groups that keys of an Input make, in square roots of its rows
-_SEMI_SHARE = 0.5  # most rows that a semi join is expected to keep, and those that an anti join keeps
+_GROUPS_PER_SQUARE_ROOT_OF_ROWS = 10.0  # groups that keys of an Input make, in square roots of its rows
+_SEMI_JOIN_ROW_SHARE = (
+    0.5  # most rows that a semi join is expected to keep, and those that an anti join keeps
+)
 
 #: A plan, and an expression over its output that a join compares.
 JoinSide = tuple[LogicalPlan, Expr]
@@ -93,7 +95,7 @@ class Estimator:
         if not inputs or any(one is None for one in inputs):
             return max(rows * 0.5, 1.0)
         input_rows = max(self.estimate(one).rows for one in inputs if one is not None)
-        return max(1.0, min(input_rows, _ROOTS_OF_GROUPS * math.sqrt(input_rows)))
+        return max(1.0, min(input_rows, _GROUPS_PER_SQUARE_ROOT_OF_ROWS * math.sqrt(input_rows)))
 
     def distinct(self, plan: LogicalPlan, expr: Expr) -> float | None:
         """Upper bound on the number of different values before any filter; None if no type and no statistics bound it."""
@@ -128,9 +130,9 @@ class Estimator:
     def _joined_rows(self, plan: Join, left: float, right: float) -> float:
         match plan.kind:
             case JoinKind.SEMI:
-                return left * min(self.share(plan.right, [k.right for k in plan.keys]), _SEMI_SHARE)
+                return left * min(self.share(plan.right, [k.right for k in plan.keys]), _SEMI_JOIN_ROW_SHARE)
             case JoinKind.ANTI:
-                return left * _SEMI_SHARE
+                return left * _SEMI_JOIN_ROW_SHARE
             case JoinKind.EXISTENCE:
                 return left
         pairs = self.matches(left, right, [(plan.left, k.left, plan.right, k.right) for k in plan.keys])

@@ -21,7 +21,7 @@ _A = np.uint64(0xBF58476D1CE4E5B9)
 _B = np.uint64(0x94D049BB133111EB)
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0x2545F4914F6CDD1D)
-_RADIX_SORTED = 1 << 16  # different integers of 16 bits
+_RADIX_SORT_VALUES = 1 << 16  # different integers of 16 bits
 
 
 def mix(values: UInt64s) -> UInt64s:
@@ -88,6 +88,6 @@ def partition_order(ids: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.in
 
     numpy sorts integers of 16 bits by digits, several times as fast as it sorts wider ones.
     """
-    if count > _RADIX_SORTED:
+    if count > _RADIX_SORT_VALUES:
         return integer_order.stable_order(ids)
     return np.argsort(ids.astype(np.uint16), kind="stable")

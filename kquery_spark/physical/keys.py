@@ -20,13 +20,15 @@ from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
-_RADIX_LIMIT = 2**62
-_LOWEST = -(2**63)
-_HEAD = 4096  # first rows, sampled for the groups
-_SOUGHT = 4  # further groups that are searched one by one
-_MOST_HEAD_GROUPS = 256  # in the sample, to assume that it holds nearly all groups
-_FEW = 65536  # codes among which a few groups are looked for
-_COUNTED = 4096  # codes that are counted however few the rows; sorting takes less time than counting many
+_MAX_CARDINALITY = 2**62
+_INT64_MIN = -(2**63)
+_SAMPLE_ROWS = 4096  # first rows, sampled for the groups
+_MAX_SEARCHED_GROUPS = 4  # further groups that are searched one by one
+_MAX_SAMPLE_GROUPS = 256  # in the sample, to assume that it holds nearly all groups
+_MAX_SCANNED_CODES = 65536  # codes among which a few groups are looked for
+_MIN_COUNTED_CODES = (
+    4096  # codes that are counted however few the rows; sorting takes less time than counting many
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _encode_range(data: pa.Array) -> Codes | None:
     else:
         ends = pc.min_max(data)
         low, high = ends["min"].as_py(), ends["max"].as_py()
-    if high - low >= _RADIX_LIMIT or low == _LOWEST:  # NULL's place is one below the lowest
+    if high - low >= _MAX_CARDINALITY or low == _INT64_MIN:  # NULL's place is one below the lowest
         return None
     if valid is None:
         codes = (
@@ -148,7 +150,7 @@ def _encode_struct(data: pa.Array) -> Codes:
     """The fields' codes as one; a NULL is no struct of NULLs."""
     fields = [pc.struct_field(data, [i]) for i in range(data.type.num_fields)]
     codes = pack([encode(Vector(f.type, f)) for f in fields], len(data))
-    if codes.cardinality >= _RADIX_LIMIT // 2:
+    if codes.cardinality >= _MAX_CARDINALITY // 2:
         codes = compress(codes)
     valid = validity(data)
     if valid is None:
@@ -174,9 +176,9 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
     for column in others:
         if column.cardinality == 1:
             break
-        if packed.cardinality * column.cardinality >= _RADIX_LIMIT:
+        if packed.cardinality * column.cardinality >= _MAX_CARDINALITY:
             packed = compress(packed)
-            if packed.cardinality * column.cardinality >= _RADIX_LIMIT:
+            if packed.cardinality * column.cardinality >= _MAX_CARDINALITY:
                 column = compress(column)
         packed = Codes(
             packed.values * column.cardinality + column.values, packed.cardinality * column.cardinality
@@ -221,7 +223,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     few = _few(codes)
     if few is not None:
         return few
-    if codes.cardinality > max(_COUNTED, num_rows // 2):
+    if codes.cardinality > max(_MIN_COUNTED_CODES, num_rows // 2):
         code_runs = integer_order.runs(codes.values)
         return Groups(code_runs.ids(), len(code_runs.starts), code_runs.firsts, code_runs.lengths)
     sizes = np.bincount(codes.values, minlength=codes.cardinality)
@@ -237,17 +239,17 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
 def _few(codes: Codes) -> Groups | None:
     """Groups of many rows in few groups, nearly all of them in the first rows: one look-up a row, no count of sizes."""
     values = codes.values
-    if codes.cardinality > _FEW or len(values) < 4 * _HEAD:
+    if codes.cardinality > _MAX_SCANNED_CODES or len(values) < 4 * _SAMPLE_ROWS:
         return None
-    first = _first_of(values[:_HEAD], codes.cardinality)
+    first = _first_of(values[:_SAMPLE_ROWS], codes.cardinality)
     head_groups = np.flatnonzero(first >= 0)
-    if len(head_groups) > _MOST_HEAD_GROUPS:
+    if len(head_groups) > _MAX_SAMPLE_GROUPS:
         return None
     group_ids = np.full(codes.cardinality, -1, np.int64)
     group_ids[head_groups] = np.arange(len(head_groups))
     ids = np.take(group_ids, values)
     late_rows = np.flatnonzero(ids < 0) if len(head_groups) < codes.cardinality else head_groups[:0]
-    if len(late_rows) > len(values) // _HEAD + _MOST_HEAD_GROUPS:
+    if len(late_rows) > len(values) // _SAMPLE_ROWS + _MAX_SAMPLE_GROUPS:
         return None
     late, at = np.unique(values[late_rows], return_index=True)
     group_ids[late] = np.arange(len(head_groups), len(head_groups) + len(late))
@@ -264,10 +266,10 @@ def _first_of(ids: Int64s, count: int) -> Int64s:
 
 def _first_rows(ids: Int64s, count: int) -> Int64s:
     """The first row of each group; few groups have nearly all been seen after some rows."""
-    for rows in (_HEAD, len(ids)) if len(ids) > _HEAD else (len(ids),):
+    for rows in (_SAMPLE_ROWS, len(ids)) if len(ids) > _SAMPLE_ROWS else (len(ids),):
         first = _first_of(ids[:rows], count)
         missing = np.flatnonzero(first < 0)
-        if len(missing) <= _SOUGHT:
+        if len(missing) <= _MAX_SEARCHED_GROUPS:
             break
     for group in missing:
         first[group] = np.argmax(ids == group)

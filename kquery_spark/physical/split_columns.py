@@ -16,7 +16,7 @@ from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
-_MANY_ROWS = 1 << 18  # for dictionary indices to save more than reading them costs
+_MIN_INDEXED_ROWS = 1 << 18  # for dictionary indices to save more than reading them costs
 
 Wanted = tuple[CodedColumn, npt.NDArray[np.bool_]]
 """A column, and a mask of its values that pass."""
@@ -69,7 +69,7 @@ class SplitColumns:
 
     def is_worthwhile(self, name: str) -> bool:
         """Whether the codes of a column are there sooner than pyarrow's values, as those of many rows or of NULLs are."""
-        return self.rows >= _MANY_ROWS or self._source.has_nulls(self._split, name)
+        return self.rows >= _MIN_INDEXED_ROWS or self._source.has_nulls(self._split, name)
 
     @property
     def rows(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kquery_spark.run_control import current_control
 
-_STOP_SECONDS = 0.1  # how often a run that waits for another one's build looks whether it is stopped
+_STOP_POLL_SECONDS = 0.1  # how often a run that waits for another one's build looks whether it is stopped
 
 
 @dataclass
@@ -27,7 +27,7 @@ def _held_by_this_run(lock: threading.Lock) -> Iterator[None]:
     if control is None:
         lock.acquire()
     else:
-        while not lock.acquire(timeout=_STOP_SECONDS):
+        while not lock.acquire(timeout=_STOP_POLL_SECONDS):
             control.check()
     try:
         yield

@@ -23,9 +23,9 @@ from kquery_spark.logical.pruning import comparable, sized_splits
 from kquery_spark.sources.base import ColumnRange, Split
 from kquery_spark.types import names as t
 
-_WORTH_OVERLAP = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
-_SMALL_OVERLAP = 0.1  # of all bytes; so much may be read twice of an input that is not the largest
-_UNEVEN = 1.6  # a task that reads this many times an equal share keeps the others waiting
+_MAX_OVERLAP_SHARE = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
+_MAX_SMALL_OVERLAP_SHARE = 0.1  # of all bytes; so much may be read twice of an input that is not the largest
+_MAX_TASK_IMBALANCE = 1.6  # a task that reads this many times an equal share keeps the others waiting
 
 ScanColumn = tuple[Scan, str]
 
@@ -181,7 +181,9 @@ def _counts(nbytes: int, config: EngineConfig) -> Iterator[int]:
 def _fits(member: _Clustered, bounds: Sequence[int], is_largest: bool, all_bytes: int) -> bool:
     """Whether reading an input by these ranges reads little of it twice."""
     twice = sum(_loads(member, bounds)) - member.nbytes
-    return twice <= _WORTH_OVERLAP * member.nbytes or (not is_largest and twice < _SMALL_OVERLAP * all_bytes)
+    return twice <= _MAX_OVERLAP_SHARE * member.nbytes or (
+        not is_largest and twice < _MAX_SMALL_OVERLAP_SHARE * all_bytes
+    )
 
 
 def _ranges(members: Sequence[_Clustered], bounds: Sequence[int]) -> Ranges:
@@ -194,7 +196,7 @@ def _ranges(members: Sequence[_Clustered], bounds: Sequence[int]) -> Ranges:
 
 def _is_even(loads: Sequence[int]) -> bool:
     """Whether no task reads far more than its part of the bytes: splits that all span the same keys end up in one."""
-    return max(loads) <= _UNEVEN * sum(loads) / len(loads)
+    return max(loads) <= _MAX_TASK_IMBALANCE * sum(loads) / len(loads)
 
 
 def _boundaries(member: _Clustered, count: int) -> list[int]:

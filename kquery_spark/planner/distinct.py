@@ -18,7 +18,7 @@ from kquery_spark.physical.operators import AggregateExec, ExpandExec, Phase, Ph
 from kquery_spark.types import names as t
 
 _SET = "__set"
-_NO_SET = 0  # the number of the rows for the other aggregates
+_OTHER_AGGREGATES_ID = 0  # the number of the rows for the other aggregates
 
 Arguments = tuple[Expr, ...]
 
@@ -108,7 +108,7 @@ class _ValueSets:
         self, plan: Aggregate, child: PhysicalPlan, inputs: dict[Expr, Column], with_plain: bool
     ) -> ExpandExec:
         """One row for each set (and one for the other aggregates), each with only its own values."""
-        numbers = range(_NO_SET if with_plain else 1, len(self._sets) + 1)
+        numbers = range(_OTHER_AGGREGATES_ID if with_plain else 1, len(self._sets) + 1)
         projections = [self._repetition(plan, list(inputs), number) for number in numbers]
         columns = [*(k.column for k in plan.keys), *inputs.values(), *self._value_columns()]
         names = [*(c.name for c in columns), _SET]
@@ -125,7 +125,7 @@ class _ValueSets:
             for expr in _only_if(index == number, arguments)
         ]
         keys = [k.expr for k in plan.keys]
-        return (*keys, *_only_if(number == _NO_SET, inputs), *values, Literal(number, t.INT))
+        return (*keys, *_only_if(number == _OTHER_AGGREGATES_ID, inputs), *values, Literal(number, t.INT))
 
 
 def _again(plan: Aggregate, plain: Iterable[Named], sets: _ValueSets) -> tuple[Named, ...]:
@@ -161,7 +161,7 @@ def _over_inputs(named: Named, inputs: dict[Expr, Column]) -> Named:
     """An aggregate that is not DISTINCT, over the repeated rows: it takes those that belong to no set."""
     call = named.expr
     assert isinstance(call, AggregateCall)
-    condition = _is_from_set(_NO_SET)
+    condition = _is_from_set(_OTHER_AGGREGATES_ID)
     if call.condition is not None:
         condition = Call.of("and", condition, inputs.get(call.condition, call.condition))
     args = tuple(inputs.get(a, a) for a in call.args)

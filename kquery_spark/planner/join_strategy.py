@@ -23,7 +23,7 @@ from kquery_spark.physical.operators import BuildSide
 from kquery_spark.planner.copartition import Ranges
 
 # how much larger a semi, anti or outer join's natural build side is before the other is built
-_WORTH_TURNING = 2.0
+_MIN_SWAP_ROW_RATIO = 2.0
 _DECODED_PER_BROADCAST_BYTE = 4  # most bytes that a replicated side may decode for each that it may have
 
 _NONE: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ class JoinStrategy:
         """Whether the natural side of an outer, semi or anti join is built: it is not much larger, or is replicated."""
         left, right = self._estimator.estimate(plan.left).nbytes, self._estimator.estimate(plan.right).nbytes
         built, probed = (left, right) if natural is BuildSide.LEFT else (right, left)
-        if built <= _WORTH_TURNING * probed:
+        if built <= _MIN_SWAP_ROW_RATIO * probed:
             return True
         return not self.meets(plan) and self.replicates(plan, natural)
 

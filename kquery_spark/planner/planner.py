@@ -24,9 +24,11 @@ from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import projected
 from kquery_spark.planner.lowering.sort import lower_result_sort
 
-_ONE_TASK_SHARE = 0.5  # of small_bytes, shuffled to one task: what two would save is less than one costs
+_SINGLE_TASK_SMALL_BYTES = (
+    0.5  # of small_bytes, shuffled to one task: what two would save is less than one costs
+)
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
-_MOST_WAVES = 64  # a higher estimate is wrong; large tasks spill
+_MAX_TASK_WAVES = 64  # a higher estimate is wrong; large tasks spill
 
 
 def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = False) -> PhysicalPlan:
@@ -130,7 +132,7 @@ class Planner:
         """How many tasks share so many exchanged bytes."""
         if self.config.shuffle_partitions:
             return self.config.shuffle_partitions
-        if nbytes <= _ONE_TASK_SHARE * self.config.small_bytes:
+        if nbytes <= _SINGLE_TASK_SMALL_BYTES * self.config.small_bytes:
             return 1
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self.config.parallelism))
-        return self.config.parallelism * min(max(1, waves), _MOST_WAVES)
+        return self.config.parallelism * min(max(1, waves), _MAX_TASK_WAVES)

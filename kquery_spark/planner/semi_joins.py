@@ -18,8 +18,10 @@ from kquery_spark.logical.plan import over
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
-_WORTH_SHARE = 1 / 3  # a reduction that keeps more of the keys' values is not worth its lookups
-_WORTH_BYTES = 1.0  # bytes of a reduced side for each one that the reducing side decodes
+_MAX_REDUCED_SHARE = 1 / 3  # a reduction that keeps more of the keys' values is not worth its lookups
+_MIN_REDUCED_BYTES_PER_DECODED_BYTE = (
+    1.0  # bytes of a reduced side for each one that the reducing side decodes
+)
 
 Test = Callable[[LogicalPlan], bool]
 #: An expression over the plan that is cut down, and the one over the other side of the join that it equals.
@@ -69,7 +71,7 @@ def _leaves_few(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Estimato
     """Whether few values of the keys are in the built side, which may be computed a second time."""
     if not keys or not _is_repeatable(built):
         return False
-    return estimator.share(built, [other for _, other in keys]) <= _WORTH_SHARE
+    return estimator.share(built, [other for _, other in keys]) <= _MAX_REDUCED_SHARE
 
 
 def value_keys(plan: Join) -> list[KeyPair]:
@@ -94,14 +96,17 @@ def _reduced(
     if not candidates:
         return side
     share, part, pair = min(candidates, key=lambda candidate: candidate[0])
-    return _semi(side, part, [pair]) if share <= _WORTH_SHARE else side
+    return _semi(side, part, [pair]) if share <= _MAX_REDUCED_SHARE else side
 
 
 def _is_cheap_beside(part: LogicalPlan, side: LogicalPlan, estimator: Estimator, replicable: Test) -> bool:
     """Whether every task may compute ``part`` once more to save rows of ``side``."""
     if not _is_repeatable(part) or not replicable(part):
         return False
-    return estimator.estimate(side).nbytes >= _WORTH_BYTES * estimator.estimate(part).scanned
+    return (
+        estimator.estimate(side).nbytes
+        >= _MIN_REDUCED_BYTES_PER_DECODED_BYTE * estimator.estimate(part).scanned
+    )
 
 
 def _parts_with(plan: LogicalPlan, key: Expr) -> Iterator[tuple[LogicalPlan, Expr]]:

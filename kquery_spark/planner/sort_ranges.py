@@ -30,10 +30,10 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
 _SAMPLED_SPLITS = 4
-_READ_ROWS = 1 << 20  # about as many are read for a sample, and a split at least
-_SAMPLED_ROWS = 16_384  # of each split
-_STEPS = 4096  # values that stand for those of all row groups
-_MOST_OVERLAPS = 0.25  # of row groups with the next one, where they still follow each other
+_SAMPLE_READ_ROWS = 1 << 20  # about as many are read for a sample, and a split at least
+_SAMPLE_ROWS_PER_SPLIT = 16_384  # of each split
+_SAMPLE_VALUES = 4096  # values that stand for those of all row groups
+_MAX_OVERLAP_SHARE = 0.25  # of row groups with the next one, where they still follow each other
 
 _Values = Any  # Int64s or pa.Array, as ``range_values`` gives them; pyarrow ships no types
 
@@ -90,14 +90,14 @@ def _between_ends(source: Source, splits: Sequence[Split], column: str) -> _Valu
     rows = max(sum(s.rows for s in splits), 1)
     values: list[Any] = []
     for split, (low, high) in zip(splits, known, strict=True):
-        values += _steps(low, high, max(1, _STEPS * split.rows // rows))
+        values += _steps(low, high, max(1, _SAMPLE_VALUES * split.rows // rows))
     return np.array(values, np.int64) if isinstance(values[0], int) else pa.array(values, dtype)
 
 
 def _follow_each_other(ends: list[tuple[Any, Any]]) -> bool:
     """Whether few of the splits overlap with the next one."""
     overlaps = sum(bool(a[1] > b[0]) for a, b in pairwise(sorted(ends)))
-    return overlaps <= _MOST_OVERLAPS * len(ends)
+    return overlaps <= _MAX_OVERLAP_SHARE * len(ends)
 
 
 def _steps(low: Any, high: Any, count: int) -> list[Any]:
@@ -142,14 +142,14 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
 def _sampled_splits(splits: Sequence[Split]) -> list[Split]:
     """A few, evenly spread, but no more than have about as many rows as a sample needs."""
     most_rows = max((s.rows for s in splits), default=1)
-    count = min(len(splits), _SAMPLED_SPLITS, max(1, _READ_ROWS // max(most_rows, 1)))
+    count = min(len(splits), _SAMPLED_SPLITS, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
     return [splits[len(splits) * i // count] for i in range(count)]
 
 
 def _some(vector: Vector) -> Vector:
     """Some of its values, from all over it, without NULLs."""
     data = vector.data.drop_null()
-    step = max(1, len(data) // _SAMPLED_ROWS)
+    step = max(1, len(data) // _SAMPLE_ROWS_PER_SPLIT)
     return Vector(vector.dtype, data.take(pa.array(np.arange(0, len(data), step))))
 
 

@@ -14,7 +14,7 @@ from kquery_spark.errors import ConfigError, KQueryError
 from kquery_spark.runtime.local import Stop
 
 _POLL_SECONDS = 0.2
-_WATCH_SECONDS = 0.5
+_WATCH_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Answers:
 
     def _watch(self) -> None:
         while True:
-            time.sleep(_WATCH_SECONDS)
+            time.sleep(_WATCH_POLL_SECONDS)
             with self._lock:
                 if not self._running:
                     self._watcher = None

@@ -14,7 +14,7 @@ from kquery_spark import errors
 
 _log = logging.getLogger("kquery_spark.service")
 _MAX_TEXT_BYTES = 900
-_MAX_LINE = 400
+_MAX_LINE_CHARACTERS = 400
 _CREDENTIALS = re.compile(r"://[^/\s@]{1,500}@")
 
 
@@ -51,7 +51,10 @@ def _shortened(text: str) -> str:
     """
     text = _CREDENTIALS.sub("://***@", text[: 4 * _MAX_TEXT_BYTES])
     plain = "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text[:_MAX_TEXT_BYTES])
-    lines = [line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]} ..." for line in plain.split("\n")]
+    lines = [
+        line if len(line) <= _MAX_LINE_CHARACTERS else f"{line[:_MAX_LINE_CHARACTERS]} ..."
+        for line in plain.split("\n")
+    ]
     data = "\n".join(lines).encode("utf-8", "replace")
     return data[:_MAX_TEXT_BYTES].decode("utf-8", "ignore")
 

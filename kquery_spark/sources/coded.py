@@ -15,7 +15,9 @@ import pyarrow as pa
 from kquery_spark.types.vector import Int64s, slots
 
 Codes = npt.NDArray[np.uint16]
-_FEW = 12  # packed codes are decoded row by row for at most one row in so many; for more rows all are decoded
+_MIN_ROWS_PER_SELECTED_ROW = (
+    12  # packed codes are decoded row by row for at most one row in so many; for more rows all are decoded
+)
 
 
 class PackedCodes(NamedTuple):
@@ -81,7 +83,7 @@ class CodedColumn:
 
     def _are_few(self, rows: Int64s) -> bool:
         """True if decoding only these rows' codes is cheaper than decoding all, which has not happened yet."""
-        return not self._are_decoded and len(rows) * _FEW <= self.rows
+        return not self._are_decoded and len(rows) * _MIN_ROWS_PER_SELECTED_ROW <= self.rows
 
     @property
     def _are_decoded(self) -> bool:

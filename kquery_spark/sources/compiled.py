@@ -28,11 +28,11 @@ _KERNELS = f"{__package__}.kernels"
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"
-_PATIENCE = 60.0  # seconds after which another process's compilation counts as dead
-_DAY = 86_400.0  # seconds after which what could not be compiled is tried again
-_FEW = 100  # column chunks or blocks of text; reading these takes less than importing numba
+_STALE_LOCK_SECONDS = 60.0  # seconds after which another process's compilation counts as dead
+_RETRY_SECONDS = 86_400.0  # seconds after which what could not be compiled is tried again
+_WARMUP_CALLS = 100  # column chunks or blocks of text; reading these takes less than importing numba
 _NEVER = float("inf")
-_PAUSE = 1.0  # seconds between two looks for the result
+_POLL_SECONDS = 1.0  # seconds between two looks for the result
 
 _lock = threading.Lock()
 
@@ -46,10 +46,10 @@ class _State:
 
 
 def kernels() -> ModuleType | None:
-    """The package of kernels; None while there are none. Looks for them in the background after ``_FEW`` requests."""
+    """The package of kernels; None while there are none. Compiles in the background after ``_WARMUP_CALLS`` requests."""
     if _State.kernels is None:
         _State.requests += 1
-        if _State.requests > _FEW:
+        if _State.requests > _WARMUP_CALLS:
             look_later()
     return _State.kernels
 
@@ -65,7 +65,7 @@ def look_later() -> None:
         and time.monotonic() >= _State.next_look
         and not _lock.locked()
     ):
-        _State.next_look = time.monotonic() + _PAUSE
+        _State.next_look = time.monotonic() + _POLL_SECONDS
         threading.Thread(target=load, name="kquery-kernels").start()
 
 
@@ -98,7 +98,7 @@ def _look() -> None:
         _State.next_look = _NEVER  # what fails once is not tried again
         with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
             _State.kernels = _imported(folder)
-    elif _is_younger(folder / _FAILED, _DAY):
+    elif _is_younger(folder / _FAILED, _RETRY_SECONDS):
         _State.next_look = _NEVER
     elif _is_first(folder):
         _start(folder)
@@ -166,7 +166,7 @@ def _is_first(folder: Path) -> bool:
     """True if no process is compiling; writes the marker that this one does."""
     note = folder / _STARTED
     with contextlib.suppress(OSError):
-        if note.exists() and not _is_younger(note, _PATIENCE):
+        if note.exists() and not _is_younger(note, _STALE_LOCK_SECONDS):
             note.unlink()
         note.touch(exist_ok=False)
         return True

@@ -17,8 +17,8 @@ GREGORIAN_START_DAY = -141_427  # 1582-10-15
 REBASE_END_MICROS = -2_208_988_800_000_000  # 1900-01-01 UTC, from which on no zone differs
 
 _DAY_MICROS = 86_400_000_000
-_JULIAN_EPOCH = 719_470  # days from 0000-03-01 of the Julian calendar to 1970-01-01 of the Gregorian one
-_GREGORIAN_EPOCH = 719_468  # and from 0000-03-01 of the Gregorian calendar
+_JULIAN_EPOCH_DAYS = 719_470  # days from 0000-03-01 of the Julian calendar to 1970-01-01 of the Gregorian one
+_GREGORIAN_EPOCH_DAYS = 719_468  # and from 0000-03-01 of the Gregorian calendar
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ def gregorian_days(days: Int64s) -> Int64s:
     early = days < GREGORIAN_START_DAY
     if not early.any():
         return days
-    since = days[early] + _JULIAN_EPOCH
+    since = days[early] + _JULIAN_EPOCH_DAYS
     cycle, day = np.divmod(since, 1461)  # four years from a 1 March on
     year = np.minimum(day // 365, 3)
     day_of_year = day - 365 * year
     years = 4 * cycle + year
-    done = 365 * years + years // 4 - years // 100 + years // 400 + day_of_year - _GREGORIAN_EPOCH
+    done = 365 * years + years // 4 - years // 100 + years // 400 + day_of_year - _GREGORIAN_EPOCH_DAYS
     result = days.copy()
     result[early] = done
     return result

@@ -19,7 +19,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import changed_error, check_unchanged, filesystem, is_changed, local_path
 
-_OPEN_LIMIT = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
+_MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 
 
 class InputFile:
@@ -99,7 +99,7 @@ def shared_input(file: DataFile) -> InputFile:
     opened = InputFile(file)
     with _lock:
         shared = _shared.setdefault(file, opened)  # another thread may have been faster
-        while len(_shared) > _OPEN_LIMIT:
+        while len(_shared) > _MAX_OPEN_FILES:
             _shared.popitem(last=False)
     return shared
 

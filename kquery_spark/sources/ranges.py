@@ -14,7 +14,7 @@ from kquery_spark.sources.base import ColumnRange, Source, Split
 from kquery_spark.types.batch import Batch
 
 _SPLIT_ROWS = 1 << 20
-_MOST_SPLITS = 1 << 12
+_MAX_SPLITS = 1 << 12
 _BATCH_ROWS = 1 << 17
 
 
@@ -69,7 +69,7 @@ class RangeSource(Source):
 
     @property
     def _stretch(self) -> int:
-        return max(_SPLIT_ROWS, -(-self.row_count() // _MOST_SPLITS))
+        return max(_SPLIT_ROWS, -(-self.row_count() // _MAX_SPLITS))
 
     def _bounds(self, piece: int) -> tuple[int, int]:
         """Positions of the first and the last number of a stretch."""

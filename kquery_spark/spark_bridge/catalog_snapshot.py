@@ -18,7 +18,7 @@ from kquery_spark.spark_bridge.session import Bridge
 _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
 _RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
 _HIVE = "HiveTableRelation "
-_OLD = 5.0  # seconds after which somebody else may have changed a table, too
+_STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a table, too
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Moment:
     def has_passed(self) -> bool:
         """True if table metadata must be read again; stays true from then on."""
         last, self._query = self._query, self._number()
-        old = time.monotonic() - self._time > _OLD
+        old = time.monotonic() - self._time > _STALE_SECONDS
         self._stale = self._stale or old or self._query != last + 1
         return self._stale
 

@@ -29,7 +29,7 @@ _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
-_BROADCAST_BYTES = 1 << 20  # PySpark broadcasts longer commands
+_MAX_COMMAND_BYTES = 1 << 20  # PySpark broadcasts longer commands
 
 
 class SparkPlans:
@@ -127,7 +127,7 @@ class SparkPlans:
         interpreter = interpreter_of(context)
         pickler: Any = CloudPickleSerializer
         command, broadcasts = pickler().dumps((task, schema)), ()
-        if len(command) >= _BROADCAST_BYTES:
+        if len(command) >= _MAX_COMMAND_BYTES:
             command, broadcasts, *_ = _prepare_for_python_RDD(context, (task, schema))
         environment = interpreter.environment_with(context.environment)
         includes: list[str] = context._python_includes or []

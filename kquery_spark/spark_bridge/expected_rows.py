@@ -11,10 +11,10 @@ from typing import Any
 from kquery_spark.spark_bridge.jvm import Jvm
 
 UNKNOWN_ROWS = 1_000_000.0  # for a leaf without statistics
-_ABSURD_BYTES = 1e15
+_IMPLAUSIBLE_BYTES = 1e15
 _ROW_BYTES, _VALUE_BYTES = 8.0, 12.0
 _BATCH_ROWS = 1024  # PySpark pickles a list in batches of at most so many
-_LINEAGE = 20  # RDDs to look through for the one that holds the rows
+_MAX_LINEAGE_RDDS = 20  # RDDs to look through for the one that holds the rows
 _EXECUTION = "org.apache.spark.sql.execution."
 _RDD_LEAVES = frozenset({f"{_EXECUTION}LogicalRDD", f"{_EXECUTION}ExternalRDD"})
 _PARALLELIZED = "org.apache.spark.rdd.ParallelCollectionRDD"
@@ -59,7 +59,7 @@ def _counted(plan: Any) -> float | None:
 def _by_size(plan: Any) -> float | None:
     """The rows that the size Spark expects is worth; None where Spark knows nothing."""
     size = float(str(plan.stats().sizeInBytes()))
-    return None if size > _ABSURD_BYTES else size / _row_bytes(plan)
+    return None if size > _IMPLAUSIBLE_BYTES else size / _row_bytes(plan)
 
 
 def _row_bytes(plan: Any) -> float:
@@ -72,7 +72,7 @@ def _of_rdd(leaf: Any, jvm: Jvm) -> float | None:
     stored = _stored_bytes(rdd)
     if stored:
         return stored / _row_bytes(leaf)
-    for _ in range(_LINEAGE):
+    for _ in range(_MAX_LINEAGE_RDDS):
         kind = jvm.class_name(rdd)
         if kind == _PARALLELIZED:
             return _of_parallelized(rdd, _row_bytes(leaf) if pickled else None, jvm)

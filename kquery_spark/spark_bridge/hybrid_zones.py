@@ -10,7 +10,7 @@ from kquery_spark.spark_bridge.jvm import Jvm
 
 _REBASE = "org.apache.spark.sql.catalyst.util.RebaseDateTime"
 _TABLES = "/julian-gregorian-rebase-micros.json"
-_SECOND = 1_000_000
+_SECOND_MICROS = 1_000_000
 _LONG_AGO_SECONDS = -100_000_000_000  # 1200 BC, before every change of a clock
 
 
@@ -45,10 +45,10 @@ class HybridZones:
         long_ago = self._jvm.call("java.time.Instant", "ofEpochSecond", _LONG_AGO_SECONDS)
         return HybridZone(
             name,
-            tuple(s * _SECOND for s in table["switches"]) if table else (),
-            tuple(s * _SECOND for s in table["diffs"]) if table else (),
+            tuple(s * _SECOND_MICROS for s in table["switches"]) if table else (),
+            tuple(s * _SECOND_MICROS for s in table["diffs"]) if table else (),
             zone.getOffset(_LONG_AGO_SECONDS * 1000) * 1000,
-            rules.getOffset(long_ago).getTotalSeconds() * _SECOND,
+            rules.getOffset(long_ago).getTotalSeconds() * _SECOND_MICROS,
         )
 
     def _read_tables(self) -> dict[str, dict[str, Any]]:

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from kquery_spark.errors import Unsupported
 
 T = TypeVar("T")
-_REMEMBERED = 1000
-_SLICE = 7000
+_MAX_REMEMBERED = 1000
+_SLICE_CODE_UNITS = 7000
 _SEPARATOR = "\x1e"
 _ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
 
@@ -268,7 +268,7 @@ class Jvm:
         text = json.dumps(spark)
         data_type = self._types.get(text)
         if data_type is None:
-            if len(self._types) >= _REMEMBERED:
+            if len(self._types) >= _MAX_REMEMBERED:
                 self._types.clear()
             data_type = self._types[text] = self.call("org.apache.spark.sql.types.DataType", "fromJson", text)
         return data_type
@@ -302,7 +302,7 @@ class Jvm:
 
     def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
         """The value of ``make``, cached for JVM objects equal to ``key``; the JVM's map holds its keys weakly."""
-        if self._object_numbers is None or len(self._values) > _REMEMBERED:
+        if self._object_numbers is None or len(self._values) > _MAX_REMEMBERED:
             self._values.clear()
             self._object_numbers = self._java.util.Collections.synchronizedMap(self._java.util.WeakHashMap())
         object_number: int | None = self._object_numbers.get(key)
@@ -391,10 +391,10 @@ class Jvm:
         """The string ``owner.method(arguments)``: a short one in one call, a long one in slices."""
         start: str = self._beginning_of(cls, method, *arguments).apply(owner)
         units = len(start) if start.isascii() else len(start.encode("utf-16-le", "surrogatepass")) // 2
-        if units < _SLICE:
+        if units < _SLICE_CODE_UNITS:
             return start
         builder = self._builder_of(cls, method, *arguments).apply(owner)
-        return "".join(_slices(builder, _SLICE, start))
+        return "".join(_slices(builder, _SLICE_CODE_UNITS, start))
 
     def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
         """``x => x.method(arguments)`` cut to a slice."""
@@ -402,7 +402,7 @@ class Jvm:
         function = self._functions.get(key)
         if function is None:
             left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
-            cut = self.bind(left, 1, _SLICE)
+            cut = self.bind(left, 1, _SLICE_CODE_UNITS)
             function = self._functions[key] = self.function(
                 self.then(self._call(cls, method, *arguments), cut)
             )
@@ -442,5 +442,5 @@ def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
         yield str(builder.toString())
         return
     yield before
-    for i in range(start, length, _SLICE):
-        yield builder.substring(i, min(i + _SLICE, length))
+    for i in range(start, length, _SLICE_CODE_UNITS):
+        yield builder.substring(i, min(i + _SLICE_CODE_UNITS, length))

@@ -31,7 +31,7 @@ _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _ENUM = "scala.Enumeration$Value toString"
 _SEQ = "scala.collection.immutable.Seq"
-_FEW = 1000
+_MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
 _FAMILIES: dict[str, str] = {
@@ -307,7 +307,7 @@ def _mode_getter(jvm: Jvm, family: str) -> Any:
 
 def _few(sequence: Any) -> Sequence[Any]:
     count = sequence.length()
-    if count > _FEW:
+    if count > _MAX_CONSTANT_ELEMENTS:
         raise Unsupported(f"a constant of {count} elements stays with Spark")
     return [sequence.apply(i) for i in range(count)]
 
@@ -348,7 +348,7 @@ def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
 
 def _size(array: Any) -> int:
     count: int = array.numElements()
-    if count > _FEW:
+    if count > _MAX_CONSTANT_ELEMENTS:
         raise Unsupported(f"a constant of {count} elements stays with Spark")
     return count
 

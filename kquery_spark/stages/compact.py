@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import narrow, own_bitmap, slots, widen
 
-_WORTH_ROWS = 1024  # for fewer the work per column is more than what is saved
+_MIN_COMPACTED_ROWS = 1024  # for fewer the work per column is more than what is saved
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 
 
@@ -41,7 +41,7 @@ class Compact:
 def compact(data: pa.Array) -> Compact:
     """A column in its narrowest form; as it is where it has no narrower one."""
     kind, count = data.type, len(data)
-    if count < _WORTH_ROWS:
+    if count < _MIN_COMPACTED_ROWS:
         return Compact(data, {})
     if data.null_count == count:
         return Compact(pa.nulls(count), {b"form": b"null"})

@@ -47,12 +47,14 @@ def reserve_gather(columns: Iterable[pa.Array], rows: Any) -> None:
     for column in columns:
         if not len(column):
             continue
-        if column.nbytes * len(rows) <= _SMALL or not _is_variable(column.type):
+        if column.nbytes * len(rows) <= _SMALL_BYTES or not _is_variable(column.type):
             total += len(rows) * max(fixed_bytes(column.type), 1)
             continue
         sizes = row_bytes(column)
         most = int(sizes.max())
-        total += most * len(rows) if most * len(rows) <= _SMALL else int(sizes[np.maximum(rows, 0)].sum())
+        total += (
+            most * len(rows) if most * len(rows) <= _SMALL_BYTES else int(sizes[np.maximum(rows, 0)].sum())
+        )
     control.reserve(total)
 
 
@@ -70,7 +72,7 @@ def reserve_rows(count: int, width: int = 1) -> None:
         control.reserve(count * width)
 
 
-_SMALL = 1 << 20
+_SMALL_BYTES = 1 << 20
 
 
 def _offsets(array: pa.Array) -> Counts:

@@ -23,7 +23,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather, reserve_repeats
 
 Int64s = npt.NDArray[np.int64]
-_FEW_CODES = 4  # comparing with each costs less than looking every row up
+_MAX_COMPARED_CODES = 4  # comparing with each costs less than looking every row up
 _LOWEST = np.int64(-(2**63))
 Data = Any  # pa.Array or pa.Scalar; pyarrow ships no types
 
@@ -104,7 +104,7 @@ def gather(values: pa.Array, indices: pa.Array) -> pa.Array:
     flags = values.to_numpy(zero_copy_only=False)
     rare = bool(2 * np.count_nonzero(flags) <= len(flags))
     codes = np.flatnonzero(flags if rare else ~flags)
-    if len(codes) > _FEW_CODES:
+    if len(codes) > _MAX_COMPARED_CODES:
         return values.cast(pa.uint8()).take(indices).cast(pa.bool_())
     matches = [
         pc.equal(indices, pa.scalar(int(code), indices.type)) for code in (codes if len(codes) else [-1])

@@ -269,7 +269,7 @@ def sleeper(spark):
 @pytest.fixture
 def never_old(monkeypatch):
     """Plans are not looked at again for their age alone, which a slow machine would hide other reasons behind."""
-    monkeypatch.setattr(catalog_snapshot, "_OLD", 1e9)
+    monkeypatch.setattr(catalog_snapshot, "_STALE_SECONDS", 1e9)
 
 
 @pytest.mark.usefixtures("never_old")

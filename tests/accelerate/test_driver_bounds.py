@@ -156,7 +156,7 @@ def test_time_is_a_limit_too(spark: Any, monkeypatch: pytest.MonkeyPatch):
     with settings(spark, IN_DRIVER):
         fast = in_driver(spark, "SELECT k, count(*) AS c FROM skewed GROUP BY k")
         assert jobs(spark, fast.collect) == 0
-        monkeypatch.setattr(driver, "DRIVER_SECONDS", 0.0)
+        monkeypatch.setattr(driver, "MAX_DRIVER_SECONDS", 0.0)
         assert jobs(spark, fast.collect) > 0
         assert sorted(fast.collect()) == [(1, ROWS - 1), (ROWS, 1)]
 
@@ -164,7 +164,7 @@ def test_time_is_a_limit_too(spark: Any, monkeypatch: pytest.MonkeyPatch):
 def test_rows_of_earlier_stages_that_are_too_many_stay_with_spark(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("kquery_spark.runtime.spark.frames._SMALLEST_LIMIT", 1000)
+    monkeypatch.setattr("kquery_spark.runtime.spark.frames._MIN_TASK_LIMIT_BYTES", 1000)
     query = "SELECT v % 1000 AS g, max(text) AS t FROM skewed GROUP BY v % 1000"
     with settings(spark, STAGES):
         fast = in_driver(spark, query)

@@ -68,7 +68,7 @@ class Slow:
 def scans(monkeypatch: pytest.MonkeyPatch) -> Slow:
     found = Slow()
     monkeypatch.setattr(ScanExec, "execute", found.scan(ScanExec.execute))
-    monkeypatch.setattr(driver, "DRIVER_SECONDS", 60.0)
+    monkeypatch.setattr(driver, "MAX_DRIVER_SECONDS", 60.0)
     return found
 
 

@@ -112,8 +112,8 @@ def test_settings_of_numbers_are_the_engines_in_every_thread(spark: Any):
 def test_tpch_is_the_same_by_threads(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(planning, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(placement, "_THREAD_BYTES", 0)
+    monkeypatch.setattr(planning, "_THREADED_DECODE_BYTES", 0)
+    monkeypatch.setattr(placement, "_MIN_THREADED_BYTES", 0)
     with settings(spark, IN_DRIVER):
         frame = spark.sql(tpch.query(number))
         assert "by 2 threads" in str(kq.explain(frame))

@@ -39,7 +39,7 @@ def test_distinct_beside_other_aggregates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if many_groups:
-        monkeypatch.setattr(aggregate_lowering, "_ONE_TASK_GROUPS", 0)
+        monkeypatch.setattr(aggregate_lowering, "_MAX_SINGLE_TASK_GROUPS", 0)
     child = scan(table)
     some = call("gt", c(child, "i"), lit(0, t.INT))
     calls: list[Expr] = [

@@ -114,8 +114,8 @@ def test_the_answer_is_that_of_all_rows(
 ) -> None:
     if by_codes:
         assert compiled.compile_now() is not None
-        monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
-        monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
+        monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+        monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
     else:
         monkeypatch.setattr(parquet_module, "kernels", lambda: None)
     path = tmp_path / "t.parquet"
@@ -228,7 +228,7 @@ def test_the_scan_leaves_out_what_can_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_codes: bool
 ) -> None:
     assert compiled.compile_now() is not None
-    monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
     seen: list[tuple[int, int]] = []
     real = ExtremeFilter.count
 

@@ -105,7 +105,7 @@ def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
 def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
     assert compiled._is_first(tmp_path)
     assert not compiled._is_first(tmp_path)
-    monkeypatch.setattr(compiled, "_PATIENCE", -1.0)  # whoever started has failed
+    monkeypatch.setattr(compiled, "_STALE_LOCK_SECONDS", -1.0)  # whoever started has failed
     assert compiled._is_first(tmp_path)
 
 
@@ -114,7 +114,7 @@ import time
 from kquery_spark.sources import compiled
 
 compiled.look_later()  # no request yet
-assert [compiled.kernels() for _ in range(compiled._FEW)] == [None] * compiled._FEW
+assert [compiled.kernels() for _ in range(compiled._WARMUP_CALLS)] == [None] * compiled._WARMUP_CALLS
 time.sleep(0.5)
 assert compiled.kernels() is None
 for _ in range(600):

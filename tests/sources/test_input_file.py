@@ -116,7 +116,7 @@ def test_a_directory_and_a_missing_file_are_named(tmp_path):
 
 
 def test_few_handles_stay_open(tmp_path, monkeypatch):
-    monkeypatch.setattr(input_file, "_OPEN_LIMIT", 3)
+    monkeypatch.setattr(input_file, "_MAX_OPEN_FILES", 3)
     files = []
     for i in range(8):
         path = tmp_path / f"{i}.parquet"

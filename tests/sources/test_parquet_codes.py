@@ -51,9 +51,9 @@ def kernels() -> ModuleType:
 
 @pytest.fixture(autouse=True)
 def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
-    monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
-    monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
-    monkeypatch.setattr(split_columns, "_MANY_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+    monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(split_columns, "_MIN_INDEXED_ROWS", 0)
 
 
 def table(rows: int = ROWS, values: int = 300, nulls: float = 0.1) -> pa.Table:
@@ -189,7 +189,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     assert lz4.coded(lz4.splits()[0], "l") is None
     coded = write(tmp_path / "coded.parquet", rows)
     assert coded.coded(coded.splits()[0], "l") is not None
-    monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 32)
+    monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.coded(again.splits()[0], "l") is None
     monkeypatch.setattr(parquet_module, "kernels", lambda: None)
@@ -197,7 +197,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
 
 
 def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "_MANY_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
     (split,) = source.splits()
     assert source.coded(split, "l", np.arange(100)) is None
@@ -341,8 +341,8 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
     monkeypatch.setattr(parquet_codes.CodedChunk, "packed", lambda self, file: None)
     check()
     monkeypatch.undo()
-    monkeypatch.setattr(parquet_file, "_CODED_ROWS", 0)
-    monkeypatch.setattr(parquet_codes, "_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+    monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
     for name in ("codes", "codes_of", "where"):
         monkeypatch.setattr(kernels, name, lambda *given: -1)
     check()
@@ -480,7 +480,7 @@ def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
 
 
 def test_headers_of_pages_are_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "_MANY_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
     read: list[Any] = []

@@ -92,7 +92,7 @@ def test_a_result_can_be_joined_with_itself(spark: SparkSession, plans: SparkPla
 def test_a_command_too_long_for_a_task_is_broadcast(
     spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plans_module, "_BROADCAST_BYTES", 10)
+    monkeypatch.setattr(plans_module, "_MAX_COMMAND_BYTES", 10)
     made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
     assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
 

@@ -23,8 +23,8 @@ _IN_DRIVER = frozenset(
 )
 # Of these what may come to the driver faster as Arrow.
 _BROUGHT = frozenset({"LogicalRelation", "Project", "Filter"})
-_PACKED = 0.75  # bytes of files are more when decoded
-_LEAST_PACKED = 0.27  # and mostly less than four times as many
+_FILE_BYTES_PER_DECODED_BYTE = 0.75  # bytes of files are more when decoded
+_LEAST_FILE_BYTES_PER_DECODED_BYTE = 0.27  # and mostly less than four times as many
 
 
 def nothing_to_win(link: Bridge, plan: Any) -> bool:
@@ -40,11 +40,11 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
         return True
     size = leaf_bytes(plan)
     config, costs = link.config_and_costs()
-    if size < config.driver_bytes * _PACKED:
+    if size < config.driver_bytes * _FILE_BYTES_PER_DECODED_BYTE:
         return False
     if passed:
         return not _BROUGHT.issuperset(nodes)
-    return size <= costs.least_bytes_of_top_k * _LEAST_PACKED
+    return size <= costs.least_bytes_of_top_k * _LEAST_FILE_BYTES_PER_DECODED_BYTE
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:

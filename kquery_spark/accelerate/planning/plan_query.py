@@ -33,8 +33,8 @@ from kquery_spark.spark_bridge.session_settings import session_settings
 
 Position = tuple[int, ...]
 _FEW_ROWS = 1_000_000
-_WORTH_THREADS = 3 << 20  # bytes to decode, which take one thread 30 ms and more
-_MOST_EXCEEDING = 1000
+_THREADED_DECODE_BYTES = 3 << 20  # bytes to decode, which take one thread 30 ms and more
+_MAX_REMEMBERED_PLANS = 1000
 _exceeding: dict[int, None] = {}  # hashes of plans
 
 
@@ -70,7 +70,7 @@ class Part:
         """The part cut for threads of the driver; None where it has too little work for them, or too much."""
         config = self.compiled.config
         threads = min(config.parallelism, available_cores())
-        if threads < 2 or not _WORTH_THREADS <= self.compiled.estimate.scanned < config.thread_bytes:
+        if threads < 2 or not _THREADED_DECODE_BYTES <= self.compiled.estimate.scanned < config.thread_bytes:
             return None
         query = self.compiled.placed(Placement(keeps_task_order=False, threads=threads))
         return query if len(query.graph.stages) > 1 and len(query.graph.result.tasks) == 1 else None
@@ -83,7 +83,7 @@ class Part:
     def remember_exceeds_driver(self) -> None:
         """Keep equal queries away from the driver, as actions of an enabled session plan theirs again each time."""
         _exceeding[hash(self.compiled.optimized)] = None
-        if len(_exceeding) > _MOST_EXCEEDING:
+        if len(_exceeding) > _MAX_REMEMBERED_PLANS:
             _exceeding.pop(next(iter(_exceeding)), None)
 
     @cached_property

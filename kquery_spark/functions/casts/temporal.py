@@ -20,8 +20,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _DAY = civil.DAY
-_MOST_DAYS = 106_751_991  # of 2^63 microseconds
-_MAX = 2**63 - 1
+_MAX_DAYS = 106_751_991  # of 2^63 microseconds
+_INT64_MAX = 2**63 - 1
 
 
 def packed(values: Any, dtype: pa.DataType, mask: Any) -> pa.Array:
@@ -197,7 +197,7 @@ def _session_zone(tz: str) -> int | str:
 def _instant(local: int, zone: int | str) -> int | None:
     if isinstance(zone, int):
         return _bigint(local - zone * 1_000_000)
-    if abs(local) > _MAX - 2 * _DAY:
+    if abs(local) > _INT64_MAX - 2 * _DAY:
         raise Unsupported(
             "A timestamp at the end of the range of bigint in a region's time is not supported."
         )
@@ -205,7 +205,7 @@ def _instant(local: int, zone: int | str) -> int | None:
 
 
 def _bigint(value: int) -> int | None:
-    return value if -_MAX - 1 <= value <= _MAX else None
+    return value if -_INT64_MAX - 1 <= value <= _INT64_MAX else None
 
 
 _REGULAR_STAMP = (
@@ -269,7 +269,7 @@ def _midnights(vector: Vector) -> tuple[Int64s, Any]:
     days, mask = zones.ints(vector.data)
     if mask is not None:
         days = np.where(mask, 0, days)
-    if len(days) and (days.min() < -_MOST_DAYS or days.max() > _MOST_DAYS):
+    if len(days) and (days.min() < -_MAX_DAYS or days.max() > _MAX_DAYS):
         raise ExecutionError("ARITHMETIC_OVERFLOW", "long overflow")
     return days * _DAY, mask
 
@@ -341,9 +341,9 @@ def _timestamp_float(vector: Vector, context: CallContext) -> Data:
 @cast_rule("integral", "timestamp")
 def _int_timestamp(vector: Vector, context: CallContext) -> Data:
     seconds, mask = zones.ints(vector.data)
-    limit = _MAX // 1_000_000
+    limit = _INT64_MAX // 1_000_000
     scaled = np.clip(seconds, -limit, limit) * 1_000_000
-    scaled = np.where(seconds > limit, _MAX, np.where(seconds < -limit, -(2**63), scaled))
+    scaled = np.where(seconds > limit, _INT64_MAX, np.where(seconds < -limit, -(2**63), scaled))
     return packed(scaled, context.dtype, mask)
 
 

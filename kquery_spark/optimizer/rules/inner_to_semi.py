@@ -11,7 +11,9 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import over
 from kquery_spark.optimizer.statistics import Estimator
 
-_EXPANDS = 2.0  # rows of the inner join for each row of its larger side, from which on repeating them costs
+_MIN_ROW_EXPANSION = (
+    2.0  # rows of the inner join for each row of its larger side, from which on repeating them costs
+)
 
 
 def inner_to_semi(plan: LogicalPlan) -> LogicalPlan:
@@ -51,4 +53,4 @@ class _Conversion:
 
     def _expands(self, join: Join) -> bool:
         joined, left, right = (self._estimator.estimate(p).rows for p in (join, join.left, join.right))
-        return joined > _EXPANDS * max(left, right)
+        return joined > _MIN_ROW_EXPANSION * max(left, right)

@@ -15,7 +15,7 @@ from kquery_spark.logical.plan import over
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
 
-_MOST_INPUTS = 24
+_MAX_INPUTS = 24
 
 
 def join_order(plan: LogicalPlan) -> LogicalPlan:
@@ -118,7 +118,7 @@ class _JoinTree:
     @property
     def may_be_reordered(self) -> bool:
         """Whether there is an order to choose, and it does not matter which rows the conditions see."""
-        return 2 < len(self.inputs) <= _MOST_INPUTS and all(map(is_harmless, self.terms))
+        return 2 < len(self.inputs) <= _MAX_INPUTS and all(map(is_harmless, self.terms))
 
 
 def _joined(left: LogicalPlan, right: LogicalPlan, tree: _JoinTree) -> LogicalPlan:

@@ -9,7 +9,9 @@ from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, transf
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
 
-_FEW = 0.5  # rows that an inner join may leave for each one that the semi join would, to come first
+_MAX_INNER_ROWS_PER_SEMI_ROW = (
+    0.5  # rows that an inner join may leave for each one that the semi join would, to come first
+)
 
 
 def late_semi_joins(plan: LogicalPlan) -> LogicalPlan:
@@ -30,7 +32,7 @@ def _lifted(plan: LogicalPlan, estimator: Estimator) -> LogicalPlan:
         inner = None if semi is None else _below_semi(plan, index, semi)
         if semi is None or inner is None:
             continue
-        if estimator.estimate(inner).rows <= _FEW * estimator.estimate(semi).rows:
+        if estimator.estimate(inner).rows <= _MAX_INNER_ROWS_PER_SEMI_ROW * estimator.estimate(semi).rows:
             return same_columns(replace(semi, left=_lifted(inner, estimator)), plan)
     return plan
 

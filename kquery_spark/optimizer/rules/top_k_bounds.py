@@ -16,8 +16,8 @@ from kquery_spark.logical.plan import over
 from kquery_spark.logical.pruning import comparable, has_integer_order, needed_filters
 from kquery_spark.sources.base import ColumnRange, Source, Split
 
-_FEW_SPLITS = 4  # may have the first rows, for parts of these to be looked at
-_MOST_ROWS = 0.5  # share of all rows that are left, for a bound to be worth its test
+_MAX_SAMPLED_SPLITS = 4  # may have the first rows, for parts of these to be looked at
+_MAX_REMAINING_ROW_SHARE = 0.5  # share of all rows that are left, for a bound to be worth its test
 
 
 def top_k_bounds(plan: LogicalPlan) -> LogicalPlan:
@@ -84,7 +84,7 @@ def _leaves_out_enough(source: Source, parts: Sequence[_Part | None], last: int)
     """Whether the rows that are not after ``last`` are few enough for the condition to be worth it."""
     total = sum(split.rows for split in source.splits())
     left_out = sum(part.rows for part in parts if part is not None and part.first > last)
-    return total - left_out <= _MOST_ROWS * total
+    return total - left_out <= _MAX_REMAINING_ROW_SHARE * total
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _finer_parts(source: Source, order: _Order, rows: int) -> list[_Part | None]
     last = _last(list(by_split.values()), rows)
     near = [s for s, part in by_split.items() if part is None or last is None or part.first <= last]
     parts = list(by_split.values())
-    if not source.addressable or len(near) > _FEW_SPLITS:
+    if not source.addressable or len(near) > _MAX_SAMPLED_SPLITS:
         return parts
     for split in near:
         pages = _page_parts(source, split, order)

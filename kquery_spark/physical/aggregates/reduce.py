@@ -17,7 +17,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity, widen
 
-_HEAD = 4096
+_SAMPLE_ROWS = 4096
 _LOW_HALF = np.int64(0xFFFFFFFF)
 _EXACT = decimal.Context(prec=40)
 _SIGN = np.int64(-(2**63))
@@ -198,9 +198,9 @@ def _keep_best(
 
     To ask that takes a third of the time of trying each row. NaN is never passed over, as no comparison holds for it.
     """
-    if len(rows) > 4 * _HEAD:
-        function.at(best, ids[:_HEAD], rows[:_HEAD])
-        ids, rows = ids[_HEAD:], rows[_HEAD:]
+    if len(rows) > 4 * _SAMPLE_ROWS:
+        function.at(best, ids[:_SAMPLE_ROWS], rows[:_SAMPLE_ROWS])
+        ids, rows = ids[_SAMPLE_ROWS:], rows[_SAMPLE_ROWS:]
         reached = np.take(best, ids)
         left = np.flatnonzero(~(rows <= reached if largest else rows >= reached))
         ids, rows = ids[left], rows[left]

@@ -24,11 +24,11 @@ from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 MIN_ROWS = 16_384  # of a batch, or left of one: for fewer rows the filter costs more than it saves
-_MOST_GROUPS = 4096
-_MOST_VALUES = 65_536  # between the lowest and the highest key
-_USELESS_SHARE = 4  # a useful filter passes at most one row in so many
-_TRIALS = 3
-_OTHERS = 4  # unknown values of a dictionary that are searched one by one
+_MAX_GROUPS = 4096
+_MAX_KEY_RANGE = 65_536  # between the lowest and the highest key
+_MIN_ROWS_PER_PASSED_ROW = 4  # a useful filter passes at most one row in so many
+_TRIAL_BATCHES = 3
+_MAX_SEARCHED_VALUES = 4  # unknown values of a dictionary that are searched one by one
 _NO_ROWS = np.zeros(0, np.int64)
 
 
@@ -47,7 +47,7 @@ class Extremes:
         self._states: list[Batch] = []  # of all groups so far, at most one batch
         self._known_keys: _KnownIntegers | _KnownStrings | None = None
         self._extremes: list[Any] = []  # for each aggregate the weakest of all groups' extremes
-        self._trials = _TRIALS
+        self._trials = _TRIAL_BATCHES
         self.is_applied = False  # by a scan: its rows need no second check
 
     def learn(self, states: Batch, rows: int) -> None:
@@ -58,7 +58,7 @@ class Extremes:
         key = merged.vector(0)
         known_keys = _KnownStrings.of(key) if key.dtype == t.STRING else _KnownIntegers.of(key)
         self._states, self._known_keys, self._extremes = [merged], known_keys, []
-        if merged.num_rows > _MOST_GROUPS:
+        if merged.num_rows > _MAX_GROUPS:
             self.forget()
             return
         for i, largest in enumerate(self._largest):
@@ -74,8 +74,8 @@ class Extremes:
         if self._known_keys is None or self.is_applied or num_rows < MIN_ROWS:
             return None
         rows = self._passing(self._known_keys, key, values)
-        if rows is not None and _USELESS_SHARE * len(rows) <= num_rows:
-            self._trials = _TRIALS
+        if rows is not None and _MIN_ROWS_PER_PASSED_ROW * len(rows) <= num_rows:
+            self._trials = _TRIAL_BATCHES
             return rows
         self._trials -= 1
         if self._trials == 0:
@@ -184,7 +184,7 @@ class _KnownIntegers:
             return None
         ends = pc.min_max(data)
         lowest, highest = ends["min"].as_py(), ends["max"].as_py()
-        if highest - lowest >= _MOST_VALUES:
+        if highest - lowest >= _MAX_KEY_RANGE:
             return None
         flags = np.zeros(highest - lowest + 1, np.bool_)
         flags[data.drop_null().to_numpy().astype(np.int64) - lowest] = True
@@ -222,11 +222,11 @@ class _KnownStrings:
 
     def others(self, key: Vector) -> Int64s | None:
         """Rows of keys that no group has; None if finding them would take long."""
-        if not key.is_dictionary or len(key.data.dictionary) > _MOST_VALUES:
+        if not key.is_dictionary or len(key.data.dictionary) > _MAX_KEY_RANGE:
             return None
         data = key.data
         known = pc.is_in(data.dictionary, value_set=self.keys)
-        if (data.null_count and not self.keys.null_count) or known.false_count > _OTHERS:
+        if (data.null_count and not self.keys.null_count) or known.false_count > _MAX_SEARCHED_VALUES:
             return None
         rows_by_value = [_NO_ROWS]
         for code in np.flatnonzero(~known.to_numpy(zero_copy_only=False)):

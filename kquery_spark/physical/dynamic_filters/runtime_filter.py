@@ -16,7 +16,7 @@ from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.types.vector import Vector
 
 _TRIAL_ROWS = 200_000
-_USELESS_SHARE = 0.6
+_MAX_PASSED_ROW_SHARE = 0.6
 
 
 @dataclass
@@ -36,7 +36,7 @@ class RuntimeFilter(ABC):
     @property
     def is_on(self) -> bool:
         """Whether the filter drops enough rows to pay for its time."""
-        return self.seen < _TRIAL_ROWS or self.passed <= _USELESS_SHARE * self.seen
+        return self.seen < _TRIAL_ROWS or self.passed <= _MAX_PASSED_ROW_SHARE * self.seen
 
     def mask(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         """True for the rows that pass; counts them."""

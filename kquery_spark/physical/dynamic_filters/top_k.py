@@ -19,7 +19,7 @@ from kquery_spark.sources.base import ColumnRange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
-_MANY = 64  # times as many rows as the limit
+_MIN_ROWS_PER_LIMIT_ROW = 64  # times as many rows as the limit
 
 
 @dataclass
@@ -119,8 +119,10 @@ class FirstRowsFilter(RuntimeFilter):
         if self.rows is None or np.count_nonzero(hits) <= self.rows:
             return hits
         rows = np.flatnonzero(hits)
-        if valid is None and len(rows) > _MANY * self.rows:  # some of them tell of most that they come later
-            some = ranks[rows[:: len(rows) // (_MANY * self.rows)]]
+        if (
+            valid is None and len(rows) > _MIN_ROWS_PER_LIMIT_ROW * self.rows
+        ):  # some of them tell of most that they come later
+            some = ranks[rows[:: len(rows) // (_MIN_ROWS_PER_LIMIT_ROW * self.rows)]]
             rows = rows[ranks[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
         return self._first(ranks, valid, rows, self.rows)
 

@@ -19,11 +19,11 @@ from kquery_spark.physical.keys import as_integers, normalized_bits
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slots, validity
 
-_RADIX_LIMIT = 2**62
+_MAX_CARDINALITY = 2**62
 _INT64 = np.iinfo(np.int64)
-_DENSE_LIMIT = 64 * 1024 * 1024
-_DIRECT_LIMIT = 4 * 1024 * 1024  # codes that get a slot each, however few of them there are
-_FLAGS_PER_ROW = 256  # bytes that looking up a build row quickly is worth
+_MAX_DENSE_CODES = 64 * 1024 * 1024
+_MAX_DIRECT_CODES = 4 * 1024 * 1024  # codes that get a slot each, however few of them there are
+_FLAG_BYTES_PER_BUILD_ROW = 256  # bytes that looking up a build row quickly is worth
 
 Encode = Callable[[Vector, int], Int64s]
 
@@ -76,11 +76,11 @@ class JoinTable:
             self.ranges.append(space.ends if plain and not safe else None)
             column = space.encode(key, num_rows)
             known &= column < space.size - 1
-            if key_index and cardinality * space.size >= _RADIX_LIMIT:
+            if key_index and cardinality * space.size >= _MAX_CARDINALITY:
                 values = integer_order.distinct(np.compress(known, codes))
                 self._squeezes[key_index] = HashIndex(values), len(values)
                 codes, cardinality = self._squeezed(key_index, codes), len(values) + 1
-                if cardinality * space.size >= _RADIX_LIMIT:
+                if cardinality * space.size >= _MAX_CARDINALITY:
                     space = _key_space(key, safe, by_range=False)
                     column = space.encode(key, num_rows)
             self._spaces.append(space)
@@ -100,13 +100,15 @@ class JoinTable:
         """Connect codes to rows: one row each when keys are unique, else runs of an order."""
         self.has_null_key = len(rows) < self.num_rows
         present = codes[rows]
-        sparse = self._cardinality > min(_DENSE_LIMIT, max(65536, 16 * self.num_rows))
-        if self._cardinality <= min(_DENSE_LIMIT, max(_DIRECT_LIMIT, _FLAGS_PER_ROW * self.num_rows)):
+        sparse = self._cardinality > min(_MAX_DENSE_CODES, max(65536, 16 * self.num_rows))
+        if self._cardinality <= min(
+            _MAX_DENSE_CODES, max(_MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * self.num_rows)
+        ):
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
             known = integer_order.distinct(present)
-            direct = self._cardinality <= _DIRECT_LIMIT
+            direct = self._cardinality <= _MAX_DIRECT_CODES
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)
@@ -184,7 +186,7 @@ def _key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:
         return _by_value(key.plain(), lambda v: v.plain(), null_safe)
     integers = as_integers(key)
     if integers is not None:
-        return _by_range(integers, null_safe, _RADIX_LIMIT if by_range else 0)
+        return _by_range(integers, null_safe, _MAX_CARDINALITY if by_range else 0)
     if key.dtype == t.STRING:
         return _by_string(key, null_safe)
     if t.is_fractional(key.dtype):

@@ -35,8 +35,8 @@ from kquery_spark.types.vector import Int64s, Vector
 
 _MERGE_ROWS = 2_000_000
 _PROBE_ROWS = 400_000
-_USELESS_RATIO = 0.8
-_GLANCE_ROWS = 4096
+_MAX_GROUPS_PER_ROW = 0.8
+_SAMPLE_ROWS = 4096
 
 
 class Phase(StrEnum):
@@ -348,7 +348,7 @@ class Aggregation:
                 waiting, waiting_rows = [], 0
             elif waiting_rows > _MERGE_ROWS:
                 merged = self.merge(concat(self._schema, waiting))
-                if merged.num_rows > _USELESS_RATIO * waiting_rows:
+                if merged.num_rows > _MAX_GROUPS_PER_ROW * waiting_rows:
                     yield merged
                     waiting, waiting_rows = [], 0
                 else:
@@ -358,9 +358,9 @@ class Aggregation:
 
     def _has_few_groups(self, batch: Batch) -> bool:
         """Whether the first rows say that grouping this batch is worth it."""
-        if batch.num_rows <= _GLANCE_ROWS:
+        if batch.num_rows <= _SAMPLE_ROWS:
             return False
-        return 2 * self.update(batch.slice(0, _GLANCE_ROWS)).num_rows < _GLANCE_ROWS
+        return 2 * self.update(batch.slice(0, _SAMPLE_ROWS)).num_rows < _SAMPLE_ROWS
 
     def nothing(self) -> Batch:
         """The states of no rows at all, for an aggregate without keys."""
@@ -396,7 +396,7 @@ class _Sample:
 
     @property
     def hardly_reduces(self) -> bool:
-        return self.rows >= _PROBE_ROWS and self.groups > _USELESS_RATIO * self.rows
+        return self.rows >= _PROBE_ROWS and self.groups > _MAX_GROUPS_PER_ROW * self.rows
 
 
 def _hashed_bytes(batches: Sequence[Batch]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from kquery_spark.config.engine import MOST_MEMORY_BYTES, EngineConfig
+from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES, EngineConfig
 from kquery_spark.expr import Expr
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
@@ -57,7 +57,7 @@ class TaskContext:
 
     def __post_init__(self) -> None:
         if not self.config.memory_bytes:  # the container is unknown, as in a process of the user's own
-            self.config = replace(self.config, memory_bytes=MOST_MEMORY_BYTES)
+            self.config = replace(self.config, memory_bytes=DEFAULT_MAX_MEMORY_BYTES)
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:
         """The metrics of a node of the plan this task runs."""

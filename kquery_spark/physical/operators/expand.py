@@ -13,7 +13,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, coalesced, from_vectors
 
-_ROWS = 2 * 128 * 1024  # of a batch at least: a partial aggregation wants so many of one projection
+_MIN_BATCH_ROWS = 2 * 128 * 1024  # of a batch at least: a partial aggregation wants so many of one projection
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ExpandExec(UnaryExec):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         width = len(self.output)
         program = Program([e for p in self.projections for e in p], self.child.schema)
-        for batch in coalesced(self.child.run(task), _ROWS):
+        for batch in coalesced(self.child.run(task), _MIN_BATCH_ROWS):
             vectors = program.run(batch)
             for i in range(len(self.projections)):
                 yield from_vectors(self.output, vectors[i * width : (i + 1) * width], batch.num_rows)

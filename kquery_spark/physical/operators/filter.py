@@ -18,7 +18,7 @@ from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskCont
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
 
-_INDEX_SELECTIVITY = 0.2
+_MAX_INDEXED_SELECTIVITY = 0.2
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def keep(batch: Batch, condition: Vector, metrics: Metrics | None = None) -> Bat
 
 
 def _some(batch: Batch, mask: pa.Array, count: int) -> tuple[str, Batch]:
-    if count < batch.num_rows * _INDEX_SELECTIVITY:
+    if count < batch.num_rows * _MAX_INDEXED_SELECTIVITY:
         flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
         return "indices", batch.take(pa.array(np.flatnonzero(flags)))
     first = pc.index(mask, True).as_py()

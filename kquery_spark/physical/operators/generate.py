@@ -20,7 +20,7 @@ from kquery_spark.types.batch import Batch, concat_arrays
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Int64s, Vector, from_arrow
 
-_ROW_BYTES = 40  # of row numbers on the way to a generated row
+_ROW_NUMBER_BYTES = 40  # of row numbers on the way to a generated row
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class GenerateExec(UnaryExec):
         if self.generator is Generator.REPLICATE:
             counts = args[0].data.fill_null(0).to_numpy(zero_copy_only=False)
             counts = np.maximum(counts, 0)
-            reserve_rows(int(counts.sum()), _ROW_BYTES)
+            reserve_rows(int(counts.sum()), _ROW_NUMBER_BYTES)
             return np.repeat(np.arange(n, dtype=np.int64), counts), []
         if self.generator is Generator.STACK:
             return self._stacked(args, n)
         data = args[0].data
         lengths, values = _entries(data, self.generator is Generator.INLINE)
-        reserve_rows(int(lengths.sum()), _ROW_BYTES)
+        reserve_rows(int(lengths.sum()), _ROW_NUMBER_BYTES)
         owners = np.repeat(np.arange(n, dtype=np.int64), lengths)
         position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)

@@ -35,8 +35,8 @@ from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
 
-_PAIR_LIMIT = 2_000_000
-_BOUNDED_PAIR_LIMIT = 131_072  # where the run may use little memory
+_MAX_PAIRS = 2_000_000
+_MAX_BOUNDED_PAIRS = 131_072  # where the run may use little memory
 _PAIR_BYTES = 48  # of row numbers while pairs are found
 _ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 _KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
@@ -185,9 +185,9 @@ class JoinExec(PhysicalPlan):
         limit = task.config.memory_bytes
         schema = self.left.schema if self.build is BuildSide.LEFT else self.right.schema
         joining = _Probe(self, self._table(schema, []), probe_plan.schema)
-        joining.pairs_at_once = min(_PAIR_LIMIT, max(1024, limit // 64))
+        joining.pairs_at_once = min(_MAX_PAIRS, max(1024, limit // 64))
         marks = None if joining.marks is None else np.zeros(built.rows, np.bool_)
-        for block in coalesced(probe_plan.run(task), _PAIR_LIMIT, limit // 4):
+        for block in coalesced(probe_plan.run(task), _MAX_PAIRS, limit // 4):
             matched = np.zeros(block.num_rows, np.bool_)
             for chunk, part in _numbered(built, marks):
                 joining.take_side(self._table(schema, [chunk]), part)
@@ -268,7 +268,7 @@ class _Probe:
         self._plan = plan
         self._built, self._table = side
         self._control = bounding_control()
-        self.pairs_at_once = _PAIR_LIMIT if self._control is None else _BOUNDED_PAIR_LIMIT
+        self.pairs_at_once = _MAX_PAIRS if self._control is None else _MAX_BOUNDED_PAIRS
         # for NOT IN, of all build rows: whether there are any, and whether a key is NULL
         self.listed = self._built.num_rows > 0, self._table.has_null_key
         self._probe_is_left = plan.build is BuildSide.RIGHT
@@ -339,7 +339,7 @@ class _Probe:
         """Mark the build rows that have probe rows' keys, without making the pairs if there are too many."""
         if self.marks is None:
             return
-        if counts.sum() > _PAIR_LIMIT:
+        if counts.sum() > _MAX_PAIRS:
             self._table.mark_matched(codes, self.marks)
         else:
             self.marks[self._table.matches(codes, counts).build] = True

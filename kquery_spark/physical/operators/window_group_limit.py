@@ -17,7 +17,7 @@ from kquery_spark.physical.windows.functions import rank_of
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
-_PRUNE_ROWS = 131_072
+_PRUNED_BATCH_ROWS = 131_072
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class WindowGroupLimitExec(UnaryExec):
         for batch in self.child.run(task):
             waiting.append(batch)
             rows += batch.num_rows
-            if rows >= max(_PRUNE_ROWS, 0 if pruned is None else pruned.num_rows):
+            if rows >= max(_PRUNED_BATCH_ROWS, 0 if pruned is None else pruned.num_rows):
                 pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
                 waiting, rows = [], 0
         if pruned is not None or waiting:

@@ -16,8 +16,8 @@ from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
 
 _SORTED_ROW_BYTES = 16  # of a row that is sorted: its place in order, and as much for each key
-_MERGED_PIECES = 128  # of runs, that fit the memory budget
-_LEAST_PIECE_ROWS = 1024
+_PIECES_IN_MEMORY = 128  # of runs, that fit the memory budget
+_MIN_PIECE_ROWS = 1024
 
 
 def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Int64s:
@@ -79,8 +79,8 @@ def _spilled(
     batches: list[Batch], keys: Sequence[SortKey], config: EngineConfig, run: SpillFile
 ) -> SpillFile:
     rows, nbytes = sum(b.num_rows for b in batches), sum(b.nbytes for b in batches)
-    fitting = config.memory_bytes * rows // (_MERGED_PIECES * max(1, nbytes))
-    piece_rows = max(_LEAST_PIECE_ROWS, min(config.batch_rows // 8, fitting))
+    fitting = config.memory_bytes * rows // (_PIECES_IN_MEMORY * max(1, nbytes))
+    piece_rows = max(_MIN_PIECE_ROWS, min(config.batch_rows // 8, fitting))
     for piece in _pieces_in_order(batches, run.schema, keys, piece_rows):
         run.append(piece)
     return run

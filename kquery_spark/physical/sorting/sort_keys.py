@@ -16,8 +16,8 @@ from kquery_spark.physical.sorting.text_order import text_ranks
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
-_LIMIT = 2**62
-_SAMPLE = 4096
+_MAX_CODE = 2**62
+_SAMPLE_ROWS = 4096
 
 
 def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
@@ -31,7 +31,7 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
     if valid is None:
         return [values]
     low, high = int(values.min()), int(values.max())
-    if low > -_LIMIT and high < _LIMIT:
+    if low > -_MAX_CODE and high < _MAX_CODE:
         return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
     flag = valid if nulls_first else ~valid
     return [flag.astype(np.int64), np.where(valid, values, 0)]
@@ -49,9 +49,9 @@ def _ordered_integers(vector: Vector) -> Int64s:
 
 def _mostly_different(vector: Vector) -> bool:
     """Whether this is a column of strings or bytes, not a dictionary, whose first ones say that few are repeated."""
-    if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE:
+    if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE_ROWS:
         return False
-    return bool(pc.count_distinct(vector.data.slice(0, _SAMPLE)).as_py() > _SAMPLE // 2)
+    return bool(pc.count_distinct(vector.data.slice(0, _SAMPLE_ROWS)).as_py() > _SAMPLE_ROWS // 2)
 
 
 def packed(columns: Sequence[Int64s]) -> Int64s | None:
@@ -62,7 +62,7 @@ def packed(columns: Sequence[Int64s]) -> Int64s | None:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         spans.append((low, high - low + 1))
         total *= high - low + 1
-        if total >= _LIMIT:
+        if total >= _MAX_CODE:
             return None
     result = columns[0] - spans[0][0]
     for column, (low, span) in zip(columns[1:], spans[1:], strict=True):

@@ -15,8 +15,8 @@ from kquery_spark.physical.aggregates.reduce import ranks as dictionary_ranks
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
-_WIDTH = 8
-_ROUNDS = 32  # after so many times eight equal bytes the rest is sorted as strings
+_PREFIX_BYTES = 8
+_MAX_PREFIX_ROUNDS = 32  # after so many times eight equal bytes the rest is sorted as strings
 _SIGN = np.uint64(1 << 63)
 
 
@@ -25,15 +25,15 @@ def text_ranks(data: pa.Array) -> Int64s:
     words = Words(data)
     ranks = np.zeros(len(data), np.int64)
     rows = np.arange(len(data))  # rows that share their rank so far
-    for offset in range(0, _ROUNDS * _WIDTH, _WIDTH):
+    for offset in range(0, _MAX_PREFIX_ROUNDS * _PREFIX_BYTES, _PREFIX_BYTES):
         if not len(rows):
             return ranks
         keys = [_ordered(words, offset, rows)]
         if words.has_zeros:  # otherwise the padding after a short value orders it as well
-            keys.append(np.minimum(words.lengths.take(rows) - offset, _WIDTH + 1))
+            keys.append(np.minimum(words.lengths.take(rows) - offset, _PREFIX_BYTES + 1))
         rows = _refined(ranks, rows, keys)
         # a value that ends here differs from a longer one in the next bytes; one that ended before equals its peers
-        rows = rows[words.lengths.take(rows) >= offset + _WIDTH]
+        rows = rows[words.lengths.take(rows) >= offset + _PREFIX_BYTES]
     rest = data.take(pa.array(rows)).cast(t.BINARY)
     _refined(ranks, rows, [dictionary_ranks(Vector(t.BINARY, rest))[0]])
     return ranks

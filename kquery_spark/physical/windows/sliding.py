@@ -21,11 +21,11 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
 
-_PAIRS = 2_000_000
-_BOUNDED_PAIRS = 131_072  # where the run may use little memory
+_MAX_PAIRS = 2_000_000
+_MAX_BOUNDED_PAIRS = 131_072  # where the run may use little memory
 _GROWING = 2  # frames that only grow have no more rows than this times theirs in all
-_ADDED = 64  # additions a row, from the first to the last, that are worth their time
-_LONG = 512
+_MAX_ADDITIONS_PER_ROW = 64  # additions a row, from the first to the last, that are worth their time
+_LONG_FRAME_ROWS = 512
 
 
 def fold_ranges(values: np.ndarray, low: Int64s, high: Int64s, fold: np.ufunc, neutral: Any) -> np.ndarray:
@@ -61,7 +61,7 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
         return _running_sums(
             values, starts, ends, np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(low))), high
         )
-    if int(lengths.sum()) > _ADDED * len(values) or int(lengths.max()) > _LONG:
+    if int(lengths.sum()) > _MAX_ADDITIONS_PER_ROW * len(values) or int(lengths.max()) > _LONG_FRAME_ROWS:
         return fold_ranges(values, low, high, np.add, 0.0)
     result = np.zeros(len(low), values.dtype)
     with np.errstate(all="ignore"):
@@ -77,9 +77,9 @@ def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s,
     places = np.cumsum(lengths) - lengths
     added = values[np.repeat(starts - places, lengths) + np.arange(int(lengths.sum()))]
     with np.errstate(all="ignore"):
-        sizes = np.minimum(lengths, _LONG + 1)
+        sizes = np.minimum(lengths, _LONG_FRAME_ROWS + 1)
         order = np.argsort(-sizes.astype(np.int16), kind="stable")  # which sorts short integers by digits
-        long = int(np.searchsorted(-sizes[order], -_LONG))
+        long = int(np.searchsorted(-sizes[order], -_LONG_FRAME_ROWS))
         for one in order[:long]:
             part = added[places[one] : places[one] + lengths[one]]
             np.cumsum(part, out=part)
@@ -163,7 +163,7 @@ def pieces(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s
     lengths = high - low
     ends = np.cumsum(lengths)
     start, n = 0, len(low)
-    at_once = _PAIRS if bounding_control() is None else _BOUNDED_PAIRS
+    at_once = _MAX_PAIRS if bounding_control() is None else _MAX_BOUNDED_PAIRS
     while start < n:
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + at_once, side="right")))

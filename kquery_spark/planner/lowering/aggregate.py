@@ -22,7 +22,7 @@ from kquery_spark.planner.lowering.registry import lowers
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
-_ONE_TASK_GROUPS = 200_000  # so many are finished by one task
+_MAX_SINGLE_TASK_GROUPS = 200_000  # so many are finished by one task
 _STATE_BYTES = 64  # of one group
 
 
@@ -69,7 +69,7 @@ def _final(planner: Planner, plan: Aggregate, partial: DistributedPlan) -> Distr
     """The results of an aggregation's partial states."""
     columns = tuple(k.column for k in plan.keys)
     groups = planner.estimator.groups(plan)
-    few = not columns or groups < _ONE_TASK_GROUPS
+    few = not columns or groups < _MAX_SINGLE_TASK_GROUPS
     count = 1 if few else planner.reduce_tasks(groups * _STATE_BYTES)
     partitioning = Partitioning(columns, count) if count > 1 else ONE_TASK
     exchanged = planner.exchange(partial, partitioning, _states_bytes(planner, plan))
@@ -92,7 +92,7 @@ def _two_levels(
     """By key when there are many groups; else by key and value, and the few groups meet in one task."""
     first = DistributedPlan(levels.first, _single_or_split(child_distribution))
     nbytes = planner.nbytes(plan.child)
-    if plan.keys and planner.estimator.groups(plan) >= _ONE_TASK_GROUPS:
+    if plan.keys and planner.estimator.groups(plan) >= _MAX_SINGLE_TASK_GROUPS:
         by_key = planner.exchange_by(first, levels.keys, nbytes)
         return by_key.over(levels.last(levels.second(by_key.plan)))
     by_value = planner.exchange_by(first, (*levels.keys, *levels.values), nbytes)

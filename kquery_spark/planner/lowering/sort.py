@@ -14,8 +14,8 @@ from kquery_spark.planner.sort_ranges import sort_ranges
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
-_TOP_K = 100_000  # rows up to which a limit over a sort keeps only the first ones
-_SHARED_SORT = 2.0  # times small_bytes; less is sorted by one task before several have started
+_MAX_TOP_K_ROWS = 100_000  # rows up to which a limit over a sort keeps only the first ones
+_SHARED_SORT_SMALL_BYTES = 2.0  # times small_bytes; less is sorted by one task before several have started
 
 
 @lowers(Sort)
@@ -27,7 +27,7 @@ def lower_sort(planner: Planner, plan: Sort) -> DistributedPlan:
 def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     """The rows in order, by ranges of the first key in several tasks where that is worth it."""
     nbytes = planner.nbytes(plan.child)
-    little = max(_SHARED_SORT * planner.config.small_bytes, planner.config.driver_bytes)
+    little = max(_SHARED_SORT_SMALL_BYTES * planner.config.small_bytes, planner.config.driver_bytes)
     if planner.one_task or nbytes < little:
         return lower_sort(planner, plan)
     _check_keys(plan)
@@ -52,7 +52,9 @@ def lower_limit(planner: Planner, plan: Limit) -> DistributedPlan:
         return DistributedPlan(ProjectionExec(limited.plan, below.exprs), Distribution.SINGLE)
     rows = None if plan.count is None else plan.count + plan.offset
     if isinstance(below, Sort):
-        child = _first_in_order(planner, below, rows if rows is not None and rows <= _TOP_K else None)
+        child = _first_in_order(
+            planner, below, rows if rows is not None and rows <= _MAX_TOP_K_ROWS else None
+        )
     else:
         child = planner.lower(below)
         if child.distribution is not Distribution.SINGLE:

@@ -32,7 +32,7 @@ Exchanged = dict[str, list[list[Batch]]]
 R = TypeVar("R")
 
 _BATCHES_AHEAD = 4  # of each running task, before they are consumed
-_STOP_SECONDS = 0.1
+_STOP_POLL_SECONDS = 0.1
 """How often a waiting thread checks whether to stop; Python handles Ctrl-C then, too."""
 
 
@@ -142,11 +142,11 @@ def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> 
 
 def _ended(futures: list[Future[R]], stop: Stop | None) -> tuple[set[Future[R]], set[Future[R]]]:
     """The tasks that are done and the others, once all are done or one has failed; raises if the query is stopped."""
-    done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
+    done, waiting = wait(futures, _STOP_POLL_SECONDS, return_when=FIRST_EXCEPTION)
     while waiting and not any(f.exception() for f in done):
         if stop is not None:
             stop.check()
-        done, waiting = wait(futures, _STOP_SECONDS, return_when=FIRST_EXCEPTION)
+        done, waiting = wait(futures, _STOP_POLL_SECONDS, return_when=FIRST_EXCEPTION)
     return done, waiting
 
 
@@ -168,7 +168,7 @@ def _stream_tasks(
     def put(queue: Queue[Batch | BaseException | None], item: Batch | BaseException | None) -> bool:
         while not (stopped.is_set() or (stop is not None and stop.is_set())):
             try:
-                queue.put(item, timeout=_STOP_SECONDS)
+                queue.put(item, timeout=_STOP_POLL_SECONDS)
                 return True
             except Full:
                 continue
@@ -204,7 +204,7 @@ def _next(queue: Queue[Batch | BaseException | None], stop: Stop | None) -> Batc
         if stop is not None:
             stop.check()
         try:
-            return queue.get(timeout=_STOP_SECONDS)
+            return queue.get(timeout=_STOP_POLL_SECONDS)
         except Empty:
             continue
 

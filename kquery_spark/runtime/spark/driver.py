@@ -36,12 +36,12 @@ from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
 
-DRIVER_SECONDS = 3.0
+MAX_DRIVER_SECONDS = 3.0
 """How long the driver works on a query before Spark's tasks take over."""
 _MAX_ROWS = 20_000_000  # of all operators together
 _MAX_BYTES = 192 << 20
 _BYTES_PER_INPUT_BYTE = 8  # that operators may produce where the settings allow much input
-_INPUT_SHARE = 4  # of the bytes: one in so many may be input from earlier stages
+_INPUT_BYTES_DIVISOR = 4  # of the bytes: one in so many may be input from earlier stages
 
 
 class DriverExecutor(Executor):
@@ -85,7 +85,7 @@ class DriverExecutor(Executor):
         control = RunControl(_MAX_ROWS, self._max_bytes)
         with cancellable(self._link.spark, control):
             batches = self._batches()
-            control.limit_time(DRIVER_SECONDS)
+            control.limit_time(MAX_DRIVER_SECONDS)
 
             def work() -> R:
                 # the settings of a worker, whatever the user's are
@@ -119,7 +119,7 @@ class DriverExecutor(Executor):
         if self._graph.result.is_map:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._input is None:
-            self._input = self._collect_input(self._max_bytes // _INPUT_SHARE)
+            self._input = self._collect_input(self._max_bytes // _INPUT_BYTES_DIVISOR)
         return self._input
 
     def _collect_input(self, limit: int) -> list[pa.RecordBatch]:

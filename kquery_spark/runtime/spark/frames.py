@@ -17,7 +17,7 @@ from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
-_SMALLEST_LIMIT = 2 << 20  # of what one of many tasks may write, as they may differ
+_MIN_TASK_LIMIT_BYTES = 2 << 20  # of what one of many tasks may write, as they may differ
 _PAYLOAD = StructType(
     [
         StructField("stage", IntegerType()),
@@ -148,7 +148,7 @@ class _Builder:
         readers = [s for s in self._graph.stages if stage.stage_id in s.inputs]
         if self._limit is None or readers != [self._graph.result]:
             return None
-        return max(self._limit // len(stage.tasks), _SMALLEST_LIMIT)
+        return max(self._limit // len(stage.tasks), _MIN_TASK_LIMIT_BYTES)
 
     def _input(self, stage: Stage) -> Any:
         if stage.is_map:

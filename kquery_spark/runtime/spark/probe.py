@@ -24,7 +24,7 @@ from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.session import Bridge
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
-_MOST_TASKS = 16  # that ask, each a core of a worker
+_MAX_PROBE_TASKS = 16  # that ask, each a core of a worker
 _FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error")
 _SCHEMA = StructType([StructField(name, StringType()) for name in _FACTS])
 _DESCRIPTION = "spark.job.description"
@@ -72,7 +72,7 @@ def _ask(link: Bridge) -> list[dict[str, str]]:
     """What each of some workers says of itself."""
     context = link.spark.sparkContext
     plans = SparkPlans(link)
-    numbers = plans.numbers(max(1, min(context.defaultParallelism, _MOST_TASKS)))
+    numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
     frame = plans.frame(plans.mapped(numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA)))
     before = context.getLocalProperty(_DESCRIPTION)
     context.setLocalProperty(_DESCRIPTION, "kquery_spark asks for the versions of Python workers")

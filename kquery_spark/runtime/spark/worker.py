@@ -41,12 +41,12 @@ _TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
 )
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
-_KEPT = 64
+_MAX_CACHED_STAGES = 64
 _RESULT_PAYLOAD_BYTES = 512 * 1024  # larger ones the JVM copies less fast
 # of mallopt(3): free memory to keep at the top of the heap, to ask for at once, and the size from which arrays stay outside
 _TRIM, _PAD, _MAP = -1, -2, -3
 _MALLOC = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 64 << 20))
-_HEAP_SHARE = 8  # of a small budget, what freed memory may stay with the process
+_HEAP_BUDGET_DIVISOR = 8  # of a small budget, what freed memory may stay with the process
 
 
 @cache
@@ -74,7 +74,7 @@ def _set_heap(options: Iterable[tuple[int, int]]) -> None:
 @cache
 def fit_heap(memory_bytes: int) -> None:
     """Have the C library keep less freed memory where a task may hold little; for the last budget of this process."""
-    share = memory_bytes // _HEAP_SHARE
+    share = memory_bytes // _HEAP_BUDGET_DIVISOR
     _set_heap((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _MALLOC)
 
 
@@ -91,7 +91,7 @@ def _stage(data: bytes) -> Stage:
     stage = _stages.get(data)
     if stage is None:
         stage = _stages[data] = from_bytes(data, Stage)
-        while len(_stages) > _KEPT:
+        while len(_stages) > _MAX_CACHED_STAGES:
             _stages.popitem(last=False)
     else:
         _stages.move_to_end(data)

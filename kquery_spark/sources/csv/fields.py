@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
 
-_MOST_BYTES = (1 << 31) - 1  # offsets have 32 bits
-_KEPT = 32 << 20
+_MAX_OFFSET = (1 << 31) - 1  # offsets have 32 bits
+_MAX_POOLED_BYTES = 32 << 20
 _ASCII = 128
 
 
@@ -28,7 +28,7 @@ class _Scratch(threading.local):
 
     def of(self, size: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
         """Buffers of so many offsets and bytes; those for very long lines are not cached."""
-        if size > _KEPT:
+        if size > _MAX_POOLED_BYTES:
             return np.empty(size, np.int32), np.empty(size, np.uint8)
         if len(self._ends) < size:
             self._ends, self._data = np.empty(size, np.int32), np.empty(size, np.uint8)
@@ -53,7 +53,7 @@ def cut(
     whether there is any quote. pruned: whether the table has further columns.
     """
     text = np.frombuffer(block, np.uint8)
-    if len(text) > _MOST_BYTES or (quoted and options.has_escapes(block)):
+    if len(text) > _MAX_OFFSET or (quoted and options.has_escapes(block)):
         return None
     quote = ord(options.quote) if quoted else -1
     empty = not options.tells_empty_values(pruned)

@@ -26,8 +26,8 @@ from kquery_spark.types import names as t
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 _NEWLINE = 10
-_LONG_LINE = 1000
-_LONGEST_LINE = 20_000_000
+_LONG_LINE_BYTES = 1000
+_MAX_LINE_BYTES = 20_000_000
 _FEW_LINES = 32
 _WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
 _LONG_NUMBER = re.compile(rb"[0-9.eE+-]{1000}")
@@ -101,9 +101,9 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
     _check_utf8(block)
     odd = (raw[starts] != ord("{")) | (raw[ends - 1] != ord("}"))
     longest = int((ends - starts).max())
-    if longest >= _LONGEST_LINE:
+    if longest >= _MAX_LINE_BYTES:
         raise SourceError("a line of more than 20 MB is not supported")
-    if longest >= _LONG_LINE:
+    if longest >= _LONG_LINE_BYTES:
         opens = np.cumsum((raw == ord("{")) | (raw == ord("[")), dtype=np.int64)
         odd |= opens[ends - 1] - opens[starts] >= 200
         if _LONG_NUMBER.search(block) is not None:

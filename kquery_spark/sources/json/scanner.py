@@ -18,7 +18,7 @@ _WORD = re.compile(r"(?:true|false|null|NaN|Infinity|[+-](?:INF|Infinity))(?![A-
 _WORDS = {"true": True, "false": False, "null": None}
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "/": "/", "\\": "\\", "'": "'"}
 _LONE = re.compile("[\ud800-\udfff]")
-_DEPTH = 400
+_MAX_DEPTH = 400
 
 
 class Node(NamedTuple):
@@ -169,5 +169,5 @@ def _joined(parts: list[str]) -> str:
 
 
 def _check_depth(depth: int) -> None:
-    if depth > _DEPTH:
-        raise SourceError(f"values nested deeper than {_DEPTH} levels are not supported")
+    if depth > _MAX_DEPTH:
+        raise SourceError(f"values nested deeper than {_MAX_DEPTH} levels are not supported")

@@ -17,7 +17,7 @@ from kquery_spark.sources.json.scanner import Node
 from kquery_spark.types import names as t
 
 _DAYS = re.compile(r"[+-]?[0-9]{1,10}")
-_GREGORIAN = -141427  # 1582-10-15; Spark takes numbers of days before it for Julian ones
+_GREGORIAN_START_DAY = -141427  # 1582-10-15; Spark takes numbers of days before it for Julian ones
 _DOUBLES = {
     "NaN": np.nan, "+INF": np.inf, "-INF": -np.inf,
     "Infinity": np.inf, "+Infinity": np.inf, "-Infinity": -np.inf,
@@ -62,7 +62,7 @@ def from_texts(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.
 def _days(text: str) -> int | None:
     if _DAYS.fullmatch(text) is None or not -(2**31) <= int(text) < 2**31:
         return None
-    if int(text) < _GREGORIAN:
+    if int(text) < _GREGORIAN_START_DAY:
         raise SourceError(f"the date {text!r}, a number of days before 1582, is not supported")
     return int(text)
 

@@ -34,9 +34,9 @@ from kquery_spark.types.vector import from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
 _MISSING_DAYS = 10  # before 1582-10-15, which the hybrid calendar does not have
-_YEAR_1900 = -2_208_988_800_000_000
-_LAST_NANOS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
-_TWO_DAYS = 2 * 86_400_000_000
+_YEAR_1900_MICROS = -2_208_988_800_000_000
+_MAX_NANOS_MILLIS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
+_TWO_DAYS_MICROS = 2 * 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,11 @@ class OrcSource(Source):
         nanos = data.view(pa.int64())
         micros = pc.divide(nanos, 1000)
         lowest = pc.min(micros).as_py()
-        if lowest is not None and lowest < _TWO_DAYS:
+        if lowest is not None and lowest < _TWO_DAYS_MICROS:
             # Readers disagree about fractions of seconds before 1970, and about zones before 1900.
-            early = pc.less(micros, _TWO_DAYS)
+            early = pc.less(micros, _TWO_DAYS_MICROS)
             whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
-            if lowest < _YEAR_1900 or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
+            if lowest < _YEAR_1900_MICROS or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
                 raise SourceError(f"a time before 1900 (1970 if fractional) in {what} is not supported")
         if zones.fixed_offset(self.zone) == 0:
             return micros.view(dtype)
@@ -228,7 +228,11 @@ def _reads_exactly(low_ms: int, high_ms: int) -> bool:
     """Whether all times between these can be read exactly."""
     # writers count a fraction of the last second before 1970 as one of the first second after
     is_whole_second = low_ms % 1000 == 0
-    return low_ms >= _YEAR_1900 // 1000 and (low_ms >= 1000 or is_whole_second) and high_ms < _LAST_NANOS
+    return (
+        low_ms >= _YEAR_1900_MICROS // 1000
+        and (low_ms >= 1000 or is_whole_second)
+        and high_ms < _MAX_NANOS_MILLIS
+    )
 
 
 def _facts(file: DataFile) -> OrcFacts | None:

@@ -27,9 +27,9 @@ from kquery_spark.sources.parquet.pages import (
 from kquery_spark.sources.parquet.thrift_compact import varint
 from kquery_spark.types.vector import Int64s
 
-MOST_VALUES = (1 << 16) - 1  # the code behind the last value is that of NULL
+MAX_DICTIONARY_VALUES = (1 << 16) - 1  # the code behind the last value is that of NULL
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-_ROWS_PER_VALUE = 32  # at least; the dictionary is decoded, too
+_MIN_ROWS_PER_VALUE = 32  # at least; the dictionary is decoded, too
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,10 @@ def coded_chunk(
     if dictionary is None or not _is_stored_as_is(leaf.physical_type, dtype):
         return None
     values, rows = dictionary.header.values, chunk.num_values
-    if values > min(MOST_VALUES, rows // _ROWS_PER_VALUE) or sum(p.header.values for p in pages) != rows:
+    if (
+        values > min(MAX_DICTIONARY_VALUES, rows // _MIN_ROWS_PER_VALUE)
+        or sum(p.header.values for p in pages) != rows
+    ):
         return None
     levels = leaf.max_definition_level == 1
     if not _is_plain(dictionary) or not all(_is_coded(p, levels) for p in pages):

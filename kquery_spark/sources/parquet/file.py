@@ -47,12 +47,12 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
-_CACHE_LIMIT = 512
+_MAX_CACHED_FOOTERS = 512
 # of a column chunk for which looking at its pages takes less than reading it
 _MANY_ROWS, _MANY_BYTES = 1 << 18, 1 << 20
-_CODED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
-_LAST_SECOND = (2**63 - 1) // 1_000_000  # that microseconds reach
-_WORTHWHILE = 0.5  # share of a chunk's rows up to which pages are read alone
+_MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
+_MAX_SECONDS = (2**63 - 1) // 1_000_000  # that microseconds reach
+_MAX_PAGE_ROW_SHARE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
 @dataclass(frozen=True)
@@ -288,13 +288,13 @@ class OpenFile:
 
     def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
         """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
-        if len(rows) > _WORTHWHILE * self.groups[group][0]:
+        if len(rows) > _MAX_PAGE_ROW_SHARE * self.groups[group][0]:
             return None
         pages = self._pages(group, column)
         if pages is None:
             return None
         at = pages.holding(rows)
-        if at.lengths.sum() > _WORTHWHILE * self.groups[group][0]:
+        if at.lengths.sum() > _MAX_PAGE_ROW_SHARE * self.groups[group][0]:
             return None
         chunk = self.metadata.row_group(group).column(self._flat[column])
         return PagedColumn(column, self._elements[column], chunk, at)
@@ -341,7 +341,11 @@ class OpenFile:
 
     def _find_coded(self, group: int, column: str) -> CodedChunk | None:
         leaf_index = self._flat.get(column)
-        if leaf_index is None or local_path(self.file.path) is None or self.groups[group][0] < _CODED_ROWS:
+        if (
+            leaf_index is None
+            or local_path(self.file.path) is None
+            or self.groups[group][0] < _MIN_INDEXED_ROWS
+        ):
             return None
         chunk, leaf = self.metadata.row_group(group).column(leaf_index), self._leaves[leaf_index]
         if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
@@ -427,7 +431,7 @@ def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
     """
     seconds = in_seconds.read_row_group(group, columns=[column], use_threads=False).column(0)
     last = pc.max(seconds.cast(pa.int64())).as_py()
-    if last is not None and last > _LAST_SECOND:
+    if last is not None and last > _MAX_SECONDS:
         raise ValueError(
             f"column {column} has INT96 times before 4713 BC or past the year 285,000, which pyarrow misreads"
         )
@@ -466,7 +470,7 @@ def open_file(file: DataFile) -> OpenFile:
     opened = OpenFile(file)
     with _lock:
         _cache[file] = opened
-        while len(_cache) > _CACHE_LIMIT:
+        while len(_cache) > _MAX_CACHED_FOOTERS:
             _cache.popitem(last=False)
     return opened
 

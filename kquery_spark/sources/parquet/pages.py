@@ -41,7 +41,7 @@ from kquery_spark.types.vector import Int64s
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
-_LONGEST_HEADER = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
 _TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
 _ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # readers go by those of the pages
@@ -187,7 +187,7 @@ def _page(file: InputFile, offset: int, end: int) -> Page:
             header = _page_header(cursor)
             return Page(offset, offset + cursor.at, header)
         except ValueError:
-            if length >= min(_LONGEST_HEADER, end - offset):
+            if length >= min(_MAX_HEADER_BYTES, end - offset):
                 raise
             length *= 8
 

@@ -32,8 +32,8 @@ from kquery_spark.spark_bridge.session_settings import (
 from kquery_spark.spark_bridge.spark_types import arrow_type
 
 # Every task carries the rows with it, and so does the query's plan.
-_LOCAL_VALUES = 20_000
-_WIDEST_RANGE = 1 << 62
+_MAX_INLINE_VALUES = 20_000
+_MAX_RANGE_WIDTH = 1 << 62
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
@@ -83,7 +83,7 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
         )
-    if relation.count * max(1, len(positions)) > _LOCAL_VALUES:
+    if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
         raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
     read_attributes = [attributes[i] for i in positions]
     types = [arrow_type(a["dataType"], context.settings.time_zone) for a in read_attributes]
@@ -110,7 +110,7 @@ def range_(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
         )
-    if max(abs(relation.end - relation.start), abs(relation.step)) >= _WIDEST_RANGE:
+    if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
         raise Unsupported("a range that is wider than 62 bits is made by Spark")
     (attribute,) = node.trees("output")
     source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
