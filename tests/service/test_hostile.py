@@ -38,7 +38,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
 
 
 def engine_threads() -> int:
-    return sum(t.name.startswith("ThreadPoolExecutor") for t in threading.enumerate())
+    return sum(t.name.startswith("kquery-task") for t in threading.enumerate())
 
 
 def cpu_share() -> float:
