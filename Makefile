@@ -39,7 +39,7 @@ faults: venv ## killed processes, 22 configurations, other interpreters, Spark's
 		tests/accelerate/test_no_growth.py tests/sources/test_spark_test_data.py $(ARGS)
 
 sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects
-	@$(SPARK_ENV) $(PY) -m pytest tests/sql $(ARGS)
+	@$(SPARK_ENV) KQUERY_ALL_AS_MANY_TASKS=1 $(PY) -m pytest -n $(WORKERS) --dist loadfile tests/sql $(ARGS)
 
 coverage: venv ## the tests, then which lines of the driver's code no test runs; ARGS="tests/optimizer" selects
 	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile --cov=kquery_spark --cov-report=term-missing:skip-covered $(ARGS)
