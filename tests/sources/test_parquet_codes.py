@@ -197,7 +197,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
 
 
 def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
     (split,) = source.splits()
     assert source.coded(split, "l", np.arange(100)) is None
@@ -480,7 +480,7 @@ def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
 
 
 def test_headers_of_pages_are_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
     read: list[Any] = []

@@ -65,7 +65,7 @@ def test_single_pages_are_looked_at_as_well(
     writer.option("parquet.page.row.count.limit", "100").option("parquet.enable.dictionary", "false").parquet(
         path
     )
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
     context = kq.ExecutionContext()
     context.register_parquet("f", path)
     other = context.sql("SELECT max(t) AS t FROM f WHERE id BETWEEN 5 AND 6").to_arrow()

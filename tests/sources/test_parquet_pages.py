@@ -30,7 +30,7 @@ ROWS = 6000
 
 @pytest.fixture(autouse=True)
 def _small_chunks_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
+    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
 
 
 def table() -> pa.Table:

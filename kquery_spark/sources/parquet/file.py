@@ -49,7 +49,7 @@ from kquery_spark.types.vector import Int64s
 _DICTIONARY_BYTES_PER_VALUE = 3.0
 _MAX_CACHED_FOOTERS = 512
 # of a column chunk for which looking at its pages takes less than reading it
-_MANY_ROWS, _MANY_BYTES = 1 << 18, 1 << 20
+_MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
 _MAX_SECONDS = (2**63 - 1) // 1_000_000  # that microseconds reach
 _MAX_PAGE_ROW_SHARE = 0.5  # share of a chunk's rows up to which pages are read alone
@@ -399,7 +399,7 @@ class OpenFile:
         if leaf_index is None or remote:
             return None
         chunk, rows = self.metadata.row_group(group).column(leaf_index), self.groups[group][0]
-        if rows < _MANY_ROWS and chunk.total_uncompressed_size < _MANY_BYTES:
+        if rows < _MIN_PAGED_ROWS and chunk.total_uncompressed_size < _MIN_PAGED_BYTES:
             return None
         headers = self._page_headers(group, column) if column in self._elements else None
         return None if headers is None else placed(*headers, rows)
