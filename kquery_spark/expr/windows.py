@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 from kquery_spark.types.decimals import NARROW_PRECISION
+from kquery_spark.types.units import DAY_MICROS
 
 
 class FrameUnit(StrEnum):
@@ -27,7 +28,6 @@ class FrameUnit(StrEnum):
 
 
 _CURRENT = Literal(0, pa.int32())
-_DAY_MICROS = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def check_range(offset: Literal, dtype: pa.DataType) -> None:
     if offset.value == 0:
         return
     if pa.types.is_timestamp(dtype) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT"):
-        if abs(int(offset.value)) >= _DAY_MICROS:
+        if abs(int(offset.value)) >= DAY_MICROS:
             raise Unsupported(
                 "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
             )
@@ -78,7 +78,7 @@ def check_range(offset: Literal, dtype: pa.DataType) -> None:
 
 def in_days(offset: Literal) -> Literal:
     """A day-time interval, which must be of whole days, as what is added to dates."""
-    days, rest = divmod(int(offset.value), _DAY_MICROS)
+    days, rest = divmod(int(offset.value), DAY_MICROS)
     if rest:
         raise Unsupported(f"A RANGE frame over dates with the bound {offset} is not supported.")
     return Literal(days, t.INT)

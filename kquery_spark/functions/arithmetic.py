@@ -27,6 +27,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
 _BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
@@ -215,7 +216,7 @@ def _same_scale(left: Vector, right: Vector) -> tuple[Vector, Vector] | None:
     sides = []
     for side in (left, right):
         factor = 10 ** (scale - side.dtype.scale)
-        if not side.is_narrow or factor > dk.INT64_MAX or dk.magnitude(side.data) * factor > dk.INT64_MAX:
+        if not side.is_narrow or factor > INT64_MAX or dk.magnitude(side.data) * factor > INT64_MAX:
             return None
         sides.append(Vector(pa.decimal128(38, scale), dk._scaled(side.data, factor)))
     return sides[0], sides[1]

@@ -13,9 +13,8 @@ from kquery_spark.functions.call_form import FOUR_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
-
-_INT64_MAX = 2**63 - 1
 
 
 def _doubles(vector: Vector, length: int) -> Any:
@@ -30,7 +29,7 @@ def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args, n)
     bad = (
         (count <= 0)
-        | (count == _INT64_MAX)
+        | (count == INT64_MAX)
         | np.isnan(value)
         | (start == end)
         | ~np.isfinite(start)

@@ -26,19 +26,18 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_DAY = civil.DAY
-_SECOND_MICROS = 1_000_000
 _MICROS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1000,
-    "SECOND": _SECOND_MICROS,
-    "MINUTE": 60 * _SECOND_MICROS,
-    "HOUR": 3600 * _SECOND_MICROS,
-    "DAY": _DAY,
-    "DAYOFYEAR": _DAY,
-    "WEEK": 7 * _DAY,
+    "SECOND": SECOND_MICROS,
+    "MINUTE": 60 * SECOND_MICROS,
+    "HOUR": 3600 * SECOND_MICROS,
+    "DAY": DAY_MICROS,
+    "DAYOFYEAR": DAY_MICROS,
+    "WEEK": 7 * DAY_MICROS,
 }
 _MAX_YEARS = 999_999_999  # of java.time
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
@@ -72,7 +71,7 @@ def _moved(args: Sequence[Vector], context: CallContext) -> Data:
         raise civil.OutOfRange
     wall = zones.to_local(micros, context.tz) if zoned else micros
     if step is not None:
-        moved = civil.moment(civil.add_months(wall // _DAY, count * step), wall % _DAY)
+        moved = civil.timestamp_micros(civil.add_months(wall // DAY_MICROS, count * step), wall % DAY_MICROS)
         moved = zones.near(moved, micros, context.tz) if zoned else moved
         return packed(moved, context.dtype, mask)
     moving = count * _MICROS[unit]
@@ -94,11 +93,11 @@ def _diff(args: Sequence[Vector], context: CallContext) -> Data:
     (start, _), (end, _) = local(args[1], context), local(args[2], context)
     if unit in ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"):
         return pa.array(_toward_zero(civil.between(start, end, mask), _MICROS[unit]), mask=mask)
-    first, last = start // _DAY, end // _DAY
-    early, late = start % _DAY, end % _DAY
+    first, last = start // DAY_MICROS, end // DAY_MICROS
+    early, late = start % DAY_MICROS, end % DAY_MICROS
     last = last - ((last > first) & (late < early)) + ((last < first) & (late > early))
     if unit not in _MONTHS:
-        return pa.array(_toward_zero(last - first, _MICROS[unit] // _DAY), mask=mask)
+        return pa.array(_toward_zero(last - first, _MICROS[unit] // DAY_MICROS), mask=mask)
     packed_days = [civil.months_of(d) * 32 + d - civil.first_day(civil.months_of(d)) for d in (first, last)]
     months = _toward_zero(packed_days[1] - packed_days[0], 32)
     return pa.array(_toward_zero(months, _MONTHS[unit]), mask=mask)
@@ -121,8 +120,8 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     seconds = _micros_of(args[5], n).astype(np.int32).astype(np.int64)  # Spark keeps them in an int
     ok = (np.abs(year) <= _MAX_YEARS) & civil.is_valid(np.clip(year, -_MAX_YEARS, _MAX_YEARS), month, day)
     ok &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60)
-    late = (seconds > 60 * _SECOND_MICROS) & (seconds < 61 * _SECOND_MICROS)
-    ok &= (seconds >= 0) & (seconds <= 60 * _SECOND_MICROS)
+    late = (seconds > 60 * SECOND_MICROS) & (seconds < 61 * SECOND_MICROS)
+    ok &= (seconds >= 0) & (seconds <= 60 * SECOND_MICROS)
     bad = ~ok if mask is None else ~ok & ~mask
     if bad.any():
         if context.mode is EvalMode.ANSI:
@@ -136,7 +135,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
         mask = bad if mask is None else mask | bad
     days = civil.join(np.where(ok, year, 1970), np.where(ok, month, 1), np.where(ok, day, 1))
     wall = civil.added(
-        civil.moment(days), np.where(ok, (hour * 3600 + minute * 60) * _SECOND_MICROS + seconds, 0)
+        civil.timestamp_micros(days), np.where(ok, (hour * 3600 + minute * 60) * SECOND_MICROS + seconds, 0)
     )
     moment = wall if context.dtype.tz is None else zones.to_instants(wall, context.tz)
     return packed(moment, context.dtype, mask)

@@ -11,10 +11,18 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
-from kquery_spark.functions.registry import CallContext, Function, Operator, register, register_internal
+from kquery_spark.functions.registry import (
+    CallContext,
+    Function,
+    Kernel,
+    Operator,
+    register,
+    register_internal,
+)
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector, gather
 
 Compare = Callable[[Any, Any], Any]
@@ -55,8 +63,8 @@ def _decimals(left: Vector, right: Vector, context: CallContext) -> tuple[Data, 
     if left.is_narrow and right.is_narrow:
         scale = max(left.dtype.scale, right.dtype.scale)
         up_l, up_r = 10 ** (scale - left.dtype.scale), 10 ** (scale - right.dtype.scale)
-        if (up_l == 1 or dk.magnitude(left.data) * up_l <= dk.INT64_MAX) and (
-            up_r == 1 or dk.magnitude(right.data) * up_r <= dk.INT64_MAX
+        if (up_l == 1 or dk.magnitude(left.data) * up_l <= INT64_MAX) and (
+            up_r == 1 or dk.magnitude(right.data) * up_r <= INT64_MAX
         ):
             return dk._scaled(left.data, up_l), dk._scaled(right.data, up_r)
     scale = max(left.dtype.scale, right.dtype.scale)
@@ -175,6 +183,22 @@ def _entry(name: str, catalyst: str, operator: Operator, selectivity: float | No
     )
 
 
+def _null_test(
+    name: str, kernel: Kernel, catalyst: str, shown: str, opposite: str, selectivity: float
+) -> Function:
+    return Function(
+        name,
+        kernel,
+        _any_type,
+        catalyst=(catalyst,),
+        nullable="never",
+        encoded=True,
+        operator=Operator(opposite=opposite),
+        selectivity=selectivity,
+        calls=CallForm(shape=(1, shown)),
+    )
+
+
 register_internal(
     _entry("eq", "EqualTo", Operator("=", ("==",), flipped="eq", opposite="neq", equality=True), 0.05),
     _entry("neq", "", Operator("<>", ("!=",), flipped="neq", opposite="eq"), 0.95),
@@ -197,27 +221,7 @@ register_internal(
     ),
 )
 register(
-    Function(
-        "isnull",
-        _is_null,
-        _any_type,
-        catalyst=("IsNull",),
-        nullable="never",
-        encoded=True,
-        operator=Operator(opposite="isnotnull"),
-        selectivity=0.05,
-        calls=CallForm(shape=(1, "({0} IS NULL)")),
-    ),
-    Function(
-        "isnotnull",
-        _is_not_null,
-        _any_type,
-        catalyst=("IsNotNull",),
-        nullable="never",
-        encoded=True,
-        operator=Operator(opposite="isnull"),
-        selectivity=1.0,
-        calls=CallForm(shape=(1, "({0} IS NOT NULL)")),
-    ),
+    _null_test("isnull", _is_null, "IsNull", "({0} IS NULL)", "isnotnull", 0.05),
+    _null_test("isnotnull", _is_not_null, "IsNotNull", "({0} IS NOT NULL)", "isnull", 1.0),
     Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable="never"),
 )

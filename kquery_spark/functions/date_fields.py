@@ -18,9 +18,8 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
+from kquery_spark.types.units import SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-_SECOND_MICROS = 1_000_000
 
 
 def ints(vector: Vector, length: int) -> tuple[Int64s, Any]:
@@ -83,7 +82,7 @@ def _time_field(unit: int, count: int) -> Any:
 
 def _fraction(args: Sequence[Vector], context: CallContext) -> Data:
     micros, mask = local(args[0], context)
-    return pa.array(micros % (60 * _SECOND_MICROS), t.LONG, mask=mask)
+    return pa.array(micros % (60 * SECOND_MICROS), t.LONG, mask=mask)
 
 
 DATE = accept(t.INT, t.DATE)
@@ -156,9 +155,9 @@ register(
     _date_entry("weekofyear", "WeekOfYear", lambda d: _iso_week(d)[1], 54.0, ("WEEK", "W", "WEEKS")),
     # only EXTRACT
     _date_entry("yearofweek", "YearOfWeek", lambda d: _iso_week(d)[0], None, ("YEAROFWEEK",), internal=True),
-    _time_entry("hour", 3600 * _SECOND_MICROS, 24, "Hour", ("HOUR", "H", "HOURS", "HR", "HRS")),
-    _time_entry("minute", 60 * _SECOND_MICROS, 60, "Minute", ("MINUTE", "M", "MIN", "MINS", "MINUTES")),
-    _time_entry("second", _SECOND_MICROS, 60, "Second", ()),
+    _time_entry("hour", 3600 * SECOND_MICROS, 24, "Hour", ("HOUR", "H", "HOURS", "HR", "HRS")),
+    _time_entry("minute", 60 * SECOND_MICROS, 60, "Minute", ("MINUTE", "M", "MIN", "MINS", "MINUTES")),
+    _time_entry("second", SECOND_MICROS, 60, "Second", ()),
     # EXTRACT(SECOND FROM ts): decimal(8,6), held as unscaled microseconds
     Function(
         "second_with_fraction",

@@ -27,10 +27,8 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-_DAY = civil.DAY
-_SECOND_MICROS = 1_000_000
 
 
 def _wrap32(values: Int64s) -> Int64s:
@@ -59,7 +57,7 @@ def _date_diff(args: Sequence[Vector], context: CallContext) -> Data:
 def _subtract_dates(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     left, right = (ints(a, n)[0] for a in args)
-    return pa.array(civil.moment(left - right), mask=joint_mask(args, n)).view(t.DAY_TIME)
+    return pa.array(civil.timestamp_micros(left - right), mask=joint_mask(args, n)).view(t.DAY_TIME)
 
 
 def _add_months(args: Sequence[Vector], context: CallContext) -> Data:
@@ -158,11 +156,11 @@ def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
 _UNITS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1000,
-    "SECOND": _SECOND_MICROS,
-    "MINUTE": 60 * _SECOND_MICROS,
-    "HOUR": 3600 * _SECOND_MICROS,
-    "DAY": _DAY,
-    "DD": _DAY,
+    "SECOND": SECOND_MICROS,
+    "MINUTE": 60 * SECOND_MICROS,
+    "HOUR": 3600 * SECOND_MICROS,
+    "DAY": DAY_MICROS,
+    "DD": DAY_MICROS,
 }
 
 
@@ -194,7 +192,7 @@ def can_truncate(function: str, unit: str) -> bool:
 
 def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     unit = _UNITS.get(name)
-    if unit is not None and unit <= _SECOND_MICROS:
+    if unit is not None and unit <= SECOND_MICROS:
         return civil.added(micros, -(micros % unit))
     wall = zones.to_local(micros, tz)
     if unit is not None:
@@ -202,7 +200,7 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     level = _LEVELS.get(name)
     if level is None:
         return None
-    midnight = civil.moment(_trunc_days(wall // _DAY, level))
+    midnight = civil.timestamp_micros(_trunc_days(wall // DAY_MICROS, level))
     instants = zones.to_instants(midnight, tz)
     if (instants != zones.near(midnight, micros, tz)).any():
         # the earlier one until Spark 4.2, the one of the time's own offset since
@@ -216,7 +214,7 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args, n)
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
     rounds = numbers_of_bool(args[2], n) if len(args) > 2 else np.ones(n, np.bool_)
-    d1, d2 = left // _DAY, right // _DAY
+    d1, d2 = left // DAY_MICROS, right // DAY_MICROS
     s1, s2 = _since_midnight(args[0], d1, context), _since_midnight(args[1], d2, context)
     m1, m2 = civil.months_of(d1), civil.months_of(d2)
     day1, day2 = d1 - civil.first_day(m1) + 1, d2 - civil.first_day(m2) + 1
@@ -231,10 +229,10 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64s:
     """Seconds that really passed since the day began, an hour more or less on days when clocks change."""
-    midnight = civil.moment(days)
+    midnight = civil.timestamp_micros(days)
     if vector.dtype.tz is not None:
         midnight = zones.to_instants(midnight, context.tz)
-    return (ints(vector, context.num_rows)[0] - midnight) // _SECOND_MICROS
+    return (ints(vector, context.num_rows)[0] - midnight) // SECOND_MICROS
 
 
 def numbers_of_bool(vector: Vector, length: int) -> Any:
@@ -368,12 +366,12 @@ def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     micros, _ = ints(args[0], n)
     step, _ = ints(args[1], n)
-    days = np.sign(step) * (np.abs(step) // _DAY)
-    rest = step - days * _DAY
+    days = np.sign(step) * (np.abs(step) // DAY_MICROS)
+    rest = step - days * DAY_MICROS
     if args[0].dtype.tz is None:
         moved = civil.added(micros, step)
     else:
-        wall = civil.added(zones.to_local(micros, context.tz), days * _DAY)
+        wall = civil.added(zones.to_local(micros, context.tz), days * DAY_MICROS)
         moved = civil.added(np.where(days == 0, micros, zones.near(wall, micros, context.tz)), rest)
     return packed(moved, context.dtype, joint_mask(args, n))
 
@@ -381,7 +379,9 @@ def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
 def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     wall, _ = local(args[0], context)
-    moved = civil.moment(civil.add_months(wall // _DAY, numbers(args[1], n)), wall % _DAY)
+    moved = civil.timestamp_micros(
+        civil.add_months(wall // DAY_MICROS, numbers(args[1], n)), wall % DAY_MICROS
+    )
     if args[0].dtype.tz is not None:
         moved = zones.near(moved, ints(args[0], n)[0], context.tz)
     return packed(moved, context.dtype, joint_mask(args, n))
@@ -464,7 +464,7 @@ register(
     # the importer and frontends pass dtype=timestamp(session zone) to these three
     Function(
         "timestamp_seconds",
-        _from_units(_SECOND_MICROS),
+        _from_units(SECOND_MICROS),
         _TO_STAMP,
         catalyst=("SecondsToTimestamp",),
         raises=frozenset(EvalMode),
@@ -478,7 +478,7 @@ register(
     ),
     Function("timestamp_micros", _from_units(1), _TO_STAMP, catalyst=("MicrosToTimestamp",)),
     Function(
-        "unix_seconds", _to_units(_SECOND_MICROS), _SINCE, catalyst=("UnixSeconds",), coerce=coerce_stamp
+        "unix_seconds", _to_units(SECOND_MICROS), _SINCE, catalyst=("UnixSeconds",), coerce=coerce_stamp
     ),
     Function("unix_millis", _to_units(1000), _SINCE, catalyst=("UnixMillis",), coerce=coerce_stamp),
     Function("unix_micros", _to_units(1), _SINCE, catalyst=("UnixMicros",), coerce=coerce_stamp),

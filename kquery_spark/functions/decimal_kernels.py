@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels import wide_decimals as wide
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector, narrow, slots, widen
 
-INT64_MAX = 2**63 - 1
 _EXACT = decimal.Context(prec=200)
 
 

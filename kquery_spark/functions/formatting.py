@@ -17,9 +17,9 @@ from kquery_spark.functions.registry import COLUMN, CallContext, Function, accep
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_DAY = civil.DAY
 _WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "SSS": 3, "SSSSSS": 6}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 
@@ -47,7 +47,7 @@ def _is_known(piece: re.Match[str]) -> bool:
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
-    days, micros = wall // _DAY, wall % _DAY
+    days, micros = wall // DAY_MICROS, wall % DAY_MICROS
     year, month, day = civil.split(days)
     if mask is not None:
         year = np.where(mask, 1970, year)

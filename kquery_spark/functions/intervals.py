@@ -18,14 +18,12 @@ from kquery_spark.functions.registry import (
     register_internal,
 )
 from kquery_spark.functions.strings import joint_mask
-from kquery_spark.kernels import civil
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_SECOND_MICROS = 1_000_000
-_MINUTE = 60 * _SECOND_MICROS
+_MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
-_INT64_MAX = 2**63 - 1
 
 
 def _micros(vector: Vector, length: int) -> Int64s:
@@ -64,7 +62,7 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
             bound = np.abs(micros.astype(np.float64)) * np.abs(number.astype(np.float64))
             near = np.flatnonzero(bound > 2.0**62)  # few: these are multiplied again without a limit
             exact = [int(micros[i]) * int(number[i]) for i in near]
-            if any(not -_INT64_MAX - 1 <= value <= _INT64_MAX for value in exact):
+            if any(not -INT64_MAX - 1 <= value <= INT64_MAX for value in exact):
                 raise _overflow()
         else:
             product = _rounded(micros * number)
@@ -81,7 +79,7 @@ def _divide(args: Sequence[Vector], context: CallContext) -> Data:
     with np.errstate(all="ignore"):
         if number.dtype != np.int64:
             return pa.array(_rounded(micros / number), mask=mask).view(t.DAY_TIME)
-        if ((micros == -_INT64_MAX - 1) & (number == -1)).any():
+        if ((micros == -INT64_MAX - 1) & (number == -1)).any():
             raise _overflow()
         whole = micros // number
         rest = micros - whole * number
@@ -107,9 +105,8 @@ def _field(unit: int, modulus: int, dtype: pa.DataType) -> Callable[[Sequence[Ve
 
 def _seconds(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    return pa.array(
-        np.fmod(_micros(args[0], n), _MINUTE), mask=joint_mask(args, n)
-    )  # the digits of a decimal
+    # the digits of a decimal
+    return pa.array(np.fmod(_micros(args[0], n), _MINUTE), mask=joint_mask(args, n))
 
 
 def _scaled(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -131,8 +128,8 @@ def _scaling(name: str, run: Kernel, catalyst: str) -> Function:
 register_internal(
     _scaling("multiply_interval", _multiply, "MultiplyDTInterval"),
     _scaling("divide_interval", _divide, "DivideDTInterval"),
-    _part("interval_days", "ExtractANSIIntervalDays", civil.DAY, 0, t.INT),
-    _part("interval_hours", "ExtractANSIIntervalHours", _HOUR, civil.DAY, t.BYTE),
+    _part("interval_days", "ExtractANSIIntervalDays", DAY_MICROS, 0, t.INT),
+    _part("interval_hours", "ExtractANSIIntervalHours", _HOUR, DAY_MICROS, t.BYTE),
     _part("interval_minutes", "ExtractANSIIntervalMinutes", _MINUTE, _HOUR, t.BYTE),
     Function(
         "interval_seconds",

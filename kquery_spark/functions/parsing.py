@@ -29,9 +29,9 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_SECOND_MICROS = 1_000_000
 # Fields with their widths; the ones of 0 take one digit or two.
 _WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "M": 0, "d": 0, "H": 0, "m": 0, "s": 0}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
@@ -129,7 +129,7 @@ def _moment(text: str, pattern: str) -> int | None:
     if days is None:
         return None
     return (
-        days * civil.DAY + (fields["H"] * 3600 + fields["m"] * 60 + fields["s"]) * _SECOND_MICROS + fraction
+        days * DAY_MICROS + (fields["H"] * 3600 + fields["m"] * 60 + fields["s"]) * SECOND_MICROS + fraction
     )
 
 
@@ -205,7 +205,7 @@ def _joined(values: dict[str, Int64s]) -> Int64s | None:
     if not good.all():
         return None
     micros: Int64s = (
-        civil.join(y, month, day) * civil.DAY + (hour * 3600 + minute * 60 + second) * _SECOND_MICROS
+        civil.join(y, month, day) * DAY_MICROS + (hour * 3600 + minute * 60 + second) * SECOND_MICROS
     )
     return micros
 
@@ -235,9 +235,13 @@ def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
         instants = zones.to_instants(wall, context.tz)
     else:
         values, mask = zones.ints(args[0].array(n))
-        instants = zones.to_instants(civil.moment(values), context.tz) if args[0].dtype == t.DATE else values
+        instants = (
+            zones.to_instants(civil.timestamp_micros(values), context.tz)
+            if args[0].dtype == t.DATE
+            else values
+        )
     # Spark divides as Java does, toward zero.
-    return pa.array(np.sign(instants) * (np.abs(instants) // _SECOND_MICROS), mask=mask)
+    return pa.array(np.sign(instants) * (np.abs(instants) // SECOND_MICROS), mask=mask)
 
 
 def _check(values: Sequence[object]) -> None:

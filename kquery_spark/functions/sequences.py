@@ -11,10 +11,10 @@ from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register
 from kquery_spark.functions.strings import joint_mask, numbers
-from kquery_spark.kernels import civil
 from kquery_spark.kernels.elements import check_size, listed
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _ELEMENT_BYTES = 48  # of an element on its way
@@ -30,9 +30,9 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
     if len(args) > 2:
         step = _plain(args[2], n)
         if dates:
-            if (step % civil.DAY != 0).any():
+            if (step % DAY_MICROS != 0).any():
                 raise Unsupported("Sequences of dates by parts of a day are not supported.")
-            step = step // civil.DAY
+            step = step // DAY_MICROS
     else:
         step = np.where(start <= stop, 1, -1)
     legal = np.where(step == 0, start == stop, (step > 0) == (start <= stop)) | (start == stop)

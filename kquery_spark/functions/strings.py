@@ -27,9 +27,9 @@ from kquery_spark.kernels.text import Characters, build, gather, layout, null_ma
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_INT_MAX = 2**31 - 1
 TEXT_MATCH_SELECTIVITY = 0.1  # share of rows whose text is expected to match a pattern or hold another text
 
 
@@ -78,14 +78,14 @@ def _bit_length(args: Sequence[Vector], context: CallContext) -> Data:
 def _window(size: Int64s, position: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
     """First and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
     start = np.where(position > 0, position - 1, np.where(position < 0, size + position, 0))
-    end = np.clip(start + count, -(2**31), _INT_MAX)
+    end = np.clip(start + count, -(2**31), INT32_MAX)
     return np.clip(start, 0, size), np.clip(end, 0, size)
 
 
 def _substring(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     array = args[0].array(n)
-    count = numbers(args[2], n) if len(args) > 2 else np.full(n, _INT_MAX)
+    count = numbers(args[2], n) if len(args) > 2 else np.full(n, INT32_MAX)
     return _slice(array, numbers(args[1], n), count, joint_mask(args, n))
 
 
@@ -106,7 +106,7 @@ def _right(args: Sequence[Vector], context: CallContext) -> Data:
     count = numbers(args[1], n)
     array = args[0].array(n)
     return _slice(
-        array, np.where(count > 0, -count, 1), np.where(count > 0, _INT_MAX, 0), joint_mask(args, n)
+        array, np.where(count > 0, -count, 1), np.where(count > 0, INT32_MAX, 0), joint_mask(args, n)
     )
 
 
@@ -190,9 +190,8 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     reserve_rows(int(pc.sum(nbytes).as_py() or 0))
     _check_text_bytes(nbytes)
     repeated = pc.binary_repeat(args[0].data, clipped)
-    if (
-        isinstance(repeated, pa.Array) and repeated.buffers()[2] is None
-    ):  # Arrow forgets the buffer of only empty strings
+    # Arrow forgets the buffer of only empty strings
+    if isinstance(repeated, pa.Array) and repeated.buffers()[2] is None:
         return build(np.zeros(len(repeated) + 1, np.int64), np.zeros(0, np.uint8), null_mask(repeated))
     return repeated
 

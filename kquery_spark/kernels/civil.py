@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s
 
-DAY = 86_400_000_000
 _DAYS = "datetime64[D]"
 _MONTHS = "datetime64[M]"
 _MAX_TEXT_BYTES = 2**31 - 1  # that offsets of 32 bits reach
@@ -45,10 +45,10 @@ def between(start: Int64s, end: Int64s, mask: Any) -> Int64s:
     return gap
 
 
-def moment(days: Int64s, micros: Any = 0) -> Int64s:
+def timestamp_micros(days: Int64s, micros: Any = 0) -> Int64s:
     """Microseconds of a time of a day, given as microseconds since its midnight."""
-    instants = np.asarray(days * DAY + micros)
-    if (instants // DAY != days).any():
+    instants = np.asarray(days * DAY_MICROS + micros)
+    if (instants // DAY_MICROS != days).any():
         raise OutOfRange
     return instants
 
@@ -145,7 +145,7 @@ def date_strings(days: Int64s, mask: Any) -> pa.Array:
 
 def timestamp_strings(local: Int64s, mask: Any) -> pa.Array:
     """``yyyy-MM-dd HH:mm:ss[.ffffff]`` of wall-clock microseconds, trailing zeros of the fraction dropped."""
-    days, micros = local // DAY, local % DAY
+    days, micros = local // DAY_MICROS, local % DAY_MICROS
     seconds, fraction = micros // 1_000_000, micros % 1_000_000
     clock = [digits(seconds // 3600, 2), b":", digits(seconds // 60 % 60, 2), b":", digits(seconds % 60, 2)]
     if not fraction.any():

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s
 
 _UTC = frozenset(
@@ -28,9 +29,8 @@ _OFFSET = re.compile(
     r"([+-])(?:([0-9]{1,2})|([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?|([0-9]{2})([0-9]{2})([0-9]{2})?)"
 )
 _PREFIXED = re.compile(r"(?:UTC|GMT|UT)([+-].*)")
-DAY = 86_400_000_000
-_MOST = 2**63 - 1 - 2 * DAY
-_CYCLE = 146_097 * DAY  # the Gregorian calendar repeats after 400 years, weekdays included
+_MOST = 2**63 - 1 - 2 * DAY_MICROS
+_CYCLE = 146_097 * DAY_MICROS  # the Gregorian calendar repeats after 400 years, weekdays included
 
 
 def offset_seconds(text: str) -> int | None:
@@ -162,12 +162,12 @@ def to_instants(local: Int64s, tz: str) -> Int64s:
     fixed = fixed_offset(tz)
     if fixed is not None:
         return np.asarray((_inside(local) if fixed else local) - fixed)
-    before = offsets(_inside(local) - DAY, tz)
+    before = offsets(_inside(local) - DAY_MICROS, tz)
     first = local - before
     at_first = offsets(first, tz)
     if np.array_equal(at_first, before):
         return np.asarray(first)
-    after = offsets(local + DAY, tz)
+    after = offsets(local + DAY_MICROS, tz)
     second = local - after
     use_second = (at_first != before) & (offsets(second, tz) == after)
     return np.asarray(np.where(use_second, second, first))

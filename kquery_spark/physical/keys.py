@@ -18,10 +18,10 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
+from kquery_spark.types.units import INT64_MIN
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 _MAX_CARDINALITY = 2**62
-_INT64_MIN = -(2**63)
 _SAMPLE_ROWS = 4096  # first rows, sampled for the groups
 _MAX_SEARCHED_GROUPS = 4  # further groups that are searched one by one
 _MAX_SAMPLE_GROUPS = 256  # in the sample, to assume that it holds nearly all groups
@@ -105,7 +105,7 @@ def _encode_range(data: pa.Array) -> Codes | None:
     else:
         ends = pc.min_max(data)
         low, high = ends["min"].as_py(), ends["max"].as_py()
-    if high - low >= _MAX_CARDINALITY or low == _INT64_MIN:  # NULL's place is one below the lowest
+    if high - low >= _MAX_CARDINALITY or low == INT64_MIN:  # NULL's place is one below the lowest
         return None
     if valid is None:
         codes = (
@@ -123,9 +123,8 @@ def _encode_range(data: pa.Array) -> Codes | None:
 
 
 def _encode_dictionary(data: pa.Array) -> Codes:
-    distinct = data.dictionary.dictionary_encode(
-        "encode"
-    )  # a dictionary may repeat a value (upper() of one, say)
+    # a dictionary may repeat a value (upper() of one, say)
+    distinct = data.dictionary.dictionary_encode("encode")
     indices = data.indices
     codes = indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     if len(distinct.dictionary) < len(distinct) or distinct.dictionary.null_count:
@@ -170,9 +169,8 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
     """Several code columns as one; compressed first wherever the product would not fit."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
-    packed, *others = sorted(
-        columns, key=lambda c: c.cardinality == 1
-    )  # one value only: it tells no rows apart
+    # one value only: it tells no rows apart
+    packed, *others = sorted(columns, key=lambda c: c.cardinality == 1)
     for column in others:
         if column.cardinality == 1:
             break

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s
 
 GREGORIAN_START_DAY = -141_427  # 1582-10-15
 REBASE_END_MICROS = -2_208_988_800_000_000  # 1900-01-01 UTC, from which on no zone differs
 
-_DAY_MICROS = 86_400_000_000
 _JULIAN_EPOCH_DAYS = 719_470  # days from 0000-03-01 of the Julian calendar to 1970-01-01 of the Gregorian one
 _GREGORIAN_EPOCH_DAYS = 719_468  # and from 0000-03-01 of the Gregorian calendar
 
@@ -68,8 +68,8 @@ def gregorian_micros(micros: Int64s, zone: HybridZone) -> Int64s:
     differences = np.array([*zone.differences, 0], np.int64)
     rebased = old + differences[switch_index]
     if by_date.any():
-        days, of_day = np.divmod(old[by_date] + zone.hybrid_offset, _DAY_MICROS)
-        rebased[by_date] = gregorian_days(days) * _DAY_MICROS + of_day - zone.local_offset
+        days, of_day = np.divmod(old[by_date] + zone.hybrid_offset, DAY_MICROS)
+        rebased[by_date] = gregorian_days(days) * DAY_MICROS + of_day - zone.local_offset
     result = micros.copy()
     result[early] = rebased
     return result

@@ -7,10 +7,10 @@ from typing import Any
 
 from kquery_spark.sources.hybrid_calendar import HybridZone
 from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.types.units import SECOND_MICROS
 
 _REBASE = "org.apache.spark.sql.catalyst.util.RebaseDateTime"
 _TABLES = "/julian-gregorian-rebase-micros.json"
-_SECOND_MICROS = 1_000_000
 _LONG_AGO_SECONDS = -100_000_000_000  # 1200 BC, before every change of a clock
 
 
@@ -35,9 +35,8 @@ class HybridZones:
         return self._known[name]
 
     def _find(self, name: str) -> HybridZone | None:
-        zone = self._jvm.call(
-            "java.util.TimeZone", "getTimeZone", name
-        )  # GMT for a name that it does not know
+        # GMT for a name that it does not know
+        zone = self._jvm.call("java.util.TimeZone", "getTimeZone", name)
         rules = zone.toZoneId().getRules()
         table = self._read_tables().get(name)
         if table is None and not rules.isFixedOffset():
@@ -45,10 +44,10 @@ class HybridZones:
         long_ago = self._jvm.call("java.time.Instant", "ofEpochSecond", _LONG_AGO_SECONDS)
         return HybridZone(
             name,
-            tuple(s * _SECOND_MICROS for s in table["switches"]) if table else (),
-            tuple(s * _SECOND_MICROS for s in table["diffs"]) if table else (),
+            tuple(s * SECOND_MICROS for s in table["switches"]) if table else (),
+            tuple(s * SECOND_MICROS for s in table["diffs"]) if table else (),
             zone.getOffset(_LONG_AGO_SECONDS * 1000) * 1000,
-            rules.getOffset(long_ago).getTotalSeconds() * _SECOND_MICROS,
+            rules.getOffset(long_ago).getTotalSeconds() * SECOND_MICROS,
         )
 
     def _read_tables(self) -> dict[str, dict[str, Any]]:

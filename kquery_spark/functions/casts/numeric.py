@@ -14,6 +14,7 @@ from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_sc
 from kquery_spark.functions.casts.table import cast_rule
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.types import names as t
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector, widen
 
 
@@ -72,9 +73,8 @@ def _float_int(vector: Vector, context: CallContext) -> Data:
     whole = np.trunc(values)
     with np.errstate(invalid="ignore"):
         inside = (whole >= -(2.0 ** (bits - 1))) & (whole < 2.0 ** (bits - 1))
-    if (
-        bits == 64
-    ):  # Spark compares floor(x) <= Long.MaxValue as doubles, so 2^63 itself is let in and saturates
+    # Spark compares floor(x) <= Long.MaxValue as doubles, so 2^63 itself is let in and saturates
+    if bits == 64:
         inside |= whole == 2.0**63
     if context.mode is EvalMode.LEGACY:
         java_bits = 64 if bits == 64 else 32
@@ -194,7 +194,7 @@ def _float_decimal(vector: Vector, context: CallContext) -> Data:
 def _unscaled_int64s(exact: list[decimal.Decimal | None], scale: int) -> list[int] | None:
     """Decimals as integers, 0 for NULL; None where one is beyond int64."""
     unscaled = [0 if d is None else int(d.scaleb(scale, CONTEXT)) for d in exact]
-    return unscaled if all(abs(value) <= dk.INT64_MAX for value in unscaled) else None
+    return unscaled if all(abs(value) <= INT64_MAX for value in unscaled) else None
 
 
 def _exact_decimals(values: list[float], context: CallContext) -> list[decimal.Decimal | None]:

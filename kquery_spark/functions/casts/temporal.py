@@ -17,11 +17,10 @@ from kquery_spark.functions.casts.table import cast_rule
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS, INT64_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_DAY = civil.DAY
 _MAX_DAYS = 106_751_991  # of 2^63 microseconds
-_INT64_MAX = 2**63 - 1
 
 
 def packed(values: Any, dtype: pa.DataType, mask: Any) -> pa.Array:
@@ -177,7 +176,7 @@ def _wall_clock(stamp: re.Match[str]) -> int | None:
         return None
     year = int(stamp[2]) * (-1 if stamp[1] == "-" else 1)
     days = day_number(year, int(stamp[3] or 1), int(stamp[4] or 1))
-    return None if days is None else days * _DAY + time
+    return None if days is None else days * DAY_MICROS + time
 
 
 def _time_of_day(stamp: re.Match[str]) -> int | None:
@@ -197,7 +196,7 @@ def _session_zone(tz: str) -> int | str:
 def _instant(local: int, zone: int | str) -> int | None:
     if isinstance(zone, int):
         return _bigint(local - zone * 1_000_000)
-    if abs(local) > _INT64_MAX - 2 * _DAY:
+    if abs(local) > INT64_MAX - 2 * DAY_MICROS:
         raise Unsupported(
             "A timestamp at the end of the range of bigint in a region's time is not supported."
         )
@@ -205,7 +204,7 @@ def _instant(local: int, zone: int | str) -> int | None:
 
 
 def _bigint(value: int) -> int | None:
-    return value if -_INT64_MAX - 1 <= value <= _INT64_MAX else None
+    return value if -INT64_MAX - 1 <= value <= INT64_MAX else None
 
 
 _REGULAR_STAMP = (
@@ -219,7 +218,7 @@ def _regular_stamps(array: pa.Array) -> tuple[Int64s, Any]:
     if mask is not None:
         month, day = np.where(mask, 1, month), np.where(mask, 1, day)
     seconds = _number(cells, 11, 2) * 3600 + _number(cells, 14, 2) * 60 + _number(cells, 17, 2)
-    return civil.join(year, month, day) * _DAY + seconds * 1_000_000, mask
+    return civil.join(year, month, day) * DAY_MICROS + seconds * 1_000_000, mask
 
 
 @cast_rule("string", "timestamp")
@@ -271,7 +270,7 @@ def _midnights(vector: Vector) -> tuple[Int64s, Any]:
         days = np.where(mask, 0, days)
     if len(days) and (days.min() < -_MAX_DAYS or days.max() > _MAX_DAYS):
         raise ExecutionError("ARITHMETIC_OVERFLOW", "long overflow")
-    return days * _DAY, mask
+    return days * DAY_MICROS, mask
 
 
 @cast_rule("date", "timestamp")
@@ -289,13 +288,13 @@ def _date_ntz(vector: Vector, context: CallContext) -> Data:
 @cast_rule("timestamp", "date")
 def _timestamp_date(vector: Vector, context: CallContext) -> Data:
     instants, mask = zones.ints(vector.data)
-    return packed(zones.to_local(instants, context.tz) // _DAY, t.DATE, mask)
+    return packed(zones.to_local(instants, context.tz) // DAY_MICROS, t.DATE, mask)
 
 
 @cast_rule("timestamp_ntz", "date")
 def _ntz_date(vector: Vector, context: CallContext) -> Data:
     local, mask = zones.ints(vector.data)
-    return packed(local // _DAY, t.DATE, mask)
+    return packed(local // DAY_MICROS, t.DATE, mask)
 
 
 @cast_rule("timestamp", "timestamp_ntz")
@@ -341,9 +340,9 @@ def _timestamp_float(vector: Vector, context: CallContext) -> Data:
 @cast_rule("integral", "timestamp")
 def _int_timestamp(vector: Vector, context: CallContext) -> Data:
     seconds, mask = zones.ints(vector.data)
-    limit = _INT64_MAX // 1_000_000
+    limit = INT64_MAX // 1_000_000
     scaled = np.clip(seconds, -limit, limit) * 1_000_000
-    scaled = np.where(seconds > limit, _INT64_MAX, np.where(seconds < -limit, -(2**63), scaled))
+    scaled = np.where(seconds > limit, INT64_MAX, np.where(seconds < -limit, -(2**63), scaled))
     return packed(scaled, context.dtype, mask)
 
 

@@ -15,6 +15,7 @@ from kquery_spark.kernels.ordered_bytes import has_floats, ordered_bytes
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import string_dictionary
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, narrow, slots, validity, widen
 
 _SAMPLE_ROWS = 4096
@@ -54,7 +55,7 @@ def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
     if len(values) == 0:
         return pa.array(np.zeros(count, np.int64))
     bound = max(abs(int(values.min())), abs(int(values.max())))
-    if bound * len(values) <= dk.INT64_MAX:
+    if bound * len(values) <= INT64_MAX:
         if count == 1:
             return pa.array([int(values.sum())], pa.int64())
         sums = np.zeros(count, np.int64)

@@ -30,13 +30,14 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.orc.footer import OrcFacts, orc_facts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
 _MISSING_DAYS = 10  # before 1582-10-15, which the hybrid calendar does not have
 _YEAR_1900_MICROS = -2_208_988_800_000_000
 _MAX_NANOS_MILLIS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
-_TWO_DAYS_MICROS = 2 * 86_400_000_000
+_TWO_DAYS_MICROS = 2 * DAY_MICROS
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from kquery_spark.kernels import civil
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS
 from tests.functions import values as v
 from tests.functions.cases.strings import c
 from tests.functions.parity import Arg, Case, Lit, integer, text
@@ -52,7 +52,7 @@ LENGTHS = Arg(t.INT, (0, 1, 2, 100, -1, 2**31 - 1))
 WHOLE = (LONGS, TEXTS, DATES, DECIMALS, BOOLS)
 DESCENDING = Lit(False, t.BOOL, "false")
 ASCENDING = Lit(True, t.BOOL, "true")
-DAY = civil.DAY
+DAY = DAY_MICROS
 BOUNDS = Arg(t.INT, (0, 1, 5, -3))
 STEPS = Arg(t.INT, (1, -1, 2, 3, -2, 0))
 DAYS = Arg(t.DATE, (0, 10, -5, 18262))

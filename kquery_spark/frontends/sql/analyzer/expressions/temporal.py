@@ -9,8 +9,7 @@ from kquery_spark.expr import Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.types import names as t
-
-_DAY_MICROS = 86_400_000_000
+from kquery_spark.types.units import DAY_MICROS
 
 
 def interval_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
@@ -148,7 +147,7 @@ def _add_interval(
     if value.dtype == t.STRING or (not is_date and not pa.types.is_timestamp(value.dtype)):
         return None
     if is_date and interval.start == interval.end == "DAY":
-        return analyzer.call("date_add", value, Literal(amount // _DAY_MICROS, t.INT))
+        return analyzer.call("date_add", value, Literal(amount // DAY_MICROS, t.INT))
     if is_date:
         value = analyzer.convert.cast(value, t.timestamp(analyzer.facts.time_zone))
     return analyzer.call("timestamp_add_interval", value, Literal(amount, t.DAY_TIME))
