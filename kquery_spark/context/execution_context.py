@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from zoneinfo import available_timezones
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.compiler import compile_query
 from kquery_spark.config.engine import EngineConfig
@@ -19,11 +20,13 @@ from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.builder import table_query
+from kquery_spark.frontends.dataframe.frame import Session
 from kquery_spark.frontends.dataframe.functions import is_function
 from kquery_spark.frontends.dataframe.text import nested_text
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 from kquery_spark.frontends.sql import parse_query, parse_type
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
+from kquery_spark.frontends.sql.analyzer.catalog import Catalog
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast.expressions import Call
@@ -37,6 +40,7 @@ from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_pl
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local import LocalExecutor, Stop
 from kquery_spark.sources.base import Source
+from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.types.names import STRING
@@ -233,9 +237,9 @@ class ExecutionContext:
         schema: pa.Schema | str | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        source = format_named(format_name).open_paths(
-            _paths(path), self._schema(schema), self._facts.time_zone, self._facts.case_sensitive, options
-        )
+        facts = self._facts
+        read = PathsRead(_paths(path), self._schema(schema), facts.time_zone, facts.case_sensitive, options)
+        source = format_named(format_name).open_paths(read)
         self.register_source(name, source)
 
     def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
@@ -252,26 +256,26 @@ class ExecutionContext:
         return _Catalog(self._tables, self._facts)
 
 
-class _Catalog:
+class _Catalog(Catalog):
     def __init__(self, tables: dict[str, LogicalPlan], facts: SessionFacts) -> None:
         self._tables = tables
         self._facts = facts
 
+    @override
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        """See Catalog."""
         return self._tables.get(self._facts.fold(name[-1])) if len(name) == 1 else None
 
     def add(self, name: str, plan: LogicalPlan) -> None:
         """A table more, or another one of that name."""
         self._tables[self._facts.fold(name)] = plan
 
+    @override
     def table_names(self) -> list[str]:
-        """See Catalog."""
         # a copy: a service's threads may look while another one registers
         return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
 
 
-class _Session:
+class _Session(Session):
     """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
 
     def __init__(
@@ -283,9 +287,8 @@ class _Session:
         self._facts = context.facts
         self._text = text
 
+    @override
     def bind(self, query: q.Query) -> q.Query:
-        """See Session."""
-
         def bound(node: Node) -> Node:
             if _is_unbound(node):
                 return replace(node, bound=self._catalog.table(node.name))
@@ -299,24 +302,24 @@ class _Session:
     def _is_own(self, node: Node) -> TypeGuard[Call]:
         return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
 
+    @override
     def analyze(self, query: q.Query) -> Analyzed:
-        """See Session."""
         return analyze(query, self._text, self._catalog, self._facts)
 
+    @override
     def to_arrow(self, analyzed: Analyzed) -> pa.Table:
-        """See Session."""
         return self._context.run(analyzed)
 
+    @override
     def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """See Session."""
         return self._context.stream(analyzed)
 
+    @override
     def to_spark(self, analyzed: Analyzed) -> Any:
-        """See Session."""
         return self._context.to_spark(analyzed)
 
+    @override
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
-        """See Session."""
         plan = Limit(analyzed.plan, count)
         shown = [plan.column(n) for n in plan.schema.names]
         texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
@@ -331,25 +334,25 @@ class _Session:
         ]
         return [list(row) for row in zip(*columns, strict=True)] if columns else [[]] * table.num_rows
 
+    @override
     def fold(self, name: str) -> str:
-        """See Session."""
         return self._facts.fold(name)
 
+    @override
     def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """See Session."""
         name = f"{_CACHED}{uuid.uuid4().hex}"
         source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
         self._catalog.add(name, Scan("cached", source))
         return name
 
+    @override
     def register(self, name: str, analyzed: Analyzed) -> None:
-        """See Session."""
         if tuple(analyzed.plan.schema.names) != analyzed.names:
             raise PlanError(f"{name} would have two columns of one name: {', '.join(analyzed.names)}")
         self._catalog.add(name, analyzed.plan)
 
+    @override
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
-        """See Session."""
         return self._context.explain(analyzed, trace)
 
 

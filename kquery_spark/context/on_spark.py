@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame as SparkFrame
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
+from typing_extensions import override
 
 from kquery_spark.compiler import Placement, compile_query
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
@@ -19,6 +20,7 @@ from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.importer import Importer
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
+from kquery_spark.frontends.sql.analyzer.catalog import Catalog
 from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, transform_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
@@ -147,15 +149,15 @@ def renamed(plan: LogicalPlan, names: list[str]) -> LogicalPlan:
     return Projection(plan, tuple(Named(plan.column(a), b) for a, b in pairs))
 
 
-class _OneTable:
+class _OneTable(Catalog):
     def __init__(self, plan: LogicalPlan, facts: SessionFacts) -> None:
         self._plan = plan
         self._facts = facts
 
+    @override
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        """See Catalog."""
         return self._plan if len(name) == 1 and self._facts.fold(name[0]) == OPEN_INPUT else None
 
+    @override
     def table_names(self) -> list[str]:
-        """See Catalog."""
         return [OPEN_INPUT]

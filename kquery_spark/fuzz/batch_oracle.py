@@ -184,9 +184,8 @@ class _Run:
         # row by row in Spark, column by column in the engine: another row's error may be the first one
         if ours == part.raised or (part.columns and ours in part.columns.every(part.position)):
             return Outcome("both fail", ours or "")
-        if (
-            ours and not (part.raised or "").isupper()
-        ):  # an error of Java's, which Spark gives no class of its own
+        # an error of Java's, which Spark gives no class of its own
+        if ours and not (part.raised or "").isupper():
             return Outcome("both fail", ours)
         return Outcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
 

@@ -79,9 +79,8 @@ class Oracle:
         except (AnalysisException, ParseException) as error:
             return Outcome("invalid", sentence(error))
         answer = answer_of(frame)
-        if isinstance(
-            answer, pa.ArrowInvalid
-        ):  # PySpark cannot hand over NULL structs of fields that never are
+        # PySpark cannot hand over NULL structs of fields that never are
+        if isinstance(answer, pa.ArrowInvalid):
             return Outcome("invalid", sentence(answer))
         if isinstance(answer, Exception) and "ParquetDictionary.decodeTo" in str(answer):
             return Outcome("invalid", "Spark's lambdas look up NULLs in dictionaries that hold no value")

@@ -31,7 +31,7 @@ OTHER_READER = "another reader of Spark's, with the same rows"
 
 @dataclass(frozen=True)
 class FormatOptions:
-    """Options of a file relation, by names in lower case. One that is in none of these reaches ``Format.source``.
+    """Options of a file relation, by names in lower case. One that is in none of these reaches ``Format.read_relation``.
 
     ignored: with the reason why a scan of this format need not look at them. private: with the reason why a scan of any
     other format need not, unless they are private to that one, too. table_properties: what a table of this format retains
@@ -92,49 +92,48 @@ class Zones(Protocol):
         """A zone by its name; None if Spark cannot rebase in it."""
 
 
-class OpensPaths(Protocol):
-    """Describes the files under some paths, without help from Spark."""
+@dataclass(frozen=True)
+class PathsRead:
+    """Files under some paths, which are described without help from Spark.
 
-    def __call__(
-        self,
-        paths: Sequence[str],
-        schema: pa.Schema | None,
-        time_zone: str,
-        case_sensitive: bool,
-        options: Mapping[str, object],
-    ) -> Source:
-        """The source; ``schema`` and ``options`` are for formats whose files do not describe their columns."""
+    schema, options: for formats whose files do not describe their columns; without a schema, types are inferred.
+    """
 
-
-class ReadsRelation(Protocol):
-    """Makes the source of a relation of Spark's plan, or raises Unsupported or ConfigError."""
-
-    def __call__(
-        self,
-        relation: FileRelation,
-        files: tuple[DataFile, ...],
-        schema: pa.Schema,
-        options: Mapping[str, str],
-        settings: ReadSettings,
-    ) -> Source:
-        """The source of ``files``.
-
-        schema: columns of the data, then of partitions. options: those that no format ignores.
-        """
+    paths: Sequence[str]
+    schema: pa.Schema | None
+    time_zone: str
+    case_sensitive: bool
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
-class ReadsColumns(Protocol):
-    """Completes the source of a relation when the query's columns are known, or raises Unsupported."""
+@dataclass(frozen=True)
+class RelationRead:
+    """A relation of Spark's plan, and how to read its files.
 
-    def __call__(
-        self,
-        source: Source,
-        relation: FileRelation,
-        columns: Sequence[str],
-        settings: ReadSettings,
-        zones: Zones,
-    ) -> Source:
-        """The source to read ``columns`` from; it serves later reads of the same relation, too."""
+    schema: columns of the data, then of partitions. options: those that no format ignores.
+    """
+
+    relation: FileRelation
+    files: tuple[DataFile, ...]
+    schema: pa.Schema
+    options: Mapping[str, str]
+    settings: ReadSettings
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The names of the columns whose values stand in the paths."""
+        return tuple(self.relation.partition_schema.names)
+
+
+@dataclass(frozen=True)
+class ColumnsRead:
+    """The source of a relation, when the query's columns are known."""
+
+    source: Source
+    relation: FileRelation
+    columns: Sequence[str]
+    settings: ReadSettings
+    zones: Zones
 
 
 @dataclass(frozen=True)
@@ -144,8 +143,10 @@ class Format:
     name: of the format in Spark (``spark.read.format(name)``). title: in sentences. endings: of file names, the first one
     being the usual one. catalyst_class: Spark's ``FileFormat`` below ``org.apache.spark.sql.execution.datasources``.
 
-    open_paths, read_relation, read_columns: see the protocols. check_column: raises Unsupported for a column of a relation
-    that files of the format cannot be read into exactly; the column is then read by Spark.
+    open_paths: the source of files under paths. read_relation: the source of a relation's files; Unsupported or ConfigError
+    if Spark has to read them. read_columns: completes that source for the query's columns, or raises Unsupported; what it
+    returns serves later reads of the relation, too. check_column: raises Unsupported for a column of a relation that files
+    of the format cannot be read into exactly; Spark reads that column.
 
     finds_by_name: a column is found in a file by its name, so other columns of the file do not matter. in_jvm_zone: times
     are read in the time zone of the JVM that reads them. file_options: with which the command line reads and writes files.
@@ -159,11 +160,11 @@ class Format:
     title: str
     endings: tuple[str, ...]
     catalyst_class: str
-    open_paths: OpensPaths
-    read_relation: ReadsRelation
+    open_paths: Callable[[PathsRead], Source]
+    read_relation: Callable[[RelationRead], Source]
     settings: FormatSettings
     options: FormatOptions = FormatOptions()
-    read_columns: ReadsColumns | None = None
+    read_columns: Callable[[ColumnsRead], Source] | None = None
     check_column: Callable[[pa.Field], None] | None = None
     finds_by_name: bool = False
     in_jvm_zone: bool = False

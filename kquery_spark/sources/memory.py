@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.parquet.column_types import spark_type
+from kquery_spark.types.arrow_types import spark_column_type
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.names import DAY_TIME
 
@@ -77,10 +76,7 @@ def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
 
     def typed(field: pa.Field) -> pa.DataType:
-        try:
-            return DAY_TIME if pa.types.is_duration(field.type) else spark_type(field.type, tz)
-        except Unsupported:
-            raise Unsupported(f"The column {field.name} of type {field.type} is not supported.") from None
+        return DAY_TIME if pa.types.is_duration(field.type) else spark_column_type(field, tz)
 
     schema = pa.schema([pa.field(f.name, typed(f), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from kquery_spark.errors import Unsupported
 
 if TYPE_CHECKING:
-    from kquery_spark.sources.base import DataFile
-    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.file_format import RelationRead
 
 TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
 """The setting that says by which patterns Spark parses and prints times."""
@@ -23,13 +22,14 @@ TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
 )
 
 
-def check_text_relation(title: str, relation: FileRelation, files: tuple[DataFile, ...]) -> None:
+def check_text_relation(title: str, read: RelationRead) -> None:
     """Raise Unsupported for text files that the engine would read otherwise than Spark, whatever their format."""
     from kquery_spark.sources.text import check_codec
 
+    relation = read.relation
     if set(relation.data_schema.names) & set(relation.partition_schema.names):
         raise Unsupported(f"{title} files with a column of a partition's name are read by Spark")
     if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
         raise Unsupported(f"which {title} lines are malformed depends on Spark's own choice of columns")
-    for file in files:
+    for file in read.files:
         check_codec(file.path)

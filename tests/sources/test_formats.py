@@ -20,7 +20,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.file_options import IGNORED, followed_options
 from kquery_spark.fuzz.tables import TYPES_OF
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.file_format import Format, decline_options
+from kquery_spark.sources.file_format import Format, PathsRead, decline_options
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS, format_named
 from kquery_spark.spark_bridge.file_writes import FILE_FORMATS
 from kquery_spark.spark_bridge.session_settings import EXPECTED, IRRELEVANT
@@ -35,7 +35,6 @@ ALLOWED = {
     "context/execution_context.py": "register_<format> are public methods, each with arguments of its own",
     "fuzz/": "decides by itself what to write in which format: drawn from the entries, it would miss an error in one",
     "sources/formats.py": "the list of the entries",
-    "sources/memory.py": "gives Arrow's types the Spark types that columns of Parquet files have",
 }
 # Texts of other modules in which JSON is an encoding, not a format of tables.
 ENCODINGS = {
@@ -215,7 +214,7 @@ def test_an_entry_opens_what_spark_wrote(spark, entry: Format, tmp_path: Path) -
     folder = tmp_path / "data"
     rows = spark.range(7).selectExpr("id", "concat('v', id) AS s")
     rows.coalesce(1).write.format(entry.name).options(**entry.file_options).save(str(folder))
-    source = entry.open_paths([str(folder)], None, "UTC", False, {})
+    source = entry.open_paths(PathsRead([str(folder)], None, "UTC", False))
     assert isinstance(source, Source)
     assert source.schema.names == ["id", "s"]
     assert sum(batch.num_rows for split in source.splits() for batch in source.read(split, ["id"])) == 7

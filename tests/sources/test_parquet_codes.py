@@ -179,9 +179,8 @@ def test_codes_of_all_widths(tmp_path, values):
 
 def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     rows = table(values=3000)
-    source = write(
-        tmp_path / "f.parquet", rows, dictionary_pagesize_limit=1000
-    )  # the rest of the pages is plain
+    # the rest of the pages is plain
+    source = write(tmp_path / "f.parquet", rows, dictionary_pagesize_limit=1000)
     assert source.coded(source.splits()[0], "l") is None
     plain = write(tmp_path / "plain.parquet", rows, use_dictionary=False)
     assert plain.coded(plain.splits()[0], "l") is None

@@ -30,6 +30,7 @@ from kquery_spark.logical import (
     transform_plan,
     walk_plan,
 )
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_facts import Facts
@@ -70,7 +71,7 @@ class Importer:
         self._facts = facts
         self._relations = relations
         self._settings = settings
-        self._sources: dict[int, Source] = {}
+        self._sources: NodeMap[Source] = NodeMap()
 
     def import_plan(self, node: CatalystNode) -> Imported:
         """The engine's plan of a subtree; raises Unsupported when the node itself cannot be in the engine."""

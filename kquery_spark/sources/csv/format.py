@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,15 +13,13 @@ from kquery_spark.sources.file_format import (
     Format,
     FormatOptions,
     FormatSettings,
-    ReadSettings,
+    PathsRead,
+    RelationRead,
 )
 from kquery_spark.sources.text_format import TEXT_OPTIONS, TIME_PARSER, check_text_relation
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from kquery_spark.sources.base import DataFile, Source
-    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.base import Source
 
 _COLUMN_PRUNING = "spark.sql.csv.parser.columnPruning.enabled"
 _DATES_FALL_BACK = "spark.sql.legacy.csv.enableDateTimeParsingFallback"
@@ -38,46 +36,38 @@ _FILE_OPTIONS: Mapping[str, str | bool] = {"header": True}
 _INFERENCE_OPTIONS: Mapping[str, str | bool] = {"inferSchema": True}
 
 
-def _open_paths(
-    paths: Sequence[str],
-    schema: pa.Schema | None,
-    time_zone: str,
-    case_sensitive: bool,
-    options: Mapping[str, object],
-) -> Source:
+def _open_paths(read: PathsRead) -> Source:
     """CSV with a header and, where no schema gives types, types from the data; options say otherwise."""
     from kquery_spark.sources.csv.source import csv_source
 
-    given = dict(options)
-    header = given.pop("header", True)
-    header = given.pop("has_header", header)
-    for name, value in _INFERENCE_OPTIONS.items() if schema is None else ():
-        given.setdefault(name, value)
+    inference = _INFERENCE_OPTIONS if read.schema is None else {}
+    options = {**inference, **_FILE_OPTIONS, **read.options}
+    options["header"] = options.pop("has_header", options["header"])
     return csv_source(
-        paths, schema, time_zone, names="field_{1}", case_sensitive=case_sensitive, header=header, **given
+        read.paths,
+        read.schema,
+        read.time_zone,
+        names="field_{1}",
+        case_sensitive=read.case_sensitive,
+        **options,
     )
 
 
-def _read_relation(
-    relation: FileRelation,
-    files: tuple[DataFile, ...],
-    schema: pa.Schema,
-    options: Mapping[str, str],
-    settings: ReadSettings,
-) -> Source:
+def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.csv.options import csv_options
     from kquery_spark.sources.csv.source import CsvSource
     from kquery_spark.sources.csv.values import check_type
 
-    check_text_relation(CSV.title, relation, files)
+    check_text_relation(CSV.title, read)
+    settings = read.settings
     if not settings.is_on(_COLUMN_PRUNING):
         raise Unsupported("CSV files are read by Spark while its column pruning is off")
-    parsed = replace(csv_options(options, settings.time_zone), case_sensitive=settings.case_sensitive)
-    for column in relation.data_schema:
+    options = replace(csv_options(read.options, settings.time_zone), case_sensitive=settings.case_sensitive)
+    for column in read.relation.data_schema:
         check_type(column.name, column.type)
         if column.name == settings.corrupt_record_column:
             raise Unsupported("CSV files with a column of corrupt records are read by Spark")
-    return CsvSource(files, schema, parsed, tuple(relation.partition_schema.names))
+    return CsvSource(read.files, read.schema, options, read.partition_columns)
 
 
 CSV = Format(

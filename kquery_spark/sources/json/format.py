@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,45 +11,34 @@ from kquery_spark.sources.file_format import (
     Format,
     FormatOptions,
     FormatSettings,
-    ReadSettings,
+    PathsRead,
+    RelationRead,
 )
 from kquery_spark.sources.text_format import TEXT_OPTIONS, TIME_PARSER, check_text_relation
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from kquery_spark.sources.base import DataFile, Source
-    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.base import Source
 
 _DATES_FALL_BACK = "spark.sql.legacy.json.enableDateTimeParsingFallback"
 
 
-def _open_paths(
-    paths: Sequence[str],
-    schema: pa.Schema | None,
-    time_zone: str,
-    case_sensitive: bool,
-    options: Mapping[str, object],
-) -> Source:
+def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.json.source import json_source
 
-    return json_source(paths, schema, time_zone, case_sensitive=case_sensitive, **options)
+    return json_source(
+        read.paths, read.schema, read.time_zone, case_sensitive=read.case_sensitive, **read.options
+    )
 
 
-def _read_relation(
-    relation: FileRelation,
-    files: tuple[DataFile, ...],
-    schema: pa.Schema,
-    options: Mapping[str, str],
-    settings: ReadSettings,
-) -> Source:
+def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.json.options import json_options
     from kquery_spark.sources.json.source import JsonSource, check_columns
 
-    check_text_relation(JSON.title, relation, files)
-    parsed = replace(json_options(options, settings.time_zone), case_sensitive=settings.case_sensitive)
-    check_columns(list(relation.data_schema), settings.corrupt_record_column)
-    return JsonSource(files, schema, parsed, tuple(relation.partition_schema.names))
+    check_text_relation(JSON.title, read)
+    settings = read.settings
+    options = replace(json_options(read.options, settings.time_zone), case_sensitive=settings.case_sensitive)
+    check_columns(list(read.relation.data_schema), settings.corrupt_record_column)
+    return JsonSource(read.files, read.schema, options, read.partition_columns)
 
 
 JSON = Format(

@@ -24,9 +24,7 @@ _EIGHT_VALID = uint64(0x0101010101010101)
 _NONE = uint8(2)  # what is known of a code that no value has
 _HEADER_BITS = uintp(35)  # at most, seven a byte
 _NULL = int64(-1)  # the position of a row that has no code
-_LOADED = uintp(
-    16
-)  # bytes that are loaded for eight codes; nearer to the end of the array they are read one by one
+_LOADED = uintp(16)  # bytes that are loaded for eight codes, unless the array ends before
 
 _Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Flags, _Codes, _Rows = numba.uint8[::1], numba.uint16[::1], numba.int64[::1]
@@ -394,9 +392,7 @@ def _value_positions(data: Any, at: Any, end: Any, count: Any, rows: Any, out: A
 
     Runs that hold none of the rows are only counted.
     """
-    low = high = ones = counted = uintp(
-        0
-    )  # the run's rows; those that are not NULL before row ``counted`` of it
+    low = high = ones = counted = uintp(0)  # the run's rows; those not NULL before row ``counted`` of it
     bits, is_packed, level = at, False, uintp(0)
     for i in range(len(rows)):
         row = uintp(rows[i])

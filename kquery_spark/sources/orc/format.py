@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
@@ -15,15 +14,15 @@ from kquery_spark.sources.file_format import (
     Format,
     FormatOptions,
     FormatSettings,
-    ReadSettings,
+    PathsRead,
+    RelationRead,
     decline_options,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kquery_spark.sources.base import DataFile, Source
-    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.base import Source
 
 # ORC's library reads settings of its own, which Spark passes on with and without a prefix.
 _BY_POSITION = ("orc.force.positional.evolution", "spark.hadoop.orc.force.positional.evolution")
@@ -38,29 +37,17 @@ _WRITERS_OPTIONS = (
 )
 
 
-def _open_paths(
-    paths: Sequence[str],
-    schema: pa.Schema | None,
-    time_zone: str,
-    case_sensitive: bool,
-    options: Mapping[str, object],
-) -> Source:
+def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.orc.source import orc_source
 
-    return orc_source(paths, time_zone)
+    return orc_source(read.paths, read.time_zone)
 
 
-def _read_relation(
-    relation: FileRelation,
-    files: tuple[DataFile, ...],
-    schema: pa.Schema,
-    options: Mapping[str, str],
-    settings: ReadSettings,
-) -> Source:
+def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.orc.source import OrcSource
 
-    decline_options(options)
-    return OrcSource(files, schema, tuple(relation.partition_schema.names), relation.jvm_zone)
+    decline_options(read.options)
+    return OrcSource(read.files, read.schema, read.partition_columns, read.relation.jvm_zone)
 
 
 def _check_column(column: pa.Field) -> None:

@@ -1,32 +1,12 @@
-"""Types of Parquet columns: what Spark makes of them, and which types a table may declare for them."""
+"""Types of Parquet columns: which types a table may declare for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import pyarrow as pa
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
-
-_TypeTest = Callable[[pa.DataType], bool]
-
-_STRINGS: tuple[_TypeTest, ...] = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-_LARGE_BINARIES: tuple[_TypeTest, ...] = (pa.types.is_large_binary, pa.types.is_binary_view)
-_BINARIES: tuple[_TypeTest, ...] = (pa.types.is_binary, pa.types.is_fixed_size_binary, *_LARGE_BINARIES)
-_LISTS: tuple[_TypeTest, ...] = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_UNSIGNED = {
-    pa.uint8(): t.SHORT,
-    pa.uint16(): t.INT,
-    pa.uint32(): t.LONG,
-    pa.uint64(): pa.decimal128(20, 0),
-}
-
-
-def _is_any(dtype: pa.DataType, tests: tuple[_TypeTest, ...]) -> bool:
-    return any(test(dtype) for test in tests)
+from kquery_spark.types.arrow_types import LARGE_BINARIES, LISTS, STRINGS, UNSIGNED, is_any
 
 
 def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
@@ -39,9 +19,9 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = Fal
     if file_type == dtype:
         return True
     if dtype == t.STRING:
-        return _is_any(file_type, _STRINGS)
+        return is_any(file_type, STRINGS)
     if dtype == t.BINARY:
-        return _is_any(file_type, (*_LARGE_BINARIES, *_STRINGS))
+        return is_any(file_type, (*LARGE_BINARIES, *STRINGS))
     if pa.types.is_nested(file_type):
         return _nested_readable_as(file_type, dtype, instants)
     if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):
@@ -54,7 +34,7 @@ def _number_readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
     if t.is_integral(file_type):
         return _integer_readable_as(file_type, dtype)
     if file_type == pa.uint64():
-        return bool(dtype == _UNSIGNED[file_type])
+        return bool(dtype == UNSIGNED[file_type])
     if pa.types.is_unsigned_integer(file_type):
         return t.is_integral(dtype) and bool(file_type.bit_width < dtype.bit_width)
     if t.is_decimal(file_type) and t.is_decimal(dtype):
@@ -78,7 +58,7 @@ def _nested_readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bo
         return readable_as(file_type.key_type, dtype.key_type, instants) and readable_as(
             file_type.item_type, dtype.item_type, instants
         )
-    if _is_any(file_type, _LISTS) and pa.types.is_list(dtype):
+    if is_any(file_type, LISTS) and pa.types.is_list(dtype):
         return readable_as(file_type.value_type, dtype.value_type, instants)
     return False
 
@@ -108,37 +88,3 @@ def is_in_nanoseconds(dtype: pa.DataType) -> bool:
     if pa.types.is_nested(dtype):
         return any(is_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
     return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")
-
-
-def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
-    """The Spark type of a Parquet column's Arrow type; Unsupported for what Spark cannot read either."""
-    if pa.types.is_dictionary(dtype):
-        return spark_type(dtype.value_type, tz)
-    if pa.types.is_nested(dtype):
-        return _nested_spark_type(dtype, tz)
-    if _is_any(dtype, _STRINGS):
-        return t.STRING
-    if _is_any(dtype, _BINARIES):
-        return t.BINARY
-    if pa.types.is_timestamp(dtype):
-        return t.timestamp(tz) if dtype.tz else t.TIMESTAMP_NTZ
-    if dtype in _UNSIGNED:
-        return _UNSIGNED[dtype]
-    if dtype in (t.DATE, t.BOOL) or t.is_numeric(dtype):
-        return dtype
-    raise _no_spark_type(dtype)
-
-
-def _nested_spark_type(dtype: pa.DataType, tz: str) -> pa.DataType:
-    inner = partial(spark_type, tz=tz)
-    if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, inner(f.type), f.nullable) for f in dtype])
-    if pa.types.is_map(dtype):
-        return pa.map_(inner(dtype.key_type), inner(dtype.item_type))
-    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
-        return pa.list_(inner(dtype.value_type))
-    raise _no_spark_type(dtype)
-
-
-def _no_spark_type(dtype: pa.DataType) -> Unsupported:
-    return Unsupported(f"Parquet columns of type {dtype} are not supported.")

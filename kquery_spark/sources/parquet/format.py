@@ -14,19 +14,19 @@ from kquery_spark.sources.file_format import (
     OTHER_READER,
     SKIPPING,
     WRITING,
+    ColumnsRead,
     Format,
     FormatOptions,
     FormatSettings,
+    PathsRead,
     ReadSettings,
+    RelationRead,
     Zones,
     decline_options,
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from kquery_spark.sources.base import DataFile, Source
-    from kquery_spark.sources.file_relation import FileRelation
+    from kquery_spark.sources.base import Source
     from kquery_spark.sources.parquet.calendar import RebaseSettings
     from kquery_spark.sources.parquet.source import ParquetSource
 
@@ -56,30 +56,18 @@ _WRITERS_OPTIONS = (
 _FILTERS = tuple(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats"))
 
 
-def _open_paths(
-    paths: Sequence[str],
-    schema: pa.Schema | None,
-    time_zone: str,
-    case_sensitive: bool,
-    options: Mapping[str, object],
-) -> Source:
+def _open_paths(read: PathsRead) -> Source:
     from kquery_spark.sources.parquet.source import parquet_source
 
-    return parquet_source(paths, time_zone)
+    return parquet_source(read.paths, read.time_zone)
 
 
-def _read_relation(
-    relation: FileRelation,
-    files: tuple[DataFile, ...],
-    schema: pa.Schema,
-    options: Mapping[str, str],
-    settings: ReadSettings,
-) -> Source:
+def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.parquet.source import ParquetSource
 
-    decline_options(options, _DATETIME_OPTION, _INT96_OPTION)
-    rebase = _rebase_settings(options, settings)
-    return ParquetSource(files, schema, tuple(relation.partition_schema.names), rebase=rebase)
+    decline_options(read.options, _DATETIME_OPTION, _INT96_OPTION)
+    rebase = _rebase_settings(read.options, read.settings)
+    return ParquetSource(read.files, read.schema, read.partition_columns, rebase=rebase)
 
 
 def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> RebaseSettings:
@@ -94,22 +82,22 @@ def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> Reba
     return RebaseSettings(datetime, int96, default_zone=None)
 
 
-def _read_columns(
-    source: Source, relation: FileRelation, columns: Sequence[str], settings: ReadSettings, zones: Zones
-) -> Source:
+def _read_columns(read: ColumnsRead) -> Source:
     """Declines columns that Spark, by its settings, finds or converts otherwise than the engine."""
     from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
     from kquery_spark.sources.parquet.source import ParquetSource
 
+    source, columns, settings = read.source, read.columns, read.settings
     assert isinstance(source, ParquetSource)
-    ids = {name: field_ids(relation.columns[name]) for name in columns if name in relation.columns}
+    described = read.relation.columns
+    ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
     check_field_ids(
         source.files, ids_by_column, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS)
     )
     if settings.is_on(_INT96_CONVERSION) or not settings.is_on(_INT96_AS_TIMESTAMP):
         source.check_no_int96(columns)
-    return _with_zones(source, columns, zones)
+    return _with_zones(source, columns, read.zones)
 
 
 def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> ParquetSource:

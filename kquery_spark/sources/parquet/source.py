@@ -28,11 +28,11 @@ from kquery_spark.sources.parquet.column_types import (
     is_in_nanoseconds,
     mismatch,
     readable_as,
-    spark_type,
 )
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
+from kquery_spark.types.arrow_types import spark_column_type
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
@@ -337,8 +337,9 @@ def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
         raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
     if pa.types.is_nested(field.type) and opened.has_instants(field.name):
         raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
-    dtype = t.timestamp(tz) if field.name in opened.int96 else t.nullable_within(spark_type(field.type, tz))
-    return pa.field(field.name, dtype)
+    if field.name in opened.int96:
+        return pa.field(field.name, t.timestamp(tz))
+    return pa.field(field.name, t.nullable_within(spark_column_type(field, tz)))
 
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:

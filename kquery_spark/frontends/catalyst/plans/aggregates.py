@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Named, columns_of
 from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, known_aggregate
+from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
@@ -17,7 +19,7 @@ from kquery_spark.spark_bridge.plan_tree import CatalystNode
 _SESSION = "spark.sessionWindow"
 
 
-class _Calls:
+class _Calls(AggregateSink):
     """The different aggregate calls of one Aggregate, each with the name of its column."""
 
     def __init__(self, context: Context) -> None:
@@ -25,8 +27,8 @@ class _Calls:
         self.named: list[Named] = []
         self.alias: str | None = None
 
+    @override
     def column(self, call: AggregateCall) -> Column:
-        """See AggregateSink."""
         for known in self.named:
             if known.expr == call:
                 return known.column

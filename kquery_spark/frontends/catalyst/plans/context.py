@@ -17,6 +17,7 @@ from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.plan_facts import Facts
@@ -68,7 +69,7 @@ class Context:
         facts: Facts,
         relations: Relations,
         settings: SessionSettings,
-        sources: dict[int, Source],
+        sources: NodeMap[Source],
         wanted: Wanted,
     ) -> None:
         self.facts = facts

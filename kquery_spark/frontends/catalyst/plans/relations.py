@@ -15,7 +15,7 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
-from kquery_spark.sources.file_format import Format
+from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import stamp_of
 from kquery_spark.sources.formats import format_named
@@ -48,9 +48,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
             relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
     file_format = format_named(relation.format)
-    source = context.sources.get(id(relation))
-    if source is None:
-        source = context.sources[id(relation)] = _source(relation, file_format, context.settings)
+    source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context.settings))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
     for column in (attribute["name"] for attribute in attributes):
         if column in relation.unread:
@@ -62,9 +60,9 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     columns = [attribute["name"] for attribute in attributes]
     try:
         if file_format.read_columns is not None:
-            zones = context.relations.zones
-            source = file_format.read_columns(source, relation, columns, context.settings, zones)
-            context.sources[id(relation)] = source
+            read = ColumnsRead(source, relation, columns, context.settings, context.relations.zones)
+            source = file_format.read_columns(read)
+            context.sources[relation] = source
         source.check_files(columns)
     except SourceError as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
@@ -126,7 +124,7 @@ def _scan(table: str, source: Source, attributes: list[CatalystNode], context: C
         name = context.names.fresh(attribute["name"])
         output.append((attribute["exprId"], name))
         renamed.append(Named(plan.column(attribute["name"]), name))
-    if any(named.name != str(named.expr)[1:] for named in renamed):
+    if any(named.name != named.expr.default_alias for named in renamed):
         plan = Projection(plan, tuple(renamed))
     return Scope(plan, tuple(output))
 
@@ -150,7 +148,7 @@ def _source(relation: FileRelation, file_format: Format, settings: SessionSettin
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
-        return file_format.read_relation(relation, files, pa.schema(fields), options, settings)
+        return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
     except ConfigError as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
 

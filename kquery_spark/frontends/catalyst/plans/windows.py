@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
 from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range, in_days
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
+from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
@@ -39,7 +41,7 @@ def window(node: CatalystNode, context: Context) -> Scope:
     return compute(plan, [*passed, *computed], context)
 
 
-class _Calls:
+class _Calls(WindowSink):
     """The window calls of one Window, each with the name of its column.
 
     Spark's optimizer puts expressions around some of them: sums of short decimals are made of their digits.
@@ -52,14 +54,14 @@ class _Calls:
         self.named: list[Named] = []
         self.alias = "window"
 
+    @override
     def column(self, node: CatalystNode) -> Column:
-        """See WindowSink."""
         call = _call(node, self._translate, self._order)
         self.named.append(Named(call, self._context.names.fresh(self.alias)))
         return self.named[-1].column
 
+    @override
     def sum_of_digits(self, node: CatalystNode) -> Column | None:
-        """See WindowSink."""
         function = node.child("windowFunction")
         if function.cls != "AggregateExpression" or function.children[0].cls != "Sum":
             return None
