@@ -223,9 +223,8 @@ def _trips(rng: np.random.Generator, month: int, n: int) -> pa.Table:
     pickup, dropoff = _times(rng, n, month, np.minimum(distance, 60.0))
 
     # money in cents, so that sums of the parts are exact before they become doubles
-    fare = (
-        250 + np.minimum(hundredths, 6_000) * 5 // 2 + rng.integers(0, 600, n)
-    )  # 2.50 to start, 2.50 a mile
+    # 2.50 to start, 2.50 a mile
+    fare = 250 + np.minimum(hundredths, 6_000) * 5 // 2 + rng.integers(0, 600, n)
     fare = np.where(rate == 2, 5_200, fare // 50 * 50)
     fare[_rare(rng, n, 0.0003)] = 0
     extra = _pick(rng, n, {0: 42.0, 50: 31.0, 100: 16.0, 250: 8.0, 300: 3.0})

@@ -203,7 +203,7 @@ def _decided(planned: PlannedQuery, part: Part) -> Decision:
     """The verdict, with the fast reject that ``kquery_plan`` gives first."""
     decision = decide(planned, part)
     if decision.driver_only and nothing_to_win(planned.bridge, planned.plan):
-        return Decision(False, "A glance at Spark's plan tells that it passes the rows on as fast.")
+        return Decision(False, "Spark's plan only passes rows on, which Spark does as fast.")
     return decision
 
 

@@ -15,22 +15,25 @@ COST_PREFIX = "spark.kquery.cost."
 class CostModel:
     """Seconds that ``when="auto"`` weighs, as measured on two cores with Spark 4.3 and warm workers.
 
-    Only the proportions matter. ``kquery-spark calibrate`` measures them on other machines. Costs come first:
+    Only the proportions matter. ``kquery-spark calibrate`` measures them on other machines.
 
-    result_row_seconds: Spark takes a row of the result from Arrow, or hands one over to the engine. counted_row_seconds: a
-    number of a range or of the query itself, which Spark's generated code makes on the fly. stage_seconds: a Python stage
-    beyond one of Spark's own. planning_seconds: planning by the engine. exchanged_text_byte_seconds: a byte of long texts
-    between stages, which Spark moves faster; texts of at most short_text_bytes do not count.
+    Costs of the engine:
+    result_row_seconds: to pass one row of the result from Arrow to Spark, or to hand one over to the engine.
+    counted_row_seconds: to count one number of a range or of inline rows, which Spark's generated code does for free.
+    stage_seconds: to start a Python stage in addition to one of Spark's own. planning_seconds: to plan in the engine.
+    exchanged_text_byte_seconds: to exchange one byte of text between stages, which Spark does faster; texts of at most
+    short_text_bytes on average do not count.
 
-    Of what the engine saves: decoded_byte_seconds: a byte that the engine reads and decodes instead of Spark.
-    step_seconds: Spark's exchange, stage and generated code for a join, an aggregate, a window or a sort. step_row_seconds:
-    a row that goes into the largest of these. top_seconds: the first rows in an order, which Spark keeps in its stage, too.
+    Savings of the engine:
+    decoded_byte_seconds: one byte that the engine, not Spark, reads and decodes. step_seconds: Spark's exchange, stage and
+    generated code for one join, aggregate, window or sort. step_row_seconds: one input row of the largest of these.
+    top_seconds: one top-k; little, as Spark does not exchange all rows for it either.
 
-    Of a last sort: spark_sort_row_seconds: a row of it in Spark, whose tasks share it. sort_row_seconds, sort_value_seconds,
-    sort_byte_seconds: a row, each of its values and its bytes in the engine, of which one task may have to do it.
+    The last sort: spark_sort_row_seconds: one row in Spark, whose tasks share the sort. sort_row_seconds,
+    sort_value_seconds, sort_byte_seconds: one row, value and byte in the engine, where one task may have to sort alone.
 
-    Of rows that come to the driver as Arrow: arrow_result_seconds: that they do. arrow_value_seconds: saved for a value.
-    arrow_text_byte_seconds: lost for a byte of text.
+    Collecting to the driver as Arrow: arrow_result_seconds: fixed cost. arrow_value_seconds: saved for one value.
+    arrow_text_byte_seconds: lost for one byte of text.
     """
 
     result_row_seconds: float = 1.5e-7

@@ -71,7 +71,7 @@ class AggregateCall(Expr):
         )
 
     @property
-    def plain_name(self) -> str | None:
+    def default_alias(self) -> str | None:
         """What Spark calls the column of a call whose arguments are columns (``max(salary)``); None for others."""
         if self.condition is not None or not all(isinstance(a, Column) for a in self.args):
             return None

@@ -36,7 +36,7 @@ class Expr:
         raise NotImplementedError
 
     @property
-    def plain_name(self) -> str | None:
+    def default_alias(self) -> str | None:
         """The name of the column that this becomes of its own accord; None where there is no plain one."""
         return None
 
@@ -72,7 +72,7 @@ class Column(Expr):
 
     @property
     @override
-    def plain_name(self) -> str | None:
+    def default_alias(self) -> str | None:
         return self.name
 
     def __str__(self) -> str:
@@ -365,7 +365,7 @@ class Named:
     name: str
 
     def __str__(self) -> str:
-        plain = self.expr.plain_name == self.name
+        plain = self.expr.default_alias == self.name
         return str(self.expr) if plain else f"{self.expr} AS {self.name}"
 
     @property

@@ -44,8 +44,8 @@ def is_deterministic(expr: Expr) -> bool:
     return True
 
 
-def is_harmless(expr: Expr) -> bool:
-    """Whether it does not matter which rows the expression sees, or how often: it cannot raise and gives the same again."""
+def is_pure(expr: Expr) -> bool:
+    """Deterministic and infallible: may be reordered, duplicated, or evaluated on rows that are filtered out."""
     return is_deterministic(expr) and not can_raise(expr)
 
 

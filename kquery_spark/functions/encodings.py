@@ -16,7 +16,6 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallForm
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
-    COLUMN,
     CallContext,
     CatalystParameters,
     EvalMode,
@@ -124,10 +123,7 @@ def _format_number(args: Sequence[Vector], context: CallContext) -> Data:
 def _formatted(value: Any, digits: int) -> str | None:
     if digits < 0:
         return None
-    if digits > _MAX_FORMATTED_DECIMALS:
-        raise Unsupported(
-            f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported."
-        )
+    _check_decimals(digits)
     if isinstance(value, float):
         if math.isnan(value):
             return "NaN"
@@ -161,7 +157,12 @@ def _half_even(value: float, digits: int) -> Decimal:
 
 
 def _check_digits(values: Sequence[object]) -> None:
-    if values[1] is not COLUMN and isinstance(values[1], int) and values[1] > _MAX_FORMATTED_DECIMALS:
+    if isinstance(values[1], int):
+        _check_decimals(values[1])
+
+
+def _check_decimals(digits: int) -> None:
+    if digits > _MAX_FORMATTED_DECIMALS:
         raise Unsupported(
             f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported."
         )

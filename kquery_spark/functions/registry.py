@@ -164,8 +164,8 @@ class Function:
         return bool(self.operator.flipped)
 
     @property
-    def is_null_of_null(self) -> bool:
-        """Whether it is an operator, arithmetic or a comparison, that gives NULL for every NULL."""
+    def is_strict_operator(self) -> bool:
+        """Whether it is arithmetic or a comparison, and strict: NULL if an operand is NULL."""
         return self.operator.arithmetic or (self.is_comparison and self.nullable == "any")
 
     def evaluation_order(self, count: int) -> Sequence[int]:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from kquery_spark.types.vector import Int64s
 
-_ROOMY = (
-    1 << 16
-)  # up to so many values most slots are left free, so that absent values are seen at the first look
+# up to so many values most slots are left free, so that absent values are seen at the first look
+_MAX_ROOMY_VALUES = 1 << 16
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -26,7 +25,7 @@ class HashIndex:
 
     def __init__(self, values: Int64s) -> None:
         self._values = values
-        room = 8 if len(values) <= _ROOMY else 2
+        room = 8 if len(values) <= _MAX_ROOMY_VALUES else 2
         bits = max(4, int(room * max(len(values), 1) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.plan import LogicalPlan
 from kquery_spark.types.names import spark_name
 
@@ -133,7 +133,7 @@ class Join(LogicalPlan):
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """Only a side whose rows are not padded takes a filter from above, and none that can raise."""
         names = columns_of(predicate)
-        if not names or not is_harmless(predicate):
+        if not names or not is_pure(predicate):
             return None
         if names <= self.left.column_names and not self.kind.pads_left:
             return predicate, None

@@ -11,7 +11,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Column, Expr, Named, columns_of, substitute
-from kquery_spark.expr.properties import is_deterministic, is_harmless
+from kquery_spark.expr.properties import is_deterministic, is_pure
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, fresh_name
 
 
@@ -60,7 +60,7 @@ class Projection(UnaryPlan):
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """The filter computes the columns again, and for rows that it drops."""
-        if not all(is_harmless(self.definitions[name]) for name in columns_of(predicate)):
+        if not all(is_pure(self.definitions[name]) for name in columns_of(predicate)):
             return None
         return (substitute(predicate, self.definitions),)
 

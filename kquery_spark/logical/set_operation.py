@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, substitute
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.plan import LogicalPlan
 
 
@@ -62,7 +62,7 @@ class SetOperation(LogicalPlan):
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         """Equal rows pass or fail alike, so both sides can be filtered."""
-        if not is_harmless(predicate):
+        if not is_pure(predicate):
             return None
         pairs = zip(self.left.schema.names, self.right.schema.names, strict=True)
         return predicate, substitute(predicate, {left: self.right.column(right) for left, right in pairs})

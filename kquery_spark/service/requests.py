@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import pyarrow as pa
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
+from typing_extensions import override
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.execution_context import ExecutionContext
@@ -63,38 +64,38 @@ class Request(Protocol):
 
 
 @dataclass(frozen=True)
-class SqlRequest:
+class SqlRequest(Request):
     """A query in Spark's SQL."""
 
     text: str
 
     @property
+    @override
     def ticket(self) -> bytes:
-        """See Request."""
         return packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=self.text.encode()))
 
+    @override
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        """See Request."""
         return context.sql(self.text).schema
 
+    @override
     def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
-        """See Request."""
         return context.stream(context.sql(self.text).analyzed, stop)
 
+    @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
-        """See Request."""
         return context.sql(self.text).explain(trace)
 
 
 @dataclass(frozen=True)
-class PlanRequest:
+class PlanRequest(Request):
     """A resolved query whose scans name tables of the service, or bring rows of the client with them."""
 
     query: Analyzed
 
     @property
+    @override
     def ticket(self) -> bytes:
-        """See Request."""
         message = pb.CommandPlan(plan=to_bytes(self.query.plan), names=self.query.names)
         return packed("CommandPlan", message, _OURS)
 
@@ -118,17 +119,17 @@ class PlanRequest:
         check_types(plan)
         return Analyzed(plan, self.query.names)
 
+    @override
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        """See Request."""
         plan, names = self.resolved(context).plan, self.query.names
         return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
 
+    @override
     def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
-        """See Request."""
         return context.stream(self.resolved(context), stop)
 
+    @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
-        """See Request."""
         return context.explain(self.resolved(context), trace)
 
 
@@ -155,30 +156,30 @@ def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> Lo
 
 
 @dataclass(frozen=True)
-class MetadataRequest:
+class MetadataRequest(Request):
     """A table of facts that Flight SQL defines."""
 
     kind: str
     command: Message
 
     @property
+    @override
     def ticket(self) -> bytes:
-        """See Request."""
         return packed(self.kind, self.command)
 
+    @override
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        """See Request."""
         return self._table(context).schema
 
+    @override
     def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
-        """See Request."""
         return self._table(context).to_reader()
 
     def _table(self, context: ExecutionContext) -> pa.Table:
         return metadata.TABLES[self.kind][1](context, self.command)
 
+    @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
-        """See Request."""
         return f"{self.kind}: told from the service's tables"
 
 

@@ -90,7 +90,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         return list(_ACTIONS.items())
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[flight.Result]:
-        """See ``list_actions``."""
+        """Run one of ``list_actions``."""
         with told_to_clients():
             self._check_size(action.body.size)
             return iter(self._act(action.type, action.body.to_pybytes()))

@@ -106,9 +106,8 @@ def _stop(matches: Callable[[_Work], bool], reason: str) -> None:
     with _lock:
         running = list(_running)
     for work in running:
-        with contextlib.suppress(
-            Exception
-        ):  # whatever the JVM has against it: Spark's own jobs are still to be cancelled
+        # whatever the JVM has against it: Spark's own jobs are still to be cancelled
+        with contextlib.suppress(Exception):
             if matches(work):
                 work.control.cancel(reason)
 

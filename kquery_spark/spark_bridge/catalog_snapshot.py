@@ -23,10 +23,10 @@ _STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a tab
 
 @dataclass(frozen=True)
 class SparkPlan:
-    """Spark's optimized plan of a query; ``moment``: when it was made, of a query that reads tables of the catalog."""
+    """Spark's optimized plan of a query; ``snapshot``: when it was made, of a query that reads tables of the catalog."""
 
     optimized: Any
-    moment: Moment | None
+    snapshot: CatalogSnapshot | None
 
 
 def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
@@ -35,9 +35,9 @@ def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
     Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
     DataFrame would never see what happens to them later.
     """
-    moment = Moment(link) if _reads_tables(frame, link) else None
-    planned = frame if moment is None else unplanned_copy(frame, link)
-    return SparkPlan(link.optimized(planned), moment)
+    snapshot = CatalogSnapshot(link) if _reads_tables(frame, link) else None
+    planned = frame if snapshot is None else unplanned_copy(frame, link)
+    return SparkPlan(link.optimized(planned), snapshot)
 
 
 def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
@@ -61,7 +61,7 @@ def _is_table(leaf: str) -> bool:
     return leaf.startswith(_HIVE) or (leaf.startswith(_RELATION) and not leaf.startswith(f"{_RELATION}["))
 
 
-class Moment:
+class CatalogSnapshot:
     """When planning began, and whether a query that ran or ended since then may have changed a table.
 
     Take it before files are listed. A statement that is running then may commit at any time, so nothing is certain after it.
@@ -84,7 +84,7 @@ class Moment:
         own_queries = self._link.frames_made - self._frames
         self._stale = self._stale or self._query != last + own_queries + 1
 
-    def has_passed(self) -> bool:
+    def is_stale(self) -> bool:
         """True if table metadata must be read again; stays true from then on."""
         last, self._query = self._query, self._number()
         old = time.monotonic() - self._time > _STALE_SECONDS

@@ -33,9 +33,8 @@ def expected_rows(plan: Any, jvm: Jvm) -> float:
             rows = _by_size(plan)
         if rows is None:
             rows = _of_leaf(leaf, jvm)
-    elif (
-        rows is None
-    ):  # a join finds one row of the others for each of the largest side's, a union has the rows of all
+    elif rows is None:
+        # a join finds one row of the others for each of the largest side's, a union has the rows of all
         rows = sum(_of_leaf(leaves.apply(i), jvm) for i in range(count))
     most = plan.maxRows()
     return min(rows, float(most.get())) if most.isDefined() else rows

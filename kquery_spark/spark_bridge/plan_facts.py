@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.spark_bridge.case_json import without_case
@@ -126,7 +127,7 @@ def _fetching(method: _F) -> _F:
     return cast(_F, fetch)
 
 
-class FactFetcher:
+class FactFetcher(Facts):
     """Facts of a plan, from the JVM object the JSON was printed from.
 
     The object must be the same one: each call of ``optimizedPlan`` may plan anew, with other expression ids.
@@ -149,8 +150,9 @@ class FactFetcher:
         return self._tree
 
     @_fetching
+    @override
     def eval_mode(self, node: CatalystNode) -> EvalMode:
-        """See :class:`Facts`. One look does for a plan whose modes are all the same, as nearly always."""
+        """One look does for a plan whose modes are all the same, as nearly always."""
         family = _FAMILIES.get(node.cls)
         if family is None:
             raise Unsupported(f"{node.cls} has no evaluation mode that the engine knows")
@@ -174,8 +176,8 @@ class FactFetcher:
         raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
 
     @_fetching
+    @override
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
-        """See :class:`Facts`."""
         if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
             raise Unsupported(f"a long IN list of type {arrow} stays with Spark")
         values = self.jvm_object(node).hset().toIndexedSeq()
@@ -187,33 +189,33 @@ class FactFetcher:
         return [*internal, None] if has_null else internal
 
     @_fetching
+    @override
     def escape_char(self, node: CatalystNode) -> str:
-        """See :class:`Facts`."""
         return str(self.jvm_object(node).escapeChar())
 
     @_fetching
+    @override
     def patterns(self, node: CatalystNode) -> list[str | None]:
-        """See :class:`Facts`."""
         return [_internal(value, "string") for value in _few(self.jvm_object(node).patterns())]
 
     @_fetching
+    @override
     def literal_value(self, node: CatalystNode) -> Any:
-        """See :class:`Facts`."""
         return _internal(self.jvm_object(node).value(), node["dataType"])
 
     @_fetching
+    @override
     def integers(self, node: CatalystNode, field: str) -> list[int]:
-        """See :class:`Facts`."""
         return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
 
     @_fetching
+    @override
     def strings(self, node: CatalystNode, field: str) -> list[str]:
-        """See :class:`Facts`."""
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
 
     @_fetching
+    @override
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
-        """See :class:`Facts`."""
         values = getattr(self.jvm_object(node), field)()
         texts = self._jvm.strings(values)
         has_null = bool(values.contains(None))
@@ -222,21 +224,21 @@ class FactFetcher:
         return [None if has_null and text == "null" else from_text(text, arrow) for text in texts]
 
     @_fetching
+    @override
     def output(self, node: CatalystNode) -> list[CatalystNode]:
-        """See :class:`Facts`."""
         attributes = self.jvm_object(node).output().toIndexedSeq()
         return self._expressions(attributes)
 
     @_fetching
+    @override
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
-        """See :class:`Facts`."""
         rows = self.jvm_object(node).projections()
         expressions = iter(self._expressions(rows.flatMap(self._jvm.identity()).toIndexedSeq()))
         widths = [int(n) for n in self._jvm.strings(rows.map(_length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
 
+    @override
     def rows(self, node: CatalystNode) -> float:
-        """See :class:`Facts`."""
         key = id(node)
         if key not in self._rows:
             try:
@@ -251,8 +253,8 @@ class FactFetcher:
         return [parse_expression(text) for text in texts]
 
     @_fetching
+    @override
     def jvm_object(self, node: CatalystNode) -> Any:
-        """See :class:`Facts`."""
         if not node.path:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         prefix = self._prefix(node)

@@ -64,9 +64,8 @@ def test_of_every_precision(spark: SparkSession, estimated: str, error: float) -
     """Group sizes fall by halves, so that each precision sees linear counting, corrected and raw estimates."""
     counted = f"approx_count_distinct(l, {error})"
     same(spark, f"SELECT {counted} AS n FROM estimated")
-    halves = (
-        6 if error < 0.01 else 1
-    )  # a group of the finest has a quarter of a million registers, in Spark, too
+    # a group of the finest has a quarter of a million registers, in Spark, too
+    halves = 6 if error < 0.01 else 1
     same(spark, f"SELECT floor(log2(l + 1) / {halves}) AS k, {counted} AS n FROM estimated GROUP BY 1")
 
 

@@ -21,9 +21,8 @@ def test_every_suite_has_its_queries_under_names_of_their_own():
 def test_tpcds_has_99_queries_and_24_tables(tmp_path):
     pytest.importorskip("duckdb_extension_tpcds")
     assert len(SUITES["tpcds"].queries()) == 99
-    tables = SUITES["tpcds"].data(
-        tmp_path, 0
-    )  # the tables without rows; dsdgen takes minutes for the smallest real scale
+    # the tables without rows; dsdgen takes minutes for the smallest real scale
+    tables = SUITES["tpcds"].data(tmp_path, 0)
     assert len(tables) == 24
     assert "i_item_sk" in pq.read_schema(tmp_path / "tpcds-0" / "item.parquet").names
 

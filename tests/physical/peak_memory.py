@@ -24,7 +24,7 @@ from kquery_spark.physical.operators import (
     TaskContext,
     WindowExec,
 )
-from kquery_spark.runtime.spark.worker import fit_heap, settle
+from kquery_spark.runtime.spark.worker import fit_heap, tune_process
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 
@@ -64,7 +64,7 @@ def megabytes(field):
 
 def main(kind, budget):
     config = EngineConfig(memory_bytes=int(budget) << 20)
-    settle()
+    tune_process()
     fit_heap(config.memory_bytes)
     inputs = {"l": lambda: rows_of(LEFT), "r": lambda: rows_of(RIGHT)}
     task = TaskContext(config=config, inputs=inputs)

@@ -88,9 +88,8 @@ def test_a_scan_gives_hardly_more_than_the_first_rows(name: str) -> None:
     key = SortKey(Column(name, TABLE.schema.field(name).type), True, False)
     found, task, read = _found(TABLE, key, 10)
     assert found.num_rows == 10
-    assert task.metrics_of(read).rows <= 10 * 8 + 20 * (
-        name == "s"
-    )  # ten of each batch at most; ties of texts
+    # ten of each batch at most; ties of texts
+    assert task.metrics_of(read).rows <= 10 * 8 + 20 * (name == "s")
 
 
 def test_rows_with_the_key_of_the_last_one_are_not_asked_for() -> None:

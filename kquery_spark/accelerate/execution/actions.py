@@ -41,38 +41,38 @@ class Actions(Protocol):
         """All rows in the Arrow types that Spark gives; None if PySpark is to collect them from the DataFrame itself."""
 
 
-class FrameActions:
+class FrameActions(Actions):
     """PySpark's own actions on a DataFrame, which is built when first needed."""
 
     def __init__(self, frame: Callable[[], DataFrame]) -> None:
         self._frame = frame
 
+    @override
     def collect(self) -> list[Row]:
-        """See Actions."""
         return self._frame().collect()
 
+    @override
     def take(self, num: int) -> list[Row]:
-        """See Actions."""
         return self._frame().take(num)
 
+    @override
     def tail(self, num: int) -> list[Row]:
-        """See Actions."""
         return self._frame().tail(num)
 
+    @override
     def count(self) -> int:
-        """See Actions."""
         return self._frame().count()
 
+    @override
     def is_empty(self) -> bool:
-        """See Actions."""
         return self._frame().isEmpty()
 
+    @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        """See Actions."""
         return text_of(self._frame(), n, truncate, vertical)
 
+    @override
     def arrow_table(self) -> pa.Table | None:
-        """See Actions."""
         return None
 
 

@@ -47,7 +47,7 @@ def accelerate(
             return None
 
     def build(shared_sort: bool) -> DataFrame:
-        if planned.moment is not None and not shared_sort:
+        if planned.snapshot is not None and not shared_sort:
             return planned.frame  # tables may change before what Spark makes of it is run
         placed_parts = [p if shared_sort else p.in_any_order for p in parts]
         possible = {p.position: p for p in placed_parts if p is not None}

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from typing_extensions import override
 
 from kquery_spark.accelerate.execution.actions import Actions, DriverActions, FrameActions, SparkActions
 from kquery_spark.accelerate.execution.fallback import attempt
@@ -18,7 +19,7 @@ from kquery_spark.logical import Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import SparkExecutor
-from kquery_spark.spark_bridge.lazy_dataframe import classic
+from kquery_spark.spark_bridge.lazy_dataframe import FrameRows, classic
 
 R = TypeVar("R")
 
@@ -43,7 +44,7 @@ class PlacedQuery:
     driver: DriverExecutor | None = None
 
 
-class Execution:
+class Execution(FrameRows):
     """The placement of a query; planned again once the query's tables may have changed.
 
     original: the DataFrame that was accelerated, which Spark alone computes. cached: whether Spark keeps the rows, from
@@ -64,8 +65,9 @@ class Execution:
         self._own: PlacedQuery | None = None
 
     @property
+    @override
     def base_frame(self) -> DataFrame:
-        """See FrameRows. An ordered result is in one task, as operators on top may not keep the order of several."""
+        """An ordered result is in one task, as operators on top may not keep the order of several."""
         if self._base_frame is None:
             self._base_frame = with_sources(self.placement.any_order(), self.original)
         return self._base_frame
@@ -86,7 +88,7 @@ class Execution:
         return attempt(action, placed, spark if self.rescue else None)
 
     def _in_engine(self, work: Callable[[Actions], R]) -> R:
-        """Run an action in the driver if it may be there, as Spark's tasks from the moment that turns out to be too much."""
+        """Run an action in the driver if it may be there, as Spark's tasks once that turns out to be too much."""
         driver = self.placement.driver
         if driver is not None and not self.cached and not self._exceeds_driver:
             try:
@@ -102,7 +104,7 @@ class Execution:
 
     def _renew_placement(self, action: str) -> None:
         """Plan again if tables have changed: before each action, but once for all actions on the DataFrame's own plan."""
-        if self.placement.planned.moment is None or self.cached:
+        if self.placement.planned.snapshot is None or self.cached:
             return
         if action in _BY_OWN_PLAN and self._own is not None:
             self.placement = self._own
@@ -113,8 +115,8 @@ class Execution:
 
     def look_again(self) -> None:
         """Before an action: plan again if tables of the catalog may have changed since planning."""
-        moment = self.placement.planned.moment
-        if moment is None or self._renew is None or self.cached or not moment.has_passed():
+        snapshot = self.placement.planned.snapshot
+        if snapshot is None or self._renew is None or self.cached or not snapshot.is_stale():
             return
         renewed = self._renew()
         if isinstance(renewed, DataFrame):
@@ -123,16 +125,16 @@ class Execution:
         else:
             self.placement = replace(renewed, planned=replace(renewed.planned, frame=self.original))
 
+    @override
     def arrow_table(self) -> pa.Table | None:
-        """See FrameRows."""
         return self._in_engine(lambda actions: actions.arrow_table())
 
     def frame(self) -> DataFrame:
         """The DataFrame of Spark's tasks whose rows an action takes, in the order of the tasks."""
         return classic(self.base_frame) if self.cached else self.placement.spark.frame()
 
+    @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        """See FrameRows."""
         return self.run("show", lambda actions: actions.show_text(n, truncate, vertical))
 
     def frame_to_write(self) -> DataFrame:

@@ -87,7 +87,7 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
             sentence = "Long texts would go from stage to stage, which takes Spark no longer"
         return Decision(False, f"{sentence}: {numbers}.", terms=costs.terms)
     beyond = ""
-    if planned.moment is not None:
+    if planned.snapshot is not None:
         beyond = " What is made of the rows is Spark's, as the tables may change before it is run."
     elif part.only_shared:
         beyond = " What is made of the sorted rows is Spark's (spark.kquery.sortRows)."

@@ -23,7 +23,7 @@ from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.runtime.spark.probe import worker_problem
-from kquery_spark.spark_bridge.catalog_snapshot import Moment, SparkPlan, spark_plan
+from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -102,7 +102,7 @@ class Part:
 class PlannedQuery:
     """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all.
 
-    ``moment``: when it was planned, where it reads tables of the catalog, which may change. ``worker_problem``: why Spark's
+    ``snapshot``: when it was planned, if it reads tables of the catalog, which may change. ``worker_problem``: why Spark's
     Python workers cannot run the parts, of which there are none then.
     """
 
@@ -116,7 +116,7 @@ class PlannedQuery:
     parts: tuple[Part, ...]
     reasons: tuple[tuple[str, str], ...]
     declined: tuple[tuple[CatalystNode, str], ...] = ()
-    moment: Moment | None = None
+    snapshot: CatalogSnapshot | None = None
     worker_problem: str | None = None
 
     def reason_of(self, node: CatalystNode) -> str | None:
@@ -169,7 +169,7 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     if problem is not None:
         return replace(_nothing(frame, link, config, problem), worker_problem=problem)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
-    moment = _end_planning(query) if parts else None
+    snapshot = _end_planning(query) if parts else None
     return PlannedQuery(
         frame,
         link,
@@ -181,15 +181,15 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         tuple(parts),
         reasons,
         tuple(declined),
-        moment,
+        snapshot,
     )
 
 
-def _end_planning(query: SparkPlan) -> Moment | None:
+def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:
     """When the query was planned, where it reads tables that may change from now on."""
-    if query.moment is not None:
-        query.moment.end_planning()
-    return query.moment
+    if query.snapshot is not None:
+        query.snapshot.end_planning()
+    return query.snapshot
 
 
 def _parts(

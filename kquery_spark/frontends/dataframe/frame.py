@@ -386,19 +386,19 @@ class NullFunctions:
     def fill(
         self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
     ) -> DataFrame:
-        """See DataFrame.fillna."""
+        """Alias of ``DataFrame.fillna``."""
         return self.frame.fillna(value, subset)
 
     def drop(
         self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
     ) -> DataFrame:
-        """See DataFrame.dropna."""
+        """Alias of ``DataFrame.dropna``."""
         return self.frame.dropna(how, thresh, subset)
 
     def replace(
         self, to_replace: Any, value: Any = nulls.NO_VALUE, subset: str | Sequence[str] | None = None
     ) -> DataFrame:
-        """See DataFrame.replace."""
+        """Alias of ``DataFrame.replace``."""
         return self.frame.replace(to_replace, value, subset)
 
 

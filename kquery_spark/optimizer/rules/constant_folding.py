@@ -29,7 +29,7 @@ def _fold(expr: Expr) -> Expr:
         if expr.entry.operator.connective:
             return _connective(expr)
         # what the other side would do, raise included, is not asked
-        if expr.entry.is_null_of_null and any(map(_is_null, expr.args)):
+        if expr.entry.is_strict_operator and any(map(_is_null, expr.args)):
             return Literal(None, expr.dtype)
         match expr.function:
             case "elt":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Join, JoinKind, LogicalPlan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import over
@@ -42,7 +42,7 @@ class _Conversion:
         """The semi join of an inner join of which only one side's columns are read; else the join itself."""
         if join.kind is not JoinKind.INNER or not self._expands(join):
             return join
-        if not all(map(is_harmless, join.expressions)):
+        if not all(map(is_pure, join.expressions)):
             return join
         if needed <= join.left.column_names:
             return replace(join, kind=JoinKind.SEMI)

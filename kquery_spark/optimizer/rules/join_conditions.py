@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import filterfalse
 
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import conjunction, conjuncts, is_harmless
+from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, transform_plan
 from kquery_spark.logical.conditions import split_condition
 
@@ -37,4 +37,4 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
 
 def _may_join(term: Expr) -> bool:
     """Whether a join may evaluate a term, for rows that the filter would not have seen."""
-    return bool(columns_of(term)) and is_harmless(term)
+    return bool(columns_of(term)) and is_pure(term)

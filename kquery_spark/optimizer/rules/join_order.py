@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations, count
 
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import conjunction, conjuncts, is_harmless
+from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import over
@@ -118,7 +118,7 @@ class _JoinTree:
     @property
     def may_be_reordered(self) -> bool:
         """Whether there is an order to choose, and it does not matter which rows the conditions see."""
-        return 2 < len(self.inputs) <= _MAX_INPUTS and all(map(is_harmless, self.terms))
+        return 2 < len(self.inputs) <= _MAX_INPUTS and all(map(is_pure, self.terms))
 
 
 def _joined(left: LogicalPlan, right: LogicalPlan, tree: _JoinTree) -> LogicalPlan:

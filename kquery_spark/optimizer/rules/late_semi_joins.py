@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, transform_plan
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
@@ -57,4 +57,4 @@ def _semi_below(plan: LogicalPlan) -> Join | None:
 
 def _is_free(plan: Join) -> bool:
     """Whether it does not matter which rows the join's expressions see."""
-    return all(map(is_harmless, plan.expressions))
+    return all(map(is_pure, plan.expressions))

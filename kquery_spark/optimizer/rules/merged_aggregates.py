@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from kquery_spark.expr import AggregateCall, Call, Column, Expr, Named, columns_of, substitute, transform
-from kquery_spark.expr.properties import chain, conjunction, conjuncts, is_harmless
+from kquery_spark.expr.properties import chain, conjunction, conjuncts, is_pure
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.plan import fresh_name, over
 from kquery_spark.logical.projection import same_columns
@@ -117,7 +117,7 @@ def _member(plan: LogicalPlan) -> _Member | None:
     if tree is None:
         return None
     calls = {a.name: tree.of(a.expr) for a in below.aggregates}
-    if not all(map(is_harmless, (*tree.terms, *calls.values()))):
+    if not all(map(is_pure, (*tree.terms, *calls.values()))):
         return None
     own = tuple(Named(a.column, a.name) for a in below.aggregates)
     outputs = plan.exprs if isinstance(plan, Projection) else own

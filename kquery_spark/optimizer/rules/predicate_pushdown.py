@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic, is_harmless
+from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Scan
 from kquery_spark.logical.plan import over
 
@@ -70,7 +70,7 @@ def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
 def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -> list[Expr] | None:
     """The filters of the side whose columns are all that the term reads; None if it cannot filter one side."""
     names = columns_of(term)
-    if not names or not is_harmless(term):
+    if not names or not is_pure(term):
         return None
     return next((filters for columns, filters in sides if names <= columns), None)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.expr import Call, Column, Expr, Literal, SortKey
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, Sort
 from kquery_spark.logical.plan import over
 from kquery_spark.logical.pruning import comparable, has_integer_order, needed_filters
@@ -28,8 +28,8 @@ def top_k_bounds(plan: LogicalPlan) -> LogicalPlan:
     """
     plan = over(plan, [top_k_bounds(c) for c in plan.children])
     if isinstance(plan, Limit) and plan.count and isinstance(plan.child, Sort):
-        key, harmless = plan.child.keys[0], all(is_harmless(k.expr) for k in plan.child.keys)
-        if isinstance(key.expr, Column) and has_integer_order(key.expr.dtype) and harmless:
+        key, pure = plan.child.keys[0], all(is_pure(k.expr) for k in plan.child.keys)
+        if isinstance(key.expr, Column) and has_integer_order(key.expr.dtype) and pure:
             bounded = _bounded(plan.child.child, key.expr.name, key, plan.count + plan.offset)
             if bounded is not None:
                 return replace(plan, child=replace(plan.child, child=bounded))
@@ -40,7 +40,7 @@ def _bounded(plan: LogicalPlan, name: str, key: SortKey, rows: int) -> LogicalPl
     """The plan over a scan with a bound for the first rows; None where there is none to be had."""
     if isinstance(plan, Projection):
         source = plan.definitions[name]
-        if not isinstance(source, Column) or not all(map(is_harmless, plan.expressions)):
+        if not isinstance(source, Column) or not all(map(is_pure, plan.expressions)):
             return None
         below = _bounded(plan.child, source.name, key, rows)
         return None if below is None else plan.with_children([below])

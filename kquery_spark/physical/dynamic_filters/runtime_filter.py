@@ -56,7 +56,7 @@ class RuntimeFilter(ABC):
         """
         return None
 
-    def of_fewer(self) -> RuntimeFilter:
+    def through_filter(self) -> RuntimeFilter:
         """The filter to push below an operator that drops rows."""
         return self
 

@@ -66,7 +66,7 @@ class FirstRowsFilter(RuntimeFilter):
         return True
 
     @override
-    def of_fewer(self) -> RuntimeFilter:
+    def through_filter(self) -> RuntimeFilter:
         return replace(self, rows=None)
 
     def learn(self, key: Vector) -> None:
@@ -119,9 +119,8 @@ class FirstRowsFilter(RuntimeFilter):
         if self.rows is None or np.count_nonzero(hits) <= self.rows:
             return hits
         rows = np.flatnonzero(hits)
-        if (
-            valid is None and len(rows) > _MIN_ROWS_PER_LIMIT_ROW * self.rows
-        ):  # some of them tell of most that they come later
+        # some of them tell of most that they come later
+        if valid is None and len(rows) > _MIN_ROWS_PER_LIMIT_ROW * self.rows:
             some = ranks[rows[:: len(rows) // (_MIN_ROWS_PER_LIMIT_ROW * self.rows)]]
             rows = rows[ranks[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
         return self._first(ranks, valid, rows, self.rows)

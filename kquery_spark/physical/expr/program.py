@@ -88,17 +88,17 @@ class Program:
         return lambda batch, memo: Vector(dtype, batch.columns[index])
 
     def _call(self, expr: Call) -> Step:
-        """A function; some do not show their later arguments, if these can raise, the rows that they do not need."""
-        later_raise = any(map(can_raise, expr.args[1:]))
-        match expr.function:
-            case "and" | "or":
-                return self._connective(expr)
-            case "coalesce" if later_raise:
-                return self._coalesce(expr)
-            case "nanvl" if later_raise:
-                return self._nanvl(expr)
-            case "elt" if later_raise:
-                return self._elt(expr)
+        """A function call; a lazy function shows later arguments that can raise only the rows that it needs them for."""
+        if expr.entry.operator.connective:
+            return self._connective(expr)
+        if expr.entry.lazy and any(map(can_raise, expr.args[1:])):
+            match expr.function:
+                case "coalesce":
+                    return self._coalesce(expr)
+                case "nanvl":
+                    return self._nanvl(expr)
+                case "elt":
+                    return self._elt(expr)
         return self._eager_call(expr)
 
     def _eager_call(self, expr: Call) -> Step:

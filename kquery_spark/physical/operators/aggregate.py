@@ -12,12 +12,12 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import AggregateCall, Expr, Named
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.integer_order import first_rows
 from kquery_spark.kernels.ordered_bytes import has_floats, normalized
 from kquery_spark.physical.aggregates import Accumulator, accumulator
-from kquery_spark.physical.dynamic_filters.extremes import ExtremeFilter, extremes
+from kquery_spark.physical.dynamic_filters.min_max import MinMaxFilter, group_extrema
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
@@ -92,11 +92,11 @@ class AggregateExec(UnaryExec):
         groups = {k.name: k.expr for k in self.keys}
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL) or any(c.raises for c in self.calls):
             return
-        if set(runtime_filter.columns) <= set(groups) and all(map(is_harmless, groups.values())):
+        if set(runtime_filter.columns) <= set(groups) and all(map(is_pure, groups.values())):
             names = key_names([groups[c] for c in runtime_filter.columns])
             if names is not None:
                 self.child.accept_filter(
-                    task, replace(runtime_filter.of_fewer(), columns=names, every_row=True)
+                    task, replace(runtime_filter.through_filter(), columns=names, every_row=True)
                 )
 
     @override
@@ -180,14 +180,14 @@ class Aggregation:
             start += width
         self._program: Program | None = None
         from_rows = plan.phase in (Phase.SINGLE, Phase.PARTIAL) and not plan.in_order
-        self._extremes = extremes(plan.keys, self._calls, self.merge) if from_rows else None
+        self._extremes = group_extrema(plan.keys, self._calls, self.merge) if from_rows else None
 
-    def filter(self) -> ExtremeFilter | None:
+    def filter(self) -> MinMaxFilter | None:
         """The dynamic filter of a grouped MIN/MAX whose keys and arguments are columns of the child."""
         if self._extremes is None:
             return None
         names = key_names([k.expr for k in self._plan.keys] + [c.args[0] for c in self._calls])
-        return None if names is None else ExtremeFilter(names, self._extremes, every_row=True)
+        return None if names is None else MinMaxFilter(names, self._extremes, every_row=True)
 
     def close(self) -> None:
         """Leave the scan to whoever reads it next."""

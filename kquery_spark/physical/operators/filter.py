@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext, UnaryExec
@@ -36,8 +36,8 @@ class FilterExec(UnaryExec):
     @override
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         """Passes the filter on unless the condition can raise: it must see the rows without a match, too."""
-        if is_harmless(self.condition):
-            self.child.accept_filter(task, runtime_filter.of_fewer())
+        if is_pure(self.condition):
+            self.child.accept_filter(task, runtime_filter.through_filter())
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.join import JoinKey, JoinKind
 from kquery_spark.physical.dynamic_filters.runtime_filter import (
     MatchFilter,
@@ -114,9 +114,9 @@ class JoinExec(PhysicalPlan):
         """
         probe = self.right if self.build is BuildSide.LEFT else self.left
         emits_build_rows = self.kind not in _EMITS_PROBE_ROWS_ONLY[self.build]
-        harmless = self.condition is None or is_harmless(self.condition)
-        if not emits_build_rows and harmless and set(runtime_filter.columns) <= set(probe.schema.names):
-            probe.accept_filter(task, runtime_filter.of_fewer())
+        pure = self.condition is None or is_pure(self.condition)
+        if not emits_build_rows and pure and set(runtime_filter.columns) <= set(probe.schema.names):
+            probe.accept_filter(task, runtime_filter.through_filter())
 
     def _held(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory

@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
@@ -32,7 +32,7 @@ class ProjectionExec(UnaryExec):
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
         sources = {e.name: e.expr for e in self.exprs}
         names = key_names([sources[c] for c in runtime_filter.columns])
-        if names is not None and (not runtime_filter.every_row or all(map(is_harmless, sources.values()))):
+        if names is not None and (not runtime_filter.every_row or all(map(is_pure, sources.values()))):
             self.child.accept_filter(task, replace(runtime_filter, columns=names))
 
     @override

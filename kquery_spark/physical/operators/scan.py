@@ -11,7 +11,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
-from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_harmless
+from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_pure
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
@@ -243,7 +243,7 @@ def _by_single_column(conditions: list[Expr]) -> tuple[dict[str, list[Expr]], li
     others: list[Expr] = []
     for term in (term for c in conditions for term in conjuncts(c)):
         columns = columns_of(term)
-        if len(columns) == 1 and is_harmless(term):
+        if len(columns) == 1 and is_pure(term):
             by_column.setdefault(next(iter(columns)), []).append(term)
         else:
             others.append(term)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.expr.properties import is_harmless
+from kquery_spark.expr.properties import is_pure
 from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
@@ -61,7 +61,7 @@ class SortExec(UnaryExec):
         """The top-k's dynamic filter, which drops rows behind the first ones; None unless the first key is a column."""
         key = self.keys[0]
         names = key_names([key.expr])
-        if names is None or not self.limit or not all(is_harmless(k.expr) for k in self.keys):
+        if names is None or not self.limit or not all(is_pure(k.expr) for k in self.keys):
             return None
         ties = len(self.keys) > 1 or key.expr.dtype == t.STRING
         return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit, every_row=True)

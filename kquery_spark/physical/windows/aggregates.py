@@ -42,9 +42,8 @@ def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments
         and t.is_fractional(args[0].dtype)
         and aggregate_function(call.function).adds
     ):
-        return framed(
-            call, args, segments.start, segments.end
-        )  # added in order, as floats of many groups are
+        # added in order, as floats of many groups are
+        return framed(call, args, segments.start, segments.end)
     _check_sums(call, args, segments.start, segments.end)
     accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
     states = accumulate.update(args, Groups(segments.ids, segments.count, segments.firsts), context)

@@ -33,9 +33,9 @@ def main() -> None:
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
 
-        from kquery_spark.runtime.spark.worker import settle
+        from kquery_spark.runtime.spark.worker import tune_process
 
-        settle()
+        tune_process()
     from pyspark import daemon
 
     daemon.worker = unless_closed(daemon.worker)

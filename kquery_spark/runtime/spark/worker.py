@@ -50,7 +50,7 @@ _HEAP_BUDGET_DIVISOR = 8  # of a small budget, what freed memory may stay with t
 
 
 @cache
-def settle() -> None:
+def tune_process() -> None:
     """Make a process a good place to run tasks in; once.
 
     The garbage collector is spared what has been imported, as PySpark has it look at everything after each task, which
@@ -137,7 +137,7 @@ class StageTask:
             raise task_error(error) from error
 
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+        tune_process()
         config = from_bytes(self._config, EngineConfig)
         config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())
         fit_heap(config.memory_bytes)

@@ -254,3 +254,10 @@ SELECT nullif(i, s) AS r FROM odd
 
 query expect_error(CAST_INVALID_INPUT)
 SELECT substring(s, 'x') AS r FROM odd
+
+-- generators stand alone in the select list
+query expect_error(UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS)
+SELECT explode(array(1)) + 1
+
+query expect_error(UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS)
+SELECT abs(inline(array(struct(1))))

@@ -76,7 +76,7 @@ class Conversions:
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
             )
         # integer literals take part in decimal arithmetic with just the digits they have (Spark's DecimalPrecision)
-        cast_args = self.arguments(entry.coerce, args, operator=entry.is_null_of_null)
+        cast_args = self.arguments(entry.coerce, args, operator=entry.is_strict_operator)
         build = partial(Call.of, name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
         try:
             call = build()

@@ -109,7 +109,7 @@ class Grouping:
         return Cast(bit, t.BYTE)
 
     def _aggregate(self, call: AggregateCall) -> Expr:
-        named = Named(call, self._names.fresh(call.plain_name or call.function))
+        named = Named(call, self._names.fresh(call.default_alias or call.function))
         self.aggregates.append(named)
         self._columns[call] = named.column
         return named.column

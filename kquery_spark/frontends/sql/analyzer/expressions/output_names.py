@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.names import unqualified_text
 from kquery_spark.frontends.sql.analyzer.expressions.subqueries import captured_names
 from kquery_spark.frontends.sql.analyzer.expressions.temporal import months_of
 from kquery_spark.frontends.sql.analyzer.naming.column_names import column_name
+from kquery_spark.frontends.sql.analyzer.naming.context import NamingContext
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.queries import Query
 
@@ -21,31 +23,31 @@ def output_name(node: ast.Expression, analyzer: ExpressionAnalyzer) -> str:
 
 
 @dataclass(frozen=True)
-class AnalyzerNamingContext:
+class AnalyzerNamingContext(NamingContext):
     """A naming.Context that answers from an analyzer's scope."""
 
     analyzer: ExpressionAnalyzer
 
+    @override
     def name_text(self, node: ast.Name) -> str:
-        """See NamingContext."""
         return unqualified_text(self.analyzer, node)
 
+    @override
     def star_text(self) -> str:
-        """See NamingContext."""
         return ", ".join(c.name for c in self.analyzer.scope.visible)
 
+    @override
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
-        """See NamingContext."""
         if isinstance(node, ast.IntervalLiteral) or months_of(self.analyzer, node) is not None:
             return None
         return self.analyzer.expr(node).dtype
 
+    @override
     def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
-        """See NamingContext."""
         if isinstance(window, ast.WindowSpec):
             return window
         return self.analyzer.named_windows.get(window.name)
 
+    @override
     def captured_names(self, query: Query) -> list[str]:
-        """See NamingContext."""
         return captured_names(self.analyzer, query)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -32,34 +33,36 @@ class NamingContext(Protocol):
         """The columns of the outer row that a subquery reads, as often as it names them."""
 
 
-class LambdaContext:
+class LambdaContext(NamingContext):
     """A NamingContext inside a lambda's body: its parameters come first."""
 
     def __init__(self, enclosing: NamingContext, parameters: tuple[str, ...]) -> None:
         self._enclosing = enclosing
         self._parameters = {parameter.lower() for parameter in parameters}
 
+    @override
     def name_text(self, node: ast.Name) -> str:
-        """See NamingContext; a parameter prints without its name."""
+        """A parameter prints without its name."""
         if node.parts[0].lower() in self._parameters:
             return ".".join((LAMBDA_VARIABLE, *node.parts[1:]))
         return self._enclosing.name_text(node)
 
+    @override
     def star_text(self) -> str:
-        """See NamingContext."""
         return self._enclosing.star_text()
 
+    @override
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
-        """See NamingContext; None for an operand that reads a parameter."""
+        """None for an operand that reads a parameter."""
         try:
             return self._enclosing.dtype_of(node)
         except KQueryError:
             return None
 
+    @override
     def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
-        """See NamingContext."""
         return self._enclosing.window_spec(window)
 
+    @override
     def captured_names(self, query: Query) -> list[str]:
-        """See NamingContext."""
         return self._enclosing.captured_names(query)

@@ -13,8 +13,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import AggregateCall, Column, Named
-from kquery_spark.physical.dynamic_filters import extremes as extreme_filter
-from kquery_spark.physical.dynamic_filters.extremes import MIN_ROWS, ExtremeFilter, Extremes
+from kquery_spark.physical.dynamic_filters import min_max
+from kquery_spark.physical.dynamic_filters.min_max import MIN_ROWS, GroupExtrema, MinMaxFilter
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
 from kquery_spark.sources import compiled
 from kquery_spark.sources.parquet import codes as parquet_codes
@@ -132,18 +132,18 @@ def _states(keys: list[Any], *extremes: list[Any], key: pa.DataType = t.INT) -> 
     return Batch(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), columns, len(keys))
 
 
-def _knowing(largest: list[bool], states: Batch) -> Extremes:
-    known = Extremes(largest, lambda merged: merged)
+def _knowing(largest: list[bool], states: Batch) -> GroupExtrema:
+    known = GroupExtrema(largest, lambda merged: merged)
     known.learn(states, MIN_ROWS)
     return known
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extreme_filter, "MIN_ROWS", 1)
+    monkeypatch.setattr(min_max, "MIN_ROWS", 1)
 
 
-def _rows(known: Extremes, keys: pa.Array, *values: list[Any]) -> list[int] | None:
+def _rows(known: GroupExtrema, keys: pa.Array, *values: list[Any]) -> list[int] | None:
     given = [Vector(t.DOUBLE, pa.array(v, t.DOUBLE)) for v in values]
     key_type = t.STRING if pa.types.is_dictionary(keys.type) else keys.type
     rows = known.rows(Vector(key_type, keys), given, len(keys))
@@ -190,7 +190,7 @@ def test_strings_are_known_by_value() -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_without_an_extreme_of_each_group_all_rows_count() -> None:
-    known = Extremes([True], lambda merged: merged)
+    known = GroupExtrema([True], lambda merged: merged)
     keys = pa.array([1, 2] * 4, t.INT)
     assert _rows(known, keys, [1.0] * 8) is None
     known = _knowing([True], _states([1, 2], [10.0, None]))
@@ -230,13 +230,13 @@ def test_the_scan_leaves_out_what_can_change_nothing(
     assert compiled.compile_now() is not None
     monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
     seen: list[tuple[int, int]] = []
-    real = ExtremeFilter.count
+    real = MinMaxFilter.count
 
-    def count(self: ExtremeFilter, rows: int, kept: int) -> None:
+    def count(self: MinMaxFilter, rows: int, kept: int) -> None:
         seen.append((rows, kept))
         real(self, rows, kept)
 
-    monkeypatch.setattr(ExtremeFilter, "count", count)
+    monkeypatch.setattr(MinMaxFilter, "count", count)
     random = np.random.default_rng(3)
     table = pa.table(
         {"k": pa.array(random.integers(0, 4, 10_000), t.INT), "v": pa.array(random.integers(0, 9, 10_000))}
@@ -254,6 +254,6 @@ def test_what_the_scan_left_out_is_not_looked_for_again() -> None:
     known = _knowing([True], _states([1, 2], [10.0, 10.0]))
     keys = pa.array([1, 2] * 4, t.INT)
     assert _rows(known, keys, [1.0] * 8) == []
-    ExtremeFilter(("k", "v"), known).count(8, 8)
+    MinMaxFilter(("k", "v"), known).count(8, 8)
     assert _rows(known, keys, [1.0] * 8) is None
     assert known.are_known

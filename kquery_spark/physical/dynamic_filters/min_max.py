@@ -32,7 +32,7 @@ _MAX_SEARCHED_VALUES = 4  # unknown values of a dictionary that are searched one
 _NO_ROWS = np.zeros(0, np.int64)
 
 
-class Extremes:
+class GroupExtrema:
     """Keys and extremes of the groups so far.
 
     For aggregates by one key that are all MIN or MAX of numbers or times (or none at all: DISTINCT).
@@ -135,10 +135,10 @@ class Extremes:
 
 
 @dataclass
-class ExtremeFilter(RuntimeFilter):
+class MinMaxFilter(RuntimeFilter):
     """Rows that can change a state of a grouped MIN/MAX; its columns are the key, then the values."""
 
-    known: Extremes
+    known: GroupExtrema
 
     @property
     @override
@@ -236,16 +236,16 @@ class _KnownStrings:
         return np.concatenate(rows_by_value)
 
 
-def extremes(
+def group_extrema(
     keys: Sequence[Named], calls: Sequence[AggregateCall], merge: Callable[[Batch], Batch]
-) -> Extremes | None:
-    """An empty ``Extremes`` for the aggregation, or None if it is not a MIN/MAX by one key."""
+) -> GroupExtrema | None:
+    """An empty ``GroupExtrema`` for the aggregation, or None if it is not a MIN/MAX by one key."""
     types = [k.field.type for k in keys]
     if len(types) != 1 or not (_is_integer(types[0]) or types[0] == t.STRING):
         return None
     if not all(map(_is_extreme, calls)):
         return None
-    return Extremes([c.entry.extreme == "greatest" for c in calls], merge)
+    return GroupExtrema([c.entry.extreme == "greatest" for c in calls], merge)
 
 
 def _is_extreme(call: AggregateCall) -> bool:
