@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
+SPARK_VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 #: Spark answers some expressions otherwise then; the engine gives the answers of 4.3.
-SPARK_BEFORE_4_3 = tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 3)
+SPARK_BEFORE_4_3 = SPARK_VERSION < (4, 3)
 
 
 def worker_environment() -> dict[str, str]:

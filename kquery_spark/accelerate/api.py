@@ -84,10 +84,8 @@ def _spark_plan_or_none(frame: DataFrame, link: Bridge) -> SparkPlan | None:
 
 
 def _warn_first_time(planned: PlannedQuery) -> None:
-    """Say once a session that its Spark is untested or that its Python workers cannot run the engine."""
+    """Say once a session that its Python workers cannot run the engine."""
     link, problem = planned.bridge, planned.worker_problem
-    if link.untested is not None and link.warns_first_time(link.untested):
-        warn_user(link.untested)
     if problem is not None and link.warns_first_time(problem):
         warn_user(f"Spark runs the queries of this session: {problem}")
 

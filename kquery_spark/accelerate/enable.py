@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_plan
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
+from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.bypass import bypass, bypassed
+from kquery_spark.spark_bridge.failures import warn_user
 from kquery_spark.spark_bridge.lazy_dataframe import SHOW, text_of
+from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session import bridge, session_identity
 
 
@@ -49,10 +51,14 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
 
     Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
     foreachPartition, write and writeTo. ``fallback`` and ``when`` as for ``kquery_plan``. Enabling twice is
-    harmless; the last options hold.
+    harmless; the last options hold. In a session of a Spark whose version is not known nothing changes (FallbackWarning).
     """
     check_options(fallback, when)
-    bridge(spark)
+    try:
+        bridge(spark)
+    except Unsupported as unknown:
+        warn_user(f"Spark runs the queries of this session: {unknown.reason}")
+        return
     _sessions[session_identity(spark)] = _Options(fallback, when)
     _install()
 

@@ -137,7 +137,7 @@ def _date_text(days: int) -> str:
 
 def _timestamp_text(micros: int, tz: str | None) -> str:
     try:
-        moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros)
+        moment = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=micros)
         return moment.replace(tzinfo=None).isoformat(" ") + ("Z" if tz else "")
     except OverflowError:
         return f"1970-01-01 {micros:+d} us"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import pyarrow as pa
 from typing_extensions import override
@@ -17,6 +16,7 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 from kquery_spark.types.decimals import NARROW_PRECISION
+from kquery_spark.types.str_enum import StrEnum
 from kquery_spark.types.units import DAY_MICROS
 
 

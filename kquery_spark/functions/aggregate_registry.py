@@ -35,7 +35,7 @@ class AggregateFunction:
     extreme: "least" or "greatest" where it gives that one of the values. repeatable: it gives the same for the same
     numbers in any order, but for fractions. keeps_nulls: NULLs are values to it, so that they stand for no missing row.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
-    parameters: what fields of the Catalyst class must be. changed: what earlier releases of Spark answer otherwise.
+    parameters: what fields of the Catalyst class must be. changes: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -61,7 +61,7 @@ class AggregateFunction:
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
     parameters: CatalystParameters = NO_PARAMETERS
-    changed: VersionChange | None = None
+    changes: tuple[VersionChange, ...] = ()
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""

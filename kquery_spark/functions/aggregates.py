@@ -103,7 +103,7 @@ def _statistic(
     catalyst: str,
     arguments: int = 1,
     aliases: tuple[str, ...] = (),
-    changed: VersionChange | None = None,
+    changes: tuple[VersionChange, ...] = (),
 ) -> AggregateFunction:
     """A statistic over doubles: NULL of nothing, and where a single value does not define it."""
     return AggregateFunction(
@@ -116,7 +116,7 @@ def _statistic(
         aliases=aliases,
         calls=CallForm(columns=tuple(range(arguments))),
         parameters=CatalystParameters(fixed=(("nullOnDivideByZero", True),)),
-        changed=changed,
+        changes=changes,
     )
 
 
@@ -257,8 +257,8 @@ register_aggregate(
         parameters=_WITHOUT_NULLS,
         nullable=False,
         duplicate_free=True,
-        changed=VersionChange(
-            "keeps the sign of zeros in collect_set", lambda types, _: has_floats(types[0])
+        changes=(
+            VersionChange("keeps the sign of zeros in collect_set", lambda types, _: has_floats(types[0])),
         ),
     ),
     AggregateFunction(
@@ -283,6 +283,9 @@ register_aggregate(
     _statistic("covar_samp", "CovSample", 2),
     _statistic("covar_pop", "CovPopulation", 2),
     _statistic(
-        "corr", "Corr", 2, changed=VersionChange("gives NaN, or divides by zero, for a column of one value")
+        "corr",
+        "Corr",
+        2,
+        changes=(VersionChange("gives NaN, or divides by zero, for a column of one value"),),
     ),
 )

@@ -458,7 +458,7 @@ register(
         catalyst=("Slice",),
         arity=(3, 3),
         calls=THREE_COLUMNS,
-        changed=VersionChange("gives no element where start and length together pass 2147483647"),
+        changes=(VersionChange("gives no element where start and length together pass 2147483647"),),
         raises=_ANY,
     ),
     Function(

@@ -6,7 +6,7 @@ import base64
 import math
 import string
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from typing import Any
 
 import pyarrow as pa
@@ -134,7 +134,7 @@ def _formatted(value: Any, digits: int) -> str | None:
         rounded = _half_even(value, digits)
         sign = "-" if math.copysign(1, value) < 0 else ""
         return sign + format(abs(rounded), f",.{digits}f")
-    with localcontext(prec=100):
+    with localcontext(Context(prec=100)):
         exact = Decimal(value)
         rounded = abs(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN))
     # Only doubles keep the sign of what is rounded to zero.
@@ -144,7 +144,7 @@ def _formatted(value: Any, digits: int) -> str | None:
 
 def _half_even(value: float, digits: int) -> Decimal:
     """The digits Java prints, rounded; what looks like a tie is decided by the double's exact value."""
-    with localcontext(prec=400):
+    with localcontext(Context(prec=400)):
         shown, unit = Decimal(repr(value)), Decimal(1).scaleb(-digits)
         rounded = shown.quantize(unit, ROUND_HALF_EVEN)
         if abs(shown - rounded) * 2 != unit:

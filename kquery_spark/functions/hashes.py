@@ -27,70 +27,22 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.kernels import murmur3
+from kquery_spark.kernels.murmur3 import Positions, rotate, words_at
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
-
-
-def _rotate(values: Any, by: int) -> Any:
-    kind = values.dtype.type
-    return (values << kind(by)) | (values >> kind(values.dtype.itemsize * 8 - by))
-
-
-# --- Murmur3 --------------------------------------------------------------------------------------
-
-
-def _mix(h: U32, k: U32) -> U32:
-    k = _rotate(k * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    return np.asarray(_rotate(h ^ k, 13) * np.uint32(5) + np.uint32(0xE6546B64))
-
-
-def _finish(h: U32, length: Any) -> U32:
-    h = h ^ np.asarray(length, np.uint32)
-    h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return h ^ (h >> np.uint32(16))
-
-
-def _word(raw: npt.NDArray[np.uint8], at: Places, size: int, kind: Any) -> Any:
-    """Little-endian words of ``size`` bytes at each position."""
-    word = np.zeros(len(at), kind)
-    for i in range(size):
-        word |= raw[at + i].astype(kind) << kind(8 * i)
-    return word
 
 
 class _Murmur3:
     kind = np.uint32
     result = t.INT
-
-    @staticmethod
-    def of_int(values: Any, seed: U32) -> U32:
-        return _finish(_mix(seed, values.astype(np.int32).view(np.uint32)), 4)
-
-    @staticmethod
-    def of_long(values: Any, seed: U32) -> U32:
-        words = np.ascontiguousarray(values, np.int64).view(np.uint64)
-        low, high = words.astype(np.uint32), (words >> np.uint64(32)).astype(np.uint32)
-        return _finish(_mix(_mix(seed, low), high), 8)
-
-    @staticmethod
-    def of_bytes(raw: npt.NDArray[np.uint8], begins: Places, sizes: Places, seed: U32) -> U32:
-        h = seed.copy()
-        rows = np.arange(len(begins))
-        for step in range(int(sizes.max(initial=0)) // 4):
-            rows = rows[sizes[rows] >= 4 * step + 4]
-            h[rows] = _mix(h[rows], _word(raw, begins[rows] + 4 * step, 4, np.uint32))
-        for i in range(3):  # what is left goes byte by byte, as signed numbers
-            rows = np.flatnonzero(sizes % 4 > i)
-            tail = raw[begins[rows] + sizes[rows] // 4 * 4 + i].view(np.int8).astype(np.int32)
-            h[rows] = _mix(h[rows], tail.view(np.uint32))
-        return _finish(h, sizes)
+    of_int = staticmethod(murmur3.hash_ints)
+    of_long = staticmethod(murmur3.hash_longs)
+    of_bytes = staticmethod(murmur3.hash_bytes)
 
 
 # --- XXH64 ----------------------------------------------------------------------------------------
@@ -121,16 +73,16 @@ class _XxHash64:
     def of_int(values: Any, seed: U64) -> U64:
         h = seed + _P5 + np.uint64(4)
         h ^= values.astype(np.int32).view(np.uint32).astype(np.uint64) * _P1
-        return _avalanche(_rotate(h, 23) * _P2 + _P3)
+        return _avalanche(rotate(h, 23) * _P2 + _P3)
 
     @staticmethod
     def of_long(values: Any, seed: U64) -> U64:
         h = seed + _P5 + np.uint64(8)
-        h ^= _rotate(np.ascontiguousarray(values, np.int64).view(np.uint64) * _P2, 31) * _P1
-        return _avalanche(_rotate(h, 27) * _P1 + _P4)
+        h ^= rotate(np.ascontiguousarray(values, np.int64).view(np.uint64) * _P2, 31) * _P1
+        return _avalanche(rotate(h, 27) * _P1 + _P4)
 
     @staticmethod
-    def of_bytes(raw: npt.NDArray[np.uint8], begins: Places, sizes: Places, seed: U64) -> U64:
+    def of_bytes(raw: npt.NDArray[np.uint8], begins: Positions, sizes: Positions, seed: U64) -> U64:
         h = seed + _P5
         rows = np.flatnonzero(sizes >= 32)
         if len(rows):
@@ -139,31 +91,31 @@ class _XxHash64:
         done = sizes // 32 * 32
         for step in range(3):
             rows = np.flatnonzero(sizes - done >= 8 * step + 8)
-            word = _word(raw, begins[rows] + done[rows] + 8 * step, 8, np.uint64)
-            h[rows] = _rotate(h[rows] ^ (_rotate(word * _P2, 31) * _P1), 27) * _P1 + _P4
+            word = words_at(raw, begins[rows] + done[rows] + 8 * step, 8, np.uint64)
+            h[rows] = rotate(h[rows] ^ (rotate(word * _P2, 31) * _P1), 27) * _P1 + _P4
         done = sizes // 8 * 8
         rows = np.flatnonzero(sizes - done >= 4)
-        word = _word(raw, begins[rows] + done[rows], 4, np.uint64)
-        h[rows] = _rotate(h[rows] ^ (word * _P1), 23) * _P2 + _P3
+        word = words_at(raw, begins[rows] + done[rows], 4, np.uint64)
+        h[rows] = rotate(h[rows] ^ (word * _P1), 23) * _P2 + _P3
         done = sizes // 4 * 4
         for i in range(3):
             rows = np.flatnonzero(sizes - done > i)
             byte = raw[begins[rows] + done[rows] + i].astype(np.uint64)
-            h[rows] = _rotate(h[rows] ^ (byte * _P5), 11) * _P1
+            h[rows] = rotate(h[rows] ^ (byte * _P5), 11) * _P1
         return _avalanche(h)
 
     @staticmethod
-    def _stripes(raw: npt.NDArray[np.uint8], begins: Places, sizes: Places, seed: U64) -> U64:
+    def _stripes(raw: npt.NDArray[np.uint8], begins: Positions, sizes: Positions, seed: U64) -> U64:
         lanes = [seed + _P1 + _P2, seed + _P2, seed.copy(), seed - _P1]
         rows = np.arange(len(begins))
         for step in range(int(sizes.max()) // 32):
             rows = rows[sizes[rows] >= 32 * step + 32]
             for i, lane in enumerate(lanes):
-                word = _word(raw, begins[rows] + 32 * step + 8 * i, 8, np.uint64)
-                lane[rows] = _rotate(lane[rows] + word * _P2, 31) * _P1
-        h = _rotate(lanes[0], 1) + _rotate(lanes[1], 7) + _rotate(lanes[2], 12) + _rotate(lanes[3], 18)
+                word = words_at(raw, begins[rows] + 32 * step + 8 * i, 8, np.uint64)
+                lane[rows] = rotate(lane[rows] + word * _P2, 31) * _P1
+        h = rotate(lanes[0], 1) + rotate(lanes[1], 7) + rotate(lanes[2], 12) + rotate(lanes[3], 18)
         for lane in lanes:
-            h = (h ^ (_rotate(lane * _P2, 31) * _P1)) * _P1 + _P4
+            h = (h ^ (rotate(lane * _P2, 31) * _P1)) * _P1 + _P4
         return np.asarray(h)
 
 

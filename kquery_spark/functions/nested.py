@@ -303,13 +303,12 @@ register(
         nullable="always",
         raises=frozenset(EvalMode),
     ),
-    # legacySizeOfNull must be false (it is under ANSI): a NULL has size NULL
     Function(
         "size",
         _size,
         _size_type,
         catalyst=("Size",),
-        parameters=CatalystParameters(fixed=(("legacySizeOfNull", False),)),
+        parameters=CatalystParameters(ignored=("legacySizeOfNull",)),
         aliases=("cardinality", "array_size"),
     ),
     Function(

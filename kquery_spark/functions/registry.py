@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +18,7 @@ from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, re
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.names import spark_name
 from kquery_spark.types.sizes import reserve_gather, reserve_repeats
+from kquery_spark.types.str_enum import StrEnum
 from kquery_spark.types.vector import Data, Vector, decode, gather
 
 
@@ -90,14 +90,16 @@ NO_PARAMETERS = CatalystParameters()
 
 @dataclass(frozen=True)
 class VersionChange:
-    """Calls that releases of Spark before 4.3 answer otherwise than the engine, so that they stay with Spark there.
+    """Calls that earlier releases of Spark answer otherwise than the engine, so that they stay with Spark there.
 
     how: what those releases do, as the end of a sentence. concerns: whether calls of these types of arguments and
-    values (COLUMN for those that are no literals) are such; all calls where it is None.
+    values (COLUMN for those that are no literals) are such; all calls where it is None. since: the first release, as
+    major and minor number, that answers as the engine does.
     """
 
     how: str
     concerns: Callable[[Sequence[pa.DataType], Sequence[object]], bool] | None = None
+    since: tuple[int, int] = (4, 3)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Function:
     date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
-    parameters: what fields of the Catalyst classes must be. changed: what earlier releases of Spark answer otherwise.
+    parameters: what fields of the Catalyst classes must be. changes: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -156,7 +158,7 @@ class Function:
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
     parameters: CatalystParameters = NO_PARAMETERS
-    changed: VersionChange | None = None
+    changes: tuple[VersionChange, ...] = ()
 
     @property
     def is_comparison(self) -> bool:

@@ -199,7 +199,7 @@ register(
         (2, 3),
         calls=CallForm(columns=(0, 1, 2), adds=(2, ", ")),
     ),
-    text_entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S), changed=_NUL_CHANGE),
+    text_entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S), changes=(_NUL_CHANGE,)),
     _test("contains", _contains, "Contains"),
     _test("startswith", _starts_with, "StartsWith"),
     _test("endswith", _ends_with, "EndsWith"),

@@ -18,6 +18,7 @@ from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.settings import TIME_ZONE, applied, engine_config, is_ansi
 from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.failures import task_error_of
+from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.types import names as t
 from kquery_spark.verify import compare_tables
 
@@ -137,7 +138,7 @@ def answer_of(frame: DataFrame) -> Answer:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FallbackWarning)
-            return frame.toArrow()
+            return arrow_table(frame)
     except Exception as error:
         return error
 

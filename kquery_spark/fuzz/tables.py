@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from random import Random
 from typing import Any, Literal
@@ -53,10 +53,10 @@ _POOLS: dict[pa.DataType, Sequence[Any]] = {
         date(1600, 1, 1),
     ),
     pa.timestamp("us", "UTC"): (
-        datetime(1970, 1, 1, tzinfo=UTC),
-        datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
-        datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=UTC),
-        datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC),
+        datetime(1970, 1, 1, tzinfo=timezone.utc),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=timezone.utc),
+        datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=timezone.utc),
+        datetime(2038, 1, 19, 3, 14, 8, tzinfo=timezone.utc),
     ),
     pa.timestamp("us"): (
         datetime(1970, 1, 1),
@@ -177,6 +177,6 @@ def _random_value(rng: Random, kind: pa.DataType) -> Any:
         return {field.name: _random_value(rng, field.type) for field in kind}
     if kind == pa.date32():
         return date.fromordinal(rng.randint(date(1990, 1, 1).toordinal(), date(2030, 1, 1).toordinal()))
-    return datetime(1970, 1, 1, tzinfo=UTC if kind.tz else None) + timedelta(
+    return datetime(1970, 1, 1, tzinfo=timezone.utc if kind.tz else None) + timedelta(
         seconds=rng.randint(0, 2_000_000_000)
     )

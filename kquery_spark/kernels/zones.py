@@ -96,7 +96,7 @@ def _transitions(tz: str) -> tuple[Int64s, Int64s]:
     zone = zoneinfo.ZoneInfo(tz)
 
     def offset(second: int) -> int:
-        moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=second)
+        moment = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(seconds=second)
         return int(zone.utcoffset(moment.astimezone(zone)).total_seconds())  # type: ignore[union-attr]
 
     low = max(moments[-1] if moments else 0, 0)

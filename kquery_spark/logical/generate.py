@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import ClassVar
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on
 from kquery_spark.types import names as t
+from kquery_spark.types.str_enum import StrEnum
 
 
 class Generator(StrEnum):

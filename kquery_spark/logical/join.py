@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import ClassVar
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.plan import LogicalPlan
 from kquery_spark.types.names import spark_name
+from kquery_spark.types.str_enum import StrEnum
 
 
 class JoinKind(StrEnum):

@@ -241,8 +241,8 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
     if isinstance(value, dt.datetime):
         if not pa.types.is_timestamp(dtype):
             return None
-        moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
-        return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+        moment = value if value.tzinfo else value.replace(tzinfo=dt.timezone.utc)
+        return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(microseconds=1)
     if isinstance(value, dt.date):
         return (value - _EPOCH).days
     if isinstance(value, str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import pyarrow as pa
 from typing_extensions import override
@@ -13,6 +12,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, substitute
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.types.str_enum import StrEnum
 
 
 class SetKind(StrEnum):

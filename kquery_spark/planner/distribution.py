@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from kquery_spark.expr import Column, Expr
 from kquery_spark.physical.operators import Partitioning, PhysicalPlan
+from kquery_spark.types.str_enum import StrEnum
 
 #: All rows to one task.
 ONE_TASK = Partitioning((), 1)

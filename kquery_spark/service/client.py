@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import flight
+from typing_extensions import Self
 
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError

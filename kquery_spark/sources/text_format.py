@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
 """The setting that says by which patterns Spark parses and prints times."""
+CORRECTED, EXCEPTION = "CORRECTED", "EXCEPTION"
+"""Its values that the engine follows; the latter, Spark 3.5's, differs where a text does not match a pattern: it raises
+where the patterns before Spark 3.0 would match."""
+_PATTERNS = frozenset({"dateformat", "timestampformat", "timestampntzformat"})
 
 TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
     (
@@ -27,6 +31,9 @@ def check_text_relation(title: str, read: RelationRead) -> None:
     from kquery_spark.sources.text import check_codec
 
     relation = read.relation
+    policy = read.settings.text(TIME_PARSER).upper()
+    if policy != CORRECTED and not (policy == EXCEPTION and _PATTERNS.isdisjoint(relation.options)):
+        raise Unsupported(f"{title} files are read by Spark while {TIME_PARSER} is {policy}")
     if set(relation.data_schema.names) & set(relation.partition_schema.names):
         raise Unsupported(f"{title} files with a column of a partition's name are read by Spark")
     if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from kquery_spark.spark_bridge.session import bridge
+
 
 def collect_batches(frame: Any) -> list[pa.RecordBatch]:
     """All rows of a DataFrame as Spark gives them; Ctrl-C is raised as such, as by ``collect``.
@@ -43,6 +45,9 @@ def max_result_bytes(spark: SparkSession) -> int | None:
 @contextmanager
 def with_session_tags(spark: SparkSession) -> Iterator[None]:
     """Jobs of a copy of the session carry the session's own tags, too, by which ``interruptAll`` and its like find them."""
+    if not bridge(spark).api.session_tags:
+        yield
+        return
     session: Any = spark._jsparkSession
     context: Any = spark.sparkContext._jsc.sc()
     users = str(session.managedJobTags().get().values().mkString(","))

@@ -23,7 +23,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kquery_spark.run_control import RunControl, RunStopped
-from kquery_spark.spark_bridge.session import session_identity
+from kquery_spark.spark_bridge.session import bridge, session_identity
 
 _GROUP = "spark.jobGroup.id"
 _TAGS = "spark.job.tags"
@@ -31,7 +31,10 @@ _TAGS = "spark.job.tags"
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Work of one thread: what stops it, and the JVM's live records of the thread's job group and of its tags."""
+    """Work of one thread: what stops it, and the JVM's live records of the thread's job group and of its tags.
+
+    session_tags: None in versions of Spark where a session has none.
+    """
 
     control: RunControl
     session: str
@@ -45,12 +48,13 @@ class _Work:
         return tag in str(self.properties.getProperty(_TAGS) or "").split(",")
 
     def has_session_tag(self, session: SparkSession, tag: str) -> bool:
-        return self.session == session_identity(session) and bool(self.session_tags.contains(tag))
+        ours = self.session == session_identity(session)
+        return ours and self.session_tags is not None and bool(self.session_tags.contains(tag))
 
 
 @dataclass(frozen=True)
 class _Handles:
-    """JVM objects of a session that each piece of work needs."""
+    """JVM objects of a session that each piece of work needs; tags: None where a session has none."""
 
     identity: str
     context: Any
@@ -68,7 +72,8 @@ def cancellable(spark: SparkSession, control: RunControl) -> Iterator[None]:
     """Let PySpark's cancelling methods stop this thread's work; raises what Spark raises for a cancelled job then."""
     _wrap_all()
     handles = _handles_of(spark)
-    work = _Work(control, handles.identity, handles.context.getLocalProperties(), handles.tags.get())
+    tags = None if handles.tags is None else handles.tags.get()
+    work = _Work(control, handles.identity, handles.context.getLocalProperties(), tags)
     with _lock:
         _running.add(work)
     try:
@@ -89,7 +94,8 @@ def _handles_of(spark: SparkSession) -> _Handles:
     if handles is None:
         session: Any = spark._jsparkSession
         context: Any = spark.sparkContext._jsc.sc()
-        handles = _Handles(session_identity(spark), context, session.managedJobTags())
+        tags = session.managedJobTags() if bridge(spark).api.session_tags else None
+        handles = _Handles(session_identity(spark), context, tags)
         _handles[spark] = handles
     return handles
 

@@ -50,7 +50,7 @@ def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
     plan = link.analyzed(frame)
     leaves = [plan.collectLeaves()]
     if has_subqueries(link.jvm, plan):
-        leaves.append(plan.subqueriesAll().flatMap(link.jvm.getter(TREE, "collectLeaves")))
+        leaves.append(link.jvm.flat_mapped(plan.subqueriesAll(), link.jvm.getter(TREE, "collectLeaves")))
     try:
         return any(_is_table(leaf) for some in leaves for leaf in link.jvm.strings(some))
     except Unsupported:  # a name with a control character

@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.core.rdd import _prepare_for_python_RDD
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
-from pyspark.util import PythonEvalType
 
 from kquery_spark.spark_bridge.containers import container_facts
 from kquery_spark.spark_bridge.interpreter import interpreter_of
+from kquery_spark.spark_bridge.pyspark_names import (
+    ClassicDataFrame,
+    PythonEvalType,
+    prepare_for_python_rdd,
+)
 from kquery_spark.spark_bridge.session import Bridge
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -38,6 +41,7 @@ class SparkPlans:
     def __init__(self, link: Bridge) -> None:
         self._spark = link.spark
         self._jvm = link.jvm
+        self._api = link.api
         self.container = container_facts(self._spark.sparkContext)
 
     def numbers(self, count: int) -> Any:
@@ -66,21 +70,29 @@ class SparkPlans:
             True,
             jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId"),
         )
-        return jvm.new(f"{_PLANS}MapInArrow", function, output, child, False, jvm.none())
+        profile = [jvm.none()] if self._api.profiled else []
+        return jvm.new(self._api.map_in_arrow, function, output, child, False, *profile)
 
     def union(self, children: Sequence[Any]) -> Any:
         """All rows of plans with the same columns."""
         if len(children) == 1:
             return children[0]
-        return self._jvm.new(f"{_PLANS}Union", self._sequence(children), False, False)
+        return self._jvm.new(f"{_PLANS}Union", self._jvm.sequence(children), False, False)
 
     def repartitioned(self, child: Any, count: int, position: int) -> Any:
-        """``child.repartitionById(count, column)`` for the column at a position."""
+        """The rows by the column at a position: their partitions' numbers, or keys that hash to them if ``hashes_keys``."""
         jvm = self._jvm
-        number = jvm.new(f"{_EXPRESSIONS}DirectShufflePartitionID", child.output().apply(position))
+        column = child.output().apply(position)
+        if not self.hashes_keys:
+            column = jvm.new(f"{_EXPRESSIONS}DirectShufflePartitionID", column)
         return jvm.new(
-            f"{_PLANS}RepartitionByExpression", self._sequence([number]), child, jvm.some(count), jvm.none()
+            f"{_PLANS}RepartitionByExpression", jvm.sequence([column]), child, jvm.some(count), jvm.none()
         )
+
+    @property
+    def hashes_keys(self) -> bool:
+        """Whether Spark sends a row to the partition that a column hashes to, as it cannot be told the partition."""
+        return not self._api.direct_partition_ids
 
     def names_differ(self, plan: Any) -> bool:
         """Whether no two columns of a plan have the same name."""
@@ -95,7 +107,7 @@ class SparkPlans:
             old = output.apply(i)
             arguments = new.apply(i), old.name(), old.exprId(), jvm.empty(), jvm.none(), jvm.empty()
             items.append(jvm.new(f"{_EXPRESSIONS}Alias", *arguments))
-        return jvm.new(f"{_PLANS}Project", self._sequence(items), plan)
+        return jvm.new(f"{_PLANS}Project", jvm.sequence(items), plan)
 
     def frame(self, plan: Any) -> DataFrame:
         """The lazy DataFrame of a plan."""
@@ -113,13 +125,7 @@ class SparkPlans:
 
     def _frame(self, plan: Any, session: Any) -> DataFrame:
         plan.setAnalyzed()
-        return DataFrame(self._jvm.call(f"{_SQL}classic.Dataset", "ofRows", session, plan), self._spark)
-
-    def _sequence(self, items: Sequence[Any]) -> Any:
-        sequence = self._jvm.empty()
-        for item in reversed(items):
-            sequence = sequence.prepended(item)
-        return sequence
+        return ClassicDataFrame(self._jvm.call(self._api.dataset, "ofRows", session, plan), self._spark)
 
     def _function(self, task: ArrowFunction, schema: StructType) -> Any:
         """The task as the JVM keeps Python functions."""
@@ -128,7 +134,7 @@ class SparkPlans:
         pickler: Any = CloudPickleSerializer
         command, broadcasts = pickler().dumps((task, schema)), ()
         if len(command) >= _MAX_COMMAND_BYTES:
-            command, broadcasts, *_ = _prepare_for_python_RDD(context, (task, schema))
+            command, broadcasts, *_ = prepare_for_python_rdd(context, (task, schema))
         environment = interpreter.environment_with(context.environment)
         includes: list[str] = context._python_includes or []
         return self._jvm.new(

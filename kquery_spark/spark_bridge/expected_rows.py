@@ -101,5 +101,5 @@ def _of_parallelized(rdd: Any, row_bytes: float | None, jvm: Jvm) -> float:
     if row_bytes is None:
         return count * elements
     length = jvm.function(jvm.handle("java.lang.reflect.Array", "getLength", "java.lang.Object"))
-    size = sum(map(int, jvm.strings(values.map(length))))
+    size = sum(map(int, jvm.strings(jvm.mapped(values, length))))
     return count * min(elements * _BATCH_ROWS, size / row_bytes)

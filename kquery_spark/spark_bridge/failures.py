@@ -15,6 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kquery_spark.errors import FallbackWarning
+from kquery_spark.spark_bridge.pyspark_names import error_condition
 from kquery_spark.task_errors import TaskError, parse_task_error
 
 R = TypeVar("R")
@@ -45,9 +46,9 @@ def error_class(error: BaseException) -> str | None:
     if raised is not None:
         return raised.error_class
     if isinstance(error, PySparkException):
-        condition = error.getCondition()
+        condition = error_condition(error)
         if condition is not None:
-            return str(condition)
+            return condition
     match = _CONDITION.search(str(error))
     return match[1] if match else None
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.scala import ScalaApi, scala_api
 
 T = TypeVar("T")
 _MAX_REMEMBERED = 1000
@@ -259,7 +260,7 @@ class Jvm:
             guarded = self._handles.guardWithTest(test, handle, anything)
             function = self.function(guarded)
             partial_function = self._functions[key] = self.call(
-                "scala.PartialFunction$", "fromFunction", function
+                "scala.PartialFunction$", self.scala.partial_function, function
             )
         return partial_function
 
@@ -285,10 +286,10 @@ class Jvm:
 
     def column_texts(self, rows: Any, position: int, spark: Any) -> list[str | None]:
         """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
-        texts = self.strings(rows.map(self.row_value(position, spark)))
+        texts = self.strings(self.mapped(rows, self.row_value(position, spark)))
         if "null" not in texts:  # only a string may read so without being NULL
             return [*texts]
-        nulls = self.strings(rows.map(self.row_is_null(position)))
+        nulls = self.strings(self.mapped(rows, self.row_is_null(position)))
         return [None if null == "true" else text for null, text in zip(nulls, texts, strict=True)]
 
     def row_is_null(self, position: int) -> Any:
@@ -328,6 +329,37 @@ class Jvm:
             sequence = self._functions["empty",] = self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
         return sequence
 
+    @cached_property
+    def scala(self) -> ScalaApi:
+        """What differs by the version of Scala's library."""
+        return scala_api(str(self.call("scala.util.Properties$", "versionNumberString")))
+
+    def mapped(self, sequence: Any, function: Any) -> Any:
+        """``sequence.map(function)`` of a Scala sequence."""
+        return sequence.map(function, *self._builders())
+
+    def flat_mapped(self, sequence: Any, function: Any) -> Any:
+        """``sequence.flatMap(function)`` of a Scala sequence."""
+        return sequence.flatMap(function, *self._builders())
+
+    def map_step(self, method: str, function: Any) -> tuple[Any, ...]:
+        """``map`` or ``flatMap`` of a Scala sequence as one of the ``steps``."""
+        builder = [given for one in self._builders() for given in (self.scala.builder, one)]
+        return (self.scala.seq, method, "scala.Function1", function, *builder)
+
+    def _builders(self) -> tuple[Any, ...]:
+        """What ``map`` and ``flatMap`` take beside the function."""
+        if self.scala.builder is None:
+            return ()
+        return (self.static("scala.collection.immutable.IndexedSeq$", "canBuildFrom"),)
+
+    def sequence(self, items: Sequence[Any]) -> Any:
+        """A Scala list of JVM objects."""
+        sequence = self.empty()
+        for item in reversed(items):
+            sequence = getattr(sequence, "$colon$colon")(item)
+        return sequence
+
     def identity_map(self) -> Any:
         """A new ``java.util.IdentityHashMap``."""
         return self.new("java.util.IdentityHashMap")
@@ -348,7 +380,7 @@ class Jvm:
         count = sequence.length() if count is None else count
         if count == 0:
             return []
-        joined = self._read(sequence, "scala.collection.IterableOnceOps", "mkString", _SEPARATOR)
+        joined = self._read(sequence, self.scala.iterable, "mkString", _SEPARATOR)
         parts = joined.split(_SEPARATOR)
         if len(parts) != count:
             raise Unsupported("a value in Spark's plan contains a control character")
@@ -379,12 +411,12 @@ class Jvm:
             for i, text in enumerate(texts):
                 array[i] = text
             sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
-        return self.strings(sequence.map(function), len(texts))
+        return self.strings(self.mapped(sequence, function), len(texts))
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
         """A Scala ``Map[String, String]`` as a dict."""
         pairs = scala_map.toIndexedSeq()
-        texts = self.strings(pairs.flatMap(self.getter("scala.Tuple2", "productIterator")))
+        texts = self.strings(self.flat_mapped(pairs, self.getter("scala.Tuple2", "productIterator")))
         return dict(zip(texts[::2], texts[1::2], strict=True))
 
     def _read(self, owner: Any, cls: str, method: str, *arguments: str) -> str:

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
 
 SHOW = "_show_string"
 """The method of PySpark's DataFrame that ``show`` prints the result of."""
@@ -36,6 +37,10 @@ class LazyDataFrame(ClassicDataFrame):
     """
 
     _kquery: FrameRows
+
+    def __new__(cls, *_: Any, **__: Any) -> LazyDataFrame:
+        """That of PySpark 4.0 and 4.1 wants a JVM object."""
+        return object.__new__(cls)
 
     def __init__(self, rows: FrameRows, spark: SparkSession) -> None:
         self._kquery = rows

@@ -31,7 +31,6 @@ _PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _ENUM = "scala.Enumeration$Value toString"
-_SEQ = "scala.collection.immutable.Seq"
 _MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
@@ -92,20 +91,18 @@ class _PlanIndex:
         self._jvm = jvm
         self.nodes = plan.map(jvm.identity())
         below = jvm.mapper(_TREE, "map", jvm.identity())
-        expressions = jvm.steps(
-            "expressions", (_PLAN, "expressions"), (_SEQ, "flatMap", "scala.Function1", below)
-        )
-        self.expressions = self.nodes.map(expressions)
-        self.counts = [int(n) for n in jvm.strings(self.expressions.map(_length(jvm)))]
+        expressions = jvm.steps("expressions", (_PLAN, "expressions"), jvm.map_step("flatMap", below))
+        self.expressions = jvm.mapped(self.nodes, expressions)
+        self.counts = [int(n) for n in jvm.strings(jvm.mapped(self.expressions, _length(jvm)))]
 
     @cached_property
     def flat(self) -> Any:
         """All expressions."""
-        return self.expressions.flatMap(self._jvm.identity())
+        return self._jvm.flat_mapped(self.expressions, self._jvm.identity())
 
 
 def _length(jvm: Jvm) -> Any:
-    return jvm.getter(_SEQ, "length")
+    return jvm.getter(jvm.scala.seq, "length")
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -162,12 +159,13 @@ class FactFetcher(Facts):
         getter = _mode_getter(self._jvm, family)
         seen = self._modes.get((prefix, family))
         if seen is None:
+            seq = self._jvm.scala.seq
             modes = self._jvm.steps(
                 f"modes of {family}",
-                (_SEQ, "filter", "scala.Function1", self._jvm.is_instance(family)),
-                (_SEQ, "map", "scala.Function1", getter),
-                (_SEQ, "distinct"),
-                (_SEQ, "mkString", "java.lang.String", " "),
+                (seq, "filter", "scala.Function1", self._jvm.is_instance(family)),
+                self._jvm.map_step("map", getter),
+                (seq, "distinct"),
+                (seq, "mkString", "java.lang.String", " "),
             )
             seen = self._modes[prefix, family] = modes.apply(index.flat).split()
         mode = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
@@ -233,8 +231,10 @@ class FactFetcher(Facts):
     @override
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
         rows = self.jvm_object(node).projections()
-        expressions = iter(self._expressions(rows.flatMap(self._jvm.identity()).toIndexedSeq()))
-        widths = [int(n) for n in self._jvm.strings(rows.map(_length(self._jvm)))]
+        expressions = iter(
+            self._expressions(self._jvm.flat_mapped(rows, self._jvm.identity()).toIndexedSeq())
+        )
+        widths = [int(n) for n in self._jvm.strings(self._jvm.mapped(rows, _length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
 
     @override
@@ -249,7 +249,7 @@ class FactFetcher(Facts):
         return self._rows[key][1]
 
     def _expressions(self, sequence: Any) -> list[CatalystNode]:
-        texts = self._jvm.strings(sequence.map(self._jvm.getter(_TREE, "toJSON")))
+        texts = self._jvm.strings(self._jvm.mapped(sequence, self._jvm.getter(_TREE, "toJSON")))
         return [parse_expression(text) for text in texts]
 
     @_fetching
@@ -296,7 +296,7 @@ class FactFetcher(Facts):
         if self._shown is None:
             self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
         position = (node.path or ())[len(prefix)]
-        if self._shown[*prefix, position] != index.counts[position]:
+        if self._shown[(*prefix, position)] != index.counts[position]:
             raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
 

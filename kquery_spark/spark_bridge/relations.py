@@ -26,7 +26,6 @@ _DIRECTORY = f"{_SOURCES}PartitionDirectory"
 _FILE = f"{_SOURCES}FileStatusWithMetadata"
 _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS}
 _NAME = "java.lang.Class getName"
-_SEQ = "scala.collection.immutable.Seq"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
 
@@ -202,21 +201,22 @@ def _fields(struct: Any, jvm: Jvm) -> list[Any]:
 
 def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
+    seq = jvm.scala.seq
     listed = jvm.steps(
         "directories",
         (f"{_SOURCES}HadoopFsRelation", "location"),
-        (f"{_SOURCES}FileIndex", "listFiles", _SEQ, jvm.empty(), _SEQ, jvm.empty()),
+        (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
     status = jvm.triple(_FILE, "getPath", "getLen", "getModificationTime")
-    statuses = jvm.steps("files", (_DIRECTORY, "files"), (_SEQ, "map", "scala.Function1", status))
+    statuses = jvm.steps("files", (_DIRECTORY, "files"), jvm.map_step("map", status))
     directories = listed.apply(source)
-    facts = [text[1:-1].rsplit(",", 2) for text in jvm.strings(directories.flatMap(statuses))]
+    facts = [text[1:-1].rsplit(",", 2) for text in jvm.strings(jvm.flat_mapped(directories, statuses))]
     if not len(schema):
         partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
     else:
-        length = jvm.getter(_DIRECTORY, "files", f"{_SEQ} length")
-        counts = jvm.strings(directories.map(length))
-        rows = directories.map(jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
+        length = jvm.getter(_DIRECTORY, "files", f"{seq} length")
+        counts = jvm.strings(jvm.mapped(directories, length))
+        rows = jvm.mapped(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(

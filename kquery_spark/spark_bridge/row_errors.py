@@ -93,6 +93,6 @@ def java_error_class(error: Any) -> str:
     """Spark's error class of what the JVM raised; the Java class where it has none."""
     java = error.java_exception
     try:
-        return str(java.getCondition())
+        return str(java.getErrorClass())  # getCondition is its other name, which Spark 3.5 lacks
     except Exception:
         return str(java.getClass().getSimpleName())

@@ -12,8 +12,9 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session_settings import session_values
-from kquery_spark.spark_bridge.versions import check_version
+from kquery_spark.spark_bridge.versions import spark_api
 
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
@@ -23,13 +24,13 @@ _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDicti
 class Bridge:
     """One session's JVM side; make it with ``bridge``. ``frames_made`` counts the DataFrames that it made.
 
-    untested: a sentence where this Spark is newer than the versions that are tested.
+    api: what differs by the version of Spark.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
-        self.untested = check_version(self.jvm.spark_version)
+        self.api = spark_api(self.jvm.spark_version)
         self.gateway: Any = spark.sparkContext._gateway
         self.frames_made = 0
         self._conf: Any = None
@@ -87,8 +88,8 @@ class Bridge:
         """
         self.frames_made += 1
         plan.setAnalyzed()
-        dataset = self.gateway.jvm.org.apache.spark.sql.classic.Dataset
-        return DataFrame(dataset.ofRows(self.spark._jsparkSession, plan), self.spark)
+        rows = self.jvm.call(self.api.dataset, "ofRows", self.spark._jsparkSession, plan)
+        return ClassicDataFrame(rows, self.spark)
 
     def _objects(self, count: int) -> Any:
         return self.gateway.new_array(self.gateway.jvm.java.lang.Object, count)

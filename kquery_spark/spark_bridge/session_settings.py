@@ -9,7 +9,7 @@ from typing import Any
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.formats import FORMATS
-from kquery_spark.sources.text_format import TIME_PARSER
+from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
@@ -21,7 +21,7 @@ OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
 # format, the time parser's decline what parses or prints times by a pattern, the others the query.
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
-        TIME_PARSER: "CORRECTED",
+        TIME_PARSER: CORRECTED,
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",

@@ -1,33 +1,75 @@
-"""The versions of Spark whose plans, classes and private names the bridge knows."""
+"""The versions of Spark whose plans, classes and private names the bridge knows, and what differs between them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from kquery_spark.errors import KQueryError
+from kquery_spark.errors import Unsupported
 
-SUPPORTED = ("4.2", "4.3")
-"""Minor versions that the test suite passes with, oldest first."""
+Version = tuple[int, int]
+"""Major and minor number of a release."""
 
 
-def check_version(version: str) -> str | None:
-    """Look at the version of a session's Spark: KQueryError for one that is too old, a sentence for one that is too new.
+@dataclass(frozen=True)
+class SparkApi:
+    """Names and constructors of Spark's JVM classes that differ by version.
 
-    None for a supported version.
+    dataset: the class with ``ofRows``. map_in_arrow: the plan node of ``mapInArrow``; profiled: whether its constructor
+    takes a resource profile. direct_partition_ids: whether a shuffle can send a row to the partition that a column names
+    (``DirectShufflePartitionID``). session_tags: whether sessions have job tags of their own (``interruptAll``).
     """
-    numbers = _minor(version)
-    if numbers < _minor(SUPPORTED[0]):
-        raise KQueryError(
-            f"kquery_spark needs Spark {SUPPORTED[0]} or later, and this session runs {version}: "
-            "upgrade PySpark, or run the query on Spark alone."
-        )
-    if numbers > _minor(SUPPORTED[-1]):
-        return (
-            f"kquery_spark is tested with Spark {' and '.join(SUPPORTED)}, and this session runs {version}."
-        )
-    return None
+
+    dataset: str
+    map_in_arrow: str
+    profiled: bool
+    direct_partition_ids: bool
+    session_tags: bool
 
 
-def _minor(version: str) -> tuple[int, ...]:
-    """Major and minor number, whatever follows them."""
-    return tuple(int(digits) for digits in re.findall(r"\d+", version)[:2])
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical."
+_SPARK_4_1 = SparkApi("org.apache.spark.sql.classic.Dataset", f"{_PLANS}MapInArrow", True, True, True)
+_SPARK_4_0 = replace(_SPARK_4_1, direct_partition_ids=False)
+_APIS: Mapping[Version, SparkApi] = MappingProxyType(
+    {
+        (3, 5): SparkApi(
+            "org.apache.spark.sql.Dataset", f"{_PLANS}PythonMapInArrow", False, False, session_tags=False
+        ),
+        (4, 0): _SPARK_4_0,
+        (4, 1): _SPARK_4_1,
+        (4, 2): _SPARK_4_1,
+        (4, 3): _SPARK_4_1,
+    }
+)
+SUPPORTED = tuple(f"{major}.{minor}" for major, minor in _APIS)
+"""Minor versions that the test suite passes with, oldest first."""
+# Databricks' runtimes have numbers of their own: https://docs.databricks.com/aws/en/release-notes/runtime
+_DATABRICKS: Mapping[int, Version] = MappingProxyType(
+    {13: (3, 4), 14: (3, 5), 15: (3, 5), 16: (3, 5), 17: (4, 0)}
+)
+_RELEASE = re.compile(r"(\d+)\.(\d+)")
+_DATABRICKS_RUNTIME = re.compile(r"(\d{2})\.(\w+)\b.*scala")
+
+
+def minor_version(text: str) -> Version | None:
+    """The release that a version is of, whatever a vendor adds (``3.5.2-amzn-1``, ``4.0.0.dev0``, ``15.4.x-scala2.12``).
+
+    None for what is no version.
+    """
+    if runtime := _DATABRICKS_RUNTIME.match(text):
+        return _DATABRICKS.get(int(runtime[1]), (int(runtime[1]), 0))
+    release = _RELEASE.match(text)
+    return None if release is None else (int(release[1]), int(release[2]))
+
+
+def spark_api(version: str) -> SparkApi:
+    """What Spark of a version offers; Unsupported for one that is not known."""
+    minor = minor_version(version)
+    api = None if minor is None else _APIS.get(minor)
+    if api is None:
+        raise Unsupported(
+            f"kquery_spark knows Spark {SUPPORTED[0]} to {SUPPORTED[-1]}, and this session runs {version}"
+        )
+    return api

@@ -320,7 +320,7 @@ def test_what_the_user_set_for_numpy_and_decimals_does_not_matter(spark: Any):
         "SELECT k, max(wide * 7) AS w, avg(price / 7) AS a, sum(double) AS s FROM typed GROUP BY k"
     )
     expected = sorted(map(repr, frame.collect()))
-    with settings(spark, IN_DRIVER), np.errstate(all="raise"), decimal.localcontext(prec=3):
+    with settings(spark, IN_DRIVER), np.errstate(all="raise"), decimal.localcontext(decimal.Context(prec=3)):
         assert sorted(map(repr, fast_of(frame).collect())) == expected
 
 

@@ -102,7 +102,7 @@ def test_settings_of_numbers_are_the_engines_in_every_thread(spark: Any):
         "FROM many GROUP BY g ORDER BY g"
     )
     expected = frame.toArrow()
-    with settings(spark, IN_DRIVER), np.errstate(all="raise"), decimal.localcontext(prec=3):
+    with settings(spark, IN_DRIVER), np.errstate(all="raise"), decimal.localcontext(decimal.Context(prec=3)):
         fast = kquery_plan(frame, fallback="error")
         assert jobs(spark, fast.toArrow) == 0
         assert fast.toArrow().equals(expected)

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import uncompiled
@@ -121,7 +122,7 @@ class Oracle:
             ]
             view = self._store(cases, good, max(map(len, rows)), f"{view}-good")
         frame = self.spark.sql(select(texts, view))
-        return frame, frame.toArrow()
+        return frame, arrow_table(frame)
 
     def _texts(self, cases: Sequence[Case], reference: Reference | None = None) -> list[str]:
         """Spark's text of each call over the columns of the stored file."""

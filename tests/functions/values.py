@@ -29,7 +29,9 @@ def days(year: int, month: int, day: int) -> int:
 
 def micros(text: str) -> int:
     """Microseconds since the epoch of a UTC timestamp."""
-    moment = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    moment = dt.datetime.fromisoformat(text).replace(tzinfo=dt.timezone.utc) - dt.datetime(
+        1970, 1, 1, tzinfo=dt.timezone.utc
+    )
     return (moment.days * 86400 + moment.seconds) * 1_000_000 + moment.microseconds
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from itertools import pairwise, product
 from pathlib import Path
@@ -273,7 +273,9 @@ def test_dates_and_times_of_literals_are_those_of_statistics(tmp_path):
     known = source.stretches(source.splits()[0], ["day", "ts"])
     assert known is not None
     assert known.ranges["day"][0].low == comparable(date(1970, 1, 1), t.DATE)
-    assert known.ranges["ts"][0].low == comparable(datetime(1970, 1, 1, tzinfo=UTC), t.timestamp("UTC"))
+    assert known.ranges["ts"][0].low == comparable(
+        datetime(1970, 1, 1, tzinfo=timezone.utc), t.timestamp("UTC")
+    )
 
 
 def test_a_damaged_page_is_an_error_that_names_the_row_group(tmp_path):

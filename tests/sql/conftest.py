@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.sql.engines import TableFiles, open_engines, open_session
+from tests.conftest import SPARK_VERSION
+from tests.matrix import DECLINED
+from tests.sql.engines import TableFiles, Verdict, open_engines, open_session
 from tests.sql.sql_file import TABLES, Query, SqlFile, Variant, read_sql_file
 
 FOLDER = Path(__file__).parent
-VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 #: Queries of a file that run at the same time: Spark's latency, of each of which one core would wait.
 QUERIES_AT_ONCE = 4
 
@@ -43,13 +43,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SqlTestFil
 def _test_of(file: SqlFile) -> Any:
     @pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")
     @pytest.mark.parametrize(("opened", "query"), list(_cases(file)))
-    def test_sql(runs: Runs, opened: Opened, query: Query) -> None:
+    def test_sql(
+        runs: Runs, record_property: Callable[[str, object], None], opened: Opened, query: Query
+    ) -> None:
         if not _runs_here(query):
-            pytest.skip(f"needs Spark {'.'.join(map(str, query.min_version))}")
-        problems = runs.problems(opened, query)
-        if problems:
+            pytest.skip("for other versions of Spark")
+        verdict = runs.verdict(opened, query)
+        if verdict.declined is not None:
+            record_property(DECLINED, verdict.declined)
+        if verdict.problems:
             where = f"{file.path.relative_to(FOLDER.parents[1])}:{query.line}"
-            pytest.fail("\n".join([f"{where}: {query.sql}", *problems]), pytrace=False)
+            pytest.fail("\n".join([f"{where}: {query.sql}", *verdict.problems]), pytrace=False)
 
     return test_sql
 
@@ -73,23 +77,23 @@ class Runs:
         self._tables = TableFiles(folder)
         self._selected = selected
         self._opened: Opened | None = None
-        self._problems: dict[Query, Future[list[str]]] = {}
+        self._verdicts: dict[Query, Future[Verdict]] = {}
         self._stack = ExitStack()
 
-    def problems(self, opened: Opened, query: Query) -> list[str]:
-        """What is wrong with a query of a file."""
+    def verdict(self, opened: Opened, query: Query) -> Verdict:
+        """What came of a query of a file."""
         if opened is not self._opened:
             self._open(opened)
-        return self._problems[query].result()
+        return self._verdicts[query].result()
 
     def _open(self, opened: Opened) -> None:
         self.close()
-        self._opened = opened
         engines = self._stack.enter_context(open_engines(self._spark, *opened, self._tables))
         pool = self._stack.enter_context(ThreadPoolExecutor(QUERIES_AT_ONCE))
         self._stack.callback(pool.shutdown, cancel_futures=True)
         queries = [query for other, query in self._selected if other is opened]
-        self._problems = {query: pool.submit(engines.problems, query) for query in queries}
+        self._verdicts = {query: pool.submit(engines.verdict, query) for query in queries}
+        self._opened = opened
 
     def close(self) -> None:
         """Drop the views of the open file, and do not start more of its queries."""
@@ -111,4 +115,6 @@ def runs(
 
 
 def _runs_here(query: Query) -> bool:
-    return query.min_version <= VERSION
+    return query.min_version <= SPARK_VERSION and (
+        query.max_version is None or query.max_version >= SPARK_VERSION
+    )

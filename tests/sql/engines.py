@@ -22,8 +22,9 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError, KQueryError, Unsupported
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.spark_types import arrow_schema
-from tests.conftest import settings, uncompiled
+from tests.conftest import SPARK_BEFORE_4_3, settings, uncompiled
 from tests.sql.compare import is_ordered, row_difference, schema_difference
 from tests.sql.sql_file import Query, SqlFile, Variant, View
 
@@ -40,6 +41,7 @@ ENGINE_RUNS = {
 }
 #: Spark's own run takes as few jobs and tasks as it can.
 SPARK_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",  # Spark 4's default, not 3.5's
     "spark.kquery.driverBytes": "0",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.files.minPartitionNum": "1",
@@ -97,6 +99,22 @@ class TableFiles:
         return path
 
 
+@dataclass
+class Verdict:
+    """What came of a query: a sentence for each engine that does not answer as the file says.
+
+    declined: why the query stays with an older release of Spark, which answers it otherwise than the engine.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    declined: str | None = None
+
+    def add(self, problem: str | None) -> None:
+        """Add a sentence, if there is one."""
+        if problem is not None:
+            self.problems.append(problem)
+
+
 @dataclass(frozen=True)
 class Engines:
     """Spark and the engine with the views of one file, in one variant of it."""
@@ -105,39 +123,45 @@ class Engines:
     file: SqlFile
     context: kq.ExecutionContext
 
-    def problems(self, query: Query) -> list[str]:
-        """A sentence for each engine that does not answer as the file says."""
+    def verdict(self, query: Query) -> Verdict:
+        """Run the query in all engines, and compare."""
         try:
             frame = self.spark.sql(query.sql)
-            expected, schema = _outcome(frame.toArrow), frame.schema
+            expected, schema = _outcome(lambda: arrow_table(frame)), frame.schema
         except ERRORS as error:  # Spark does not understand the query, and so nobody plans it
             frame, expected, schema = None, Failure(error), None
-        found = []
-        if frame is not None:
-            runs = ENGINE_RUNS if _runs_as_many_tasks(query) else [ONE_TASK]
-            found = [self._kquery_problem(query, frame, expected, name) for name in runs]
-        found.append(self._context_problem(query, expected, schema))
         if query.error is None and isinstance(expected, Failure):
-            return [f"Spark raises {expected}"]
+            return Verdict([f"Spark raises {expected}"])
+        verdict = Verdict()
         if query.error is not None:
-            found.insert(0, _error_problem("Spark", query.error, expected))
-        return [problem for problem in found if problem is not None]
+            verdict.add(_error_problem("Spark", query.error, expected))
+        if frame is not None:
+            for name in ENGINE_RUNS if _runs_as_many_tasks(query) else [ONE_TASK]:
+                verdict.add(self._kquery_problem(query, frame, expected, name, verdict))
+        if not SPARK_BEFORE_4_3:  # its SQL is that of 4.3
+            verdict.add(self._context_problem(query, expected, schema))
+        return verdict
 
-    def _kquery_problem(self, query: Query, frame: DataFrame, expected: Outcome, name: str) -> str | None:
+    def _kquery_problem(
+        self, query: Query, frame: DataFrame, expected: Outcome, name: str, verdict: Verdict
+    ) -> str | None:
         try:
             with _planning, settings(self.spark, ENGINE_RUNS[name]):
                 fast = _accelerated(query, frame)
         except Unsupported as declined:
-            return f"kquery_plan declines: {declined}"
+            if not SPARK_BEFORE_4_3 or ", unlike " not in declined.reason:
+                return f"kquery_plan declines: {declined}"
+            verdict.declined = declined.reason
+            fast = kq.kquery_plan(frame, when="always")
         if query.error is not None:
-            return _error_problem(name, query.error, _outcome(fast.toArrow))
+            return _error_problem(name, query.error, _outcome(lambda: arrow_table(fast)))
         if query.fallback is not None:
             reasons = _reasons_for_spark(frame)
             if not any(query.fallback in reason for reason in reasons):
                 return f"{name}: no reason for Spark says {query.fallback!r}: {reasons}"
         if fast.schema != frame.schema:
             return f"{name}: the schema is {fast.schema}, Spark's is {frame.schema}"
-        return _difference(name, query, expected, _outcome(fast.toArrow))
+        return _difference(name, query, expected, _outcome(lambda: arrow_table(fast)))
 
     def _context_problem(self, query: Query, expected: Outcome, schema: StructType | None) -> str | None:
         name = "ExecutionContext"
@@ -186,7 +210,8 @@ def _reasons_for_spark(frame: DataFrame) -> list[str]:
     planned = [reason for _, reason in kq.explain(frame).reasons]
     if planned:
         return planned
-    outcome = _outcome(kq.kquery_plan(frame, when="always", fallback="error").toArrow)
+    fast = kq.kquery_plan(frame, when="always", fallback="error")
+    outcome = _outcome(lambda: arrow_table(fast))
     return [str(outcome)] if isinstance(outcome, Failure) else []
 
 

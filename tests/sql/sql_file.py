@@ -17,14 +17,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 FORMATS = ("parquet", "orc", "json", "csv")
 Version = tuple[int, ...]
 
 _VIEW = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+(\w+)\s+AS\s+(.+)", re.I | re.S)
-_SETTING = re.compile(r"--\s*(Config|Format|Tables|MinSparkVersion)\s*:\s*(.*)")
+_SETTING = re.compile(r"--\s*(Config|Format|Tables|MinSparkVersion|MaxSparkVersion)\s*:\s*(.*)")
 _LIKE_A_SETTING = re.compile(r"--\s*(Configs?|Formats?|Tables?|\w*Version)\s*:", re.I)
 TABLES = Path(__file__).parent / "tables"
 """Views that several files have: ``-- Tables: odd_rows`` takes those of ``tables/odd_rows.sql``."""
@@ -52,6 +52,7 @@ class Query:
 
     tolerance: relative difference that floats may have (0: none). fallback: words of the reason why ``kquery_plan`` leaves
     a part to Spark. error: error class that every engine raises. context_declines: words of the ExecutionContext's error.
+    min_version, max_version: the releases of Spark that the query is for.
     """
 
     sql: str
@@ -62,6 +63,15 @@ class Query:
     error: str | None = None
     context_declines: str | None = None
     min_version: Version = ()
+    max_version: Version | None = None
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The first and the last release of Spark that something is for; None: no last one."""
+
+    min: Version = ()
+    max: Version | None = None
 
 
 @dataclass(frozen=True)
@@ -123,15 +133,15 @@ class _Parser:
         self._queries: list[Query] = []
         self._config: dict[str, tuple[str, ...]] = {}
         self._formats: tuple[str, ...] | None = None
-        self._min_version: Version = ()
+        self._versions = Versions()
         self._has_blocks = False
 
     def parse(self, text: str) -> SqlFile:
         for block in _blocks(text):
-            version = self._settings(block)
+            versions = self._settings(block)
             if block.directive is not None:
                 self._has_blocks = True
-                self._directive(block, version)
+                self._directive(block, versions)
         if not self._queries:
             raise self._error(1, "the file has no query")
         config = tuple(self._config.items())
@@ -144,25 +154,27 @@ class _Parser:
 
     # --- comments ---------------------------------------------------------------------------------------
 
-    def _settings(self, block: _Block) -> Version:
-        """Reads ``-- Name: value`` lines; gives the version that the block needs."""
-        version = self._min_version
+    def _settings(self, block: _Block) -> Versions:
+        """Reads ``-- Name: value`` lines; gives the versions that the block is for."""
+        versions = self._versions
         for line, comment in enumerate(block.comments, block.line):
             found = _SETTING.match(comment)
             if found is None:
                 if _LIKE_A_SETTING.match(comment):
                     raise self._error(
                         line,
-                        f"unknown setting {comment!r}; there are Config, Format, Tables, MinSparkVersion",
+                        f"unknown setting {comment!r}; there are Config, Format, Tables, MinSparkVersion, "
+                        "MaxSparkVersion",
                     )
                 continue
             name, value = found[1], found[2].strip()
-            if name == "MinSparkVersion":
-                if not re.fullmatch(r"\d+(\.\d+)*", value):
-                    raise self._error(line, f"MinSparkVersion takes a version like 4.3, not {value!r}")
+            if name in ("MinSparkVersion", "MaxSparkVersion"):
+                if not re.fullmatch(r"\d+\.\d+", value):
+                    raise self._error(line, f"{name} takes a version like 4.3, not {value!r}")
                 version = tuple(map(int, value.split(".")))
+                versions = replace(versions, **{name[:3].lower(): version})
                 if block.directive is None:
-                    self._min_version = version
+                    self._versions = versions
                 continue
             if block.directive is not None or self._has_blocks:
                 raise self._error(line, f"{name} holds for the whole file: put it above the first block")
@@ -170,7 +182,7 @@ class _Parser:
                 name
             ]
             read(line, value)
-        return version
+        return versions
 
     def _read_config(self, line: int, text: str) -> None:
         key, equals, values = text.partition("=")
@@ -202,12 +214,12 @@ class _Parser:
         for block in _blocks(text):
             if block.directive is None or block.directive.partition(" ")[0] != "statement":
                 raise self._error(block.directive_line, "a file of tables has statements only")
-            self._directive(block, ())
+            self._directive(block, Versions())
         return self._views
 
     # --- directives -------------------------------------------------------------------------------------
 
-    def _directive(self, block: _Block, version: Version) -> None:
+    def _directive(self, block: _Block, versions: Versions) -> None:
         assert block.directive is not None
         line = block.directive_line
         kind, _, rest = block.directive.partition(" ")
@@ -221,7 +233,7 @@ class _Parser:
         if kind == "statement":
             self._add_view(self._view(block, options), line)
         else:
-            self._queries.append(self._query(block, options, version))
+            self._queries.append(self._query(block, options, versions))
 
     def _options(self, line: int, text: str) -> dict[str, str]:
         """``name=value`` and ``name(any words)`` as a dictionary."""
@@ -268,7 +280,7 @@ class _Parser:
             raise self._error(line, f"there is a view {view.name} already")
         self._views.append(view)
 
-    def _query(self, block: _Block, options: Mapping[str, str], version: Version) -> Query:
+    def _query(self, block: _Block, options: Mapping[str, str], versions: Versions) -> Query:
         line = block.directive_line
         self._known(line, options, "tolerance", "expect_fallback", "expect_error", "context_declines")
         if "expect_error" in options and "tolerance" in options:
@@ -286,7 +298,8 @@ class _Parser:
             options.get("expect_fallback"),
             options.get("expect_error"),
             options.get("context_declines"),
-            version,
+            versions.min,
+            versions.max,
         )
 
 

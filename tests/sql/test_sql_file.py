@@ -122,7 +122,10 @@ def test_a_version_above_the_first_block_holds_for_the_file() -> None:
             "x.sql:1: unknown format 'avro'; there are parquet, orc, json, csv",
         ),
         ("-- Configs: a=1\n\nquery\nSELECT 1", "x.sql:1: unknown setting '-- Configs: a=1'"),
-        ("-- MaxSparkVersion: 4\n\nquery\nSELECT 1", "x.sql:1: unknown setting '-- MaxSparkVersion: 4'"),
+        (
+            "-- MaxSparkVersion: 4\n\nquery\nSELECT 1",
+            "x.sql:1: MaxSparkVersion takes a version like 4.3, not '4'",
+        ),
         (
             "-- MinSparkVersion: four\n\nquery\nSELECT 1",
             "x.sql:1: MinSparkVersion takes a version like 4.3, not 'four'",

@@ -53,7 +53,7 @@ def test_integers_of_every_span_from_either_end(kind: pa.DataType, span: int, nu
 VALUES: list[tuple[pa.DataType, pa.DataType, list[object]]] = [
     (pa.bool_(), pa.bool_(), [True, False, None]),
     (pa.date32(), pa.date32(), [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None]),
-    (TIMES, TIMES, [datetime.datetime(1582, 10, 10, tzinfo=datetime.UTC), None]),
+    (TIMES, TIMES, [datetime.datetime(1582, 10, 10, tzinfo=datetime.timezone.utc), None]),
     (pa.duration("us"), pa.duration("us"), [datetime.timedelta(days=-3), datetime.timedelta(microseconds=1)]),
     (pa.float64(), pa.float64(), [0.0, -0.0, float("inf"), None]),
     (WIDE, WIDE, [Decimal("-1.25"), Decimal("99.00"), None]),

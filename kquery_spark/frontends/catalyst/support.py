@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Generic, TypeVar
+
+from kquery_spark.types.str_enum import StrEnum
 
 
 class Level(StrEnum):

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_functions
 from kquery_spark.functions.registry import COLUMN, Function, VersionChange, functions
-from kquery_spark.sources.text_format import TIME_PARSER
+from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.versions import minor_version
 
-# Those that parse or print times by a pattern.
-_PATTERNED = ("DateFormatClass", "FromUnixTime", "GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
+# Those that parse, or print, times by a pattern.
+_PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
+_PRINTING = ("DateFormatClass", "FromUnixTime")
 
 
 @dataclass(frozen=True)
 class ChangedCall:
-    """A function that releases answer differently for some arguments only, and why its calls stay with them."""
+    """What a release answers differently for some arguments of a function only, and why such calls stay with it."""
 
     change: VersionChange
     reason: str
@@ -32,39 +35,41 @@ class ChangedCall:
         return self.change.concerns([a.dtype for a in args], values)
 
 
-def _is_current(version: str) -> bool:
-    return tuple(map(int, version.split(".")[:2])) >= (4, 3)
+@cache
+def _changes(version: str) -> Sequence[tuple[Function | AggregateFunction, VersionChange, str]]:
+    """The changes since a version, each with the beginning of the reason why it matters."""
+    release = minor_version(version)
+    assert release is not None  # others have no session
+    changes: list[tuple[Function | AggregateFunction, VersionChange, str]] = []
+    entries: list[Function | AggregateFunction] = [*functions().values(), *aggregate_functions().values()]
+    for entry in entries:
+        for change in entry.changes:
+            if release < change.since:
+                since = ".".join(map(str, change.since))
+                changes.append((entry, change, f"Spark {version}, unlike {since}, {change.how}"))
+    return changes
 
 
-def changed_calls(version: str) -> Mapping[str, ChangedCall]:
+def changed_calls(version: str) -> Mapping[str, tuple[ChangedCall, ...]]:
     """Of Spark of this version: the functions, by the engine's names, of which some calls stay with it."""
-    if _is_current(version):
-        return {}
-    return {
-        entry.name: ChangedCall(entry.changed, f"Spark {version}, unlike 4.3, {entry.changed.how}")
-        for entry in _entries()
-        if entry.changed is not None and entry.changed.concerns is not None
-    }
-
-
-def _entries() -> Iterator[Function | AggregateFunction]:
-    yield from functions().values()
-    yield from aggregate_functions().values()
+    calls: dict[str, tuple[ChangedCall, ...]] = {}
+    for entry, change, reason in _changes(version):
+        if change.concerns is not None:
+            calls[entry.name] = (*calls.get(entry.name, ()), ChangedCall(change, reason))
+    return calls
 
 
 def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
     """The expression classes that stay with a Spark of this version and these settings, each with the reason."""
     reasons: dict[str, str] = {}
-    version = settings.version
-    if not _is_current(version):
-        for entry in _entries():
-            if entry.changed is not None and entry.changed.concerns is None:
-                for cls in entry.catalyst:
-                    reasons[cls] = f"Spark {version}, unlike 4.3, {entry.changed.how}, so {cls} stays with it"
+    for entry, change, reason in _changes(settings.version):
+        if change.concerns is None:
+            reasons |= {cls: f"{reason}, so {cls} stays with it" for cls in entry.catalyst}
     policy = settings.unexpected(TIME_PARSER).get(TIME_PARSER)
     if policy is not None:
+        classes = _PARSING if policy.upper() == EXCEPTION else (*_PARSING, *_PRINTING)
         reasons |= dict.fromkeys(
-            _PATTERNED, f"patterns of times stay with Spark while {TIME_PARSER} is {policy}"
+            classes, f"patterns of times stay with Spark while {TIME_PARSER} is {policy}"
         )
     return reasons
 

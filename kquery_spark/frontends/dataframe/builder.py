@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
+
+from typing_extensions import Self
 
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe.column import (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import pyarrow as pa
+from typing_extensions import Self
 
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe import nulls

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
+
+from typing_extensions import Self
 
 from kquery_spark.frontends.dataframe.builder import Builder
 from kquery_spark.frontends.sql.ast import queries as q

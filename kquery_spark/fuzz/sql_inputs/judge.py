@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType
 from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.planning.plan_query import plan_frame
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.verify import Report, verify
 
 Kind = Literal[
@@ -119,7 +120,7 @@ def _without_class(frame: DataFrame) -> Outcome:
 
 def _error(frame: DataFrame) -> Exception | None:
     try:
-        frame.toArrow()
+        arrow_table(frame)
     except Exception as error:
         return error
     return None

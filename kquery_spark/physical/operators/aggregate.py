@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +30,7 @@ from kquery_spark.physical.spill import (
     in_partitions,
 )
 from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
+from kquery_spark.types.str_enum import StrEnum
 from kquery_spark.types.vector import Int64s, Vector
 
 _MERGE_ROWS = 2_000_000

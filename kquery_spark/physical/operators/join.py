@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +32,7 @@ from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hash
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.sizes import reserve_gather
+from kquery_spark.types.str_enum import StrEnum
 from kquery_spark.types.vector import Int64s, Vector
 
 _MAX_PAIRS = 2_000_000

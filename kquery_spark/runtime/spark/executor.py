@@ -16,6 +16,7 @@ from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.result_table import result_table
 from kquery_spark.spark_bridge.arrow_collection import collect_batches, max_result_bytes, with_session_tags
 from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.stages.payload import decode_payload
 
 
@@ -58,7 +59,7 @@ class SparkExecutor(Executor):
         table = self.payload_table()
         if table is None:
             with bypass():
-                table = self.frame().toArrow()
+                table = arrow_table(self.frame())
         return table
 
     def payload_table(self) -> pa.Table | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kquery_spark.spark_bridge.pyspark_names import arrow_schema_of
 from kquery_spark.types.names import nullable_within
 
 
 def result_table(batches: Iterable[pa.RecordBatch], produced: pa.Schema, schema: StructType) -> pa.Table:
     """Batches of a last stage, whose schema is ``produced``, under the names and types of the result's ``schema``."""
-    target = to_arrow_schema(schema, timezone="UTC")
+    target = arrow_schema_of(schema)
     parts = [b.rename_columns(target.names) for b in batches if b.num_rows]
     if not parts:  # PySpark expects at least one chunk a column
         return target.empty_table()

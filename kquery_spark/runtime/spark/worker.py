@@ -15,6 +15,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,7 @@ from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
+from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.sources.base import Split
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
@@ -104,7 +106,8 @@ class StageTask:
     ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
     names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``encoding``: of
     the last stage's rows. ``limit``: bytes that a task which is no last one may write.
-    ``container``: what the driver knows of the memory of executors.
+    ``container``: what the driver knows of the memory of executors. ``hashes_keys``: whether Spark sends a row to the
+    partition that its number hashes to.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class StageTask:
         encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
         container: ContainerFacts | None = None,
+        hashes_keys: bool = False,
     ) -> None:
         self._stage = stage
         self._config = config
@@ -128,6 +132,7 @@ class StageTask:
         self._encoding = encoding
         self._limit = limit
         self._container = container
+        self._hashes_keys = hashes_keys
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
@@ -150,6 +155,7 @@ class StageTask:
             self._meter,
             self._encoding,
             self._limit,
+            self._hashes_keys,
         )
         return run(batches)
 
@@ -166,6 +172,7 @@ class StageRun:
     meter: Meter | None = None
     encoding: RowEncoding = RowEncoding.COLUMNS
     limit: int | None = None
+    hashes_keys: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
@@ -177,7 +184,7 @@ class StageRun:
         elif self.sources:
             splits: dict[int, tuple[Split, ...]] = {}
             if stage.reads_files:
-                index, batches = _numbered(batches)
+                index, batches = self._numbered(batches)
                 splits = stage.tasks[index].as_dict()
             inputs = self._stage_inputs(batches)
             yield from self._emit(TaskContext(config=config, splits=splits, inputs=inputs))
@@ -220,9 +227,10 @@ class StageRun:
         stage, schema, config = self.stage, self.stage.plan.schema, context.config
         rows = stage.plan.run(context)
         if stage.output is not None:
-            written = 0
+            written, count = 0, stage.output.count
+            numbers = partition_keys(count) if self.hashes_keys else np.arange(count, dtype=np.int32)
             for target, batch in partitioned(rows, stage.output, schema, config.payload_bytes):
-                payload = self._payload(target, batch)
+                payload = self._payload(int(numbers[target]), batch)
                 written += payload.nbytes
                 if self.limit is not None and written > self.limit:
                     yield _TOO_MUCH_ROW
@@ -241,16 +249,18 @@ class StageRun:
         numbers = [pa.array([self.number], pa.int32()), pa.array([target], pa.int32())]
         return pa.RecordBatch.from_arrays([*numbers, one_cell(encode(batch))], schema=PAYLOAD_SCHEMA)
 
-
-def _numbered(batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """The number of the task that these rows were sent to, and the rows; tasks that read files get at least one row."""
-    held = list(batches)
-    numbers = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
-    if len(numbers) != 1:
-        raise PlanError(
-            f"a task was given the rows of {len(numbers)} tasks, so it cannot tell which files to read"
-        )
-    return numbers.pop(), iter(held)
+    def _numbered(self, batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
+        """The number of the task that these rows were sent to, and the rows; tasks that read files get at least one row."""
+        held = list(batches)
+        numbers = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
+        if len(numbers) != 1:
+            raise PlanError(
+                f"a task was given the rows of {len(numbers)} tasks, so it cannot tell which files to read"
+            )
+        number = numbers.pop()
+        if self.hashes_keys:
+            number = int(partitions_of(np.array([number], np.int32), len(self.stage.tasks))[0])
+        return number, iter(held)
 
 
 def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:

@@ -16,7 +16,7 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     RelationRead,
 )
-from kquery_spark.sources.text_format import TEXT_OPTIONS, TIME_PARSER, check_text_relation
+from kquery_spark.sources.text_format import TEXT_OPTIONS, check_text_relation
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -78,7 +78,7 @@ CSV = Format(
     open_paths=_open_paths,
     read_relation=_read_relation,
     settings=FormatSettings(
-        prefixes=("spark.sql.legacy.csv.", TIME_PARSER),
+        prefixes=("spark.sql.legacy.csv.",),
         expected={_DATES_FALL_BACK: "false"},
         unset=frozenset({_DATES_FALL_BACK}),
         read=(_COLUMN_PRUNING,),

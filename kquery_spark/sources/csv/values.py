@@ -190,7 +190,7 @@ def _nearest_float(value: decimal.Decimal) -> float:
     if not np.isfinite(guess):
         return float(guess)
     around = [guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf))]
-    with decimal.localcontext(prec=200):
+    with decimal.localcontext(decimal.Context(prec=200)):
         ranked = sorted(
             (x for x in around if np.isfinite(x)),
             key=lambda x: (abs(decimal.Decimal(float(x)) - value), int(x.view(np.uint32)) & 1),
@@ -214,7 +214,7 @@ def parse_decimal(text: str, dtype: pa.DataType) -> decimal.Decimal | None:
     value = decimal.Decimal(body)
     if value and value.adjusted() > dtype.precision:
         return None
-    with decimal.localcontext(prec=max(100, len(body) + 80)):
+    with decimal.localcontext(decimal.Context(prec=max(100, len(body) + 80))):
         value = value.quantize(decimal.Decimal(1).scaleb(-dtype.scale), decimal.ROUND_HALF_UP)
     return value if len(value.as_tuple().digits) <= dtype.precision or not value else None
 

@@ -14,7 +14,7 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     RelationRead,
 )
-from kquery_spark.sources.text_format import TEXT_OPTIONS, TIME_PARSER, check_text_relation
+from kquery_spark.sources.text_format import TEXT_OPTIONS, check_text_relation
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -49,7 +49,7 @@ JSON = Format(
     open_paths=_open_paths,
     read_relation=_read_relation,
     settings=FormatSettings(
-        prefixes=("spark.sql.json.", "spark.sql.legacy.json.", TIME_PARSER),
+        prefixes=("spark.sql.json.", "spark.sql.legacy.json."),
         expected={
             "spark.sql.json.enablePartialResults": "true",
             "spark.sql.json.enableExactStringParsing": "true",

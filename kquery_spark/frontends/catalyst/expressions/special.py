@@ -56,6 +56,13 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     return Call.of("split_part", *[translate(child) for child in (*array.children, number)])
 
 
+@EXPRESSIONS.handles("Size", family="functions")
+def size(node: CatalystNode, translate: Translator) -> Expr:
+    """How many elements; -1 for NULL where Spark was told to, as it is without ANSI mode."""
+    count = translate.call(function("size"), node)
+    return Call.of("coalesce", count, Literal(-1, t.INT)) if node["legacySizeOfNull"] else count
+
+
 @EXPRESSIONS.handles("PreciseTimestampConversion", family="functions")
 def precise(node: CatalystNode, translate: Translator) -> Expr:
     """What Spark makes WINDOW of: timestamps as microseconds and back."""

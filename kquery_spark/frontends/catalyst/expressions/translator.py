@@ -73,7 +73,7 @@ class Translator:
         aggregates: AggregateSink | None = None,
         arguments: Translator | None = None,
         windows: WindowSink | None = None,
-        changed: Mapping[str, ChangedCall] | None = None,
+        changed: Mapping[str, tuple[ChangedCall, ...]] | None = None,
     ) -> None:
         self.columns = columns
         self.facts = facts
@@ -115,9 +115,9 @@ class Translator:
 
     def check_version(self, function: str, args: Sequence[Expr]) -> None:
         """Raises Unsupported for a call that the session's version of Spark does not answer as the engine does."""
-        change = self.changed.get(function)
-        if change is not None and change.concerns(args):
-            raise Unsupported(change.reason)
+        for change in self.changed.get(function, ()):
+            if change.concerns(args):
+                raise Unsupported(change.reason)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
         """Raises Unsupported unless all other fields than known or common ones name the children in order."""

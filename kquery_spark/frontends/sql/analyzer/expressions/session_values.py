@@ -16,7 +16,7 @@ def session_value(analyzer: ExpressionAnalyzer, name: str) -> Expr:
         return Literal(facts.time_zone, t.STRING)
     micros = facts.now_micros
     if micros is None:
-        micros = int(dt.datetime.now(dt.UTC).timestamp() * 1_000_000)
+        micros = int(dt.datetime.now(dt.timezone.utc).timestamp() * 1_000_000)
     now = Literal(micros, t.timestamp(facts.time_zone))
     if name == "current_timestamp":
         return now

@@ -1,0 +1,61 @@
+"""Names of PySpark that are elsewhere, or missing, in some of the supported versions."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema as _to_arrow_schema
+from pyspark.sql.types import StructType
+
+try:
+    from pyspark.core.rdd import _prepare_for_python_RDD as prepare_for_python_rdd
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    from pyspark.util import PythonEvalType
+except ImportError:  # before 4.0
+    from pyspark import rdd as _rdd
+
+    prepare_for_python_rdd = _rdd._prepare_for_python_RDD
+    PythonEvalType = _rdd.PythonEvalType  # type: ignore[attr-defined,misc]
+    ClassicDataFrame = DataFrame  # type: ignore[assignment,misc]
+
+__all__ = [
+    "HAS_TO_ARROW",
+    "ClassicDataFrame",
+    "PythonEvalType",
+    "arrow_schema_of",
+    "arrow_table",
+    "error_condition",
+    "prepare_for_python_rdd",
+]
+
+HAS_TO_ARROW = hasattr(DataFrame, "toArrow")
+"""Whether this PySpark's DataFrame has ``toArrow``."""
+_SCHEMA_TAKES_ZONE = "timezone" in inspect.signature(_to_arrow_schema).parameters
+
+
+def arrow_schema_of(schema: StructType) -> pa.Schema:
+    """The Arrow schema that ``toArrow`` gives, whatever the session's time zone: timestamps in UTC."""
+    if _SCHEMA_TAKES_ZONE:
+        return _to_arrow_schema(schema, timezone="UTC")
+    return _to_arrow_schema(schema)
+
+
+def arrow_table(frame: DataFrame) -> pa.Table:
+    """``frame.toArrow()``, made of the batches that ``toPandas`` reads where PySpark has no such method."""
+    if HAS_TO_ARROW:
+        return frame.toArrow()
+    collecting: Any = frame
+    schema = arrow_schema_of(frame.schema)
+    batches = [batch.rename_columns(schema.names) for batch in collecting._collect_as_arrow()]
+    return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+
+
+def error_condition(error: PySparkException) -> str | None:
+    """Spark's error class of an error, like ``DIVIDE_BY_ZERO``."""
+    known: Any = error
+    name = known.getCondition() if hasattr(error, "getCondition") else known.getErrorClass()
+    return None if name is None else str(name)

@@ -1,0 +1,164 @@
+"""The suites that every supported release of Spark must pass, each release in an environment of its own.
+
+``make matrix`` makes an environment for each release below ``.matrix``, runs the suites there, and writes the table of
+``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from kquery_spark.spark_bridge.versions import SUPPORTED
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".matrix"
+PAGE = ROOT / "docs" / "compatibility.md"
+START, END = "<!-- matrix -->\n", "<!-- end of matrix -->\n"
+#: Title and path of each suite.
+SUITES = (
+    ("SQL", "tests/sql"),
+    ("Functions", "tests/functions/test_parity.py"),
+    ("TPC-H", "tests/accelerate/test_tpch.py"),
+)
+#: What a test reports of a query that stays with this release of Spark, as it answers otherwise than the newest.
+DECLINED = "declined"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Tests of a suite. equal: as Spark; whole: of these, in the engine as a whole."""
+
+    ran: int
+    equal: int
+    whole: int
+
+    def __str__(self) -> str:
+        return f"{self.ran:,} / {self.whole:,} / {self.equal:,}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One release: its exact version, the versions beside it, what each suite counted, and how long it took."""
+
+    spark: str
+    beside: str
+    counts: tuple[Counts, ...]
+    seconds: float
+    ok: bool
+
+    def row(self) -> str:
+        return f"| {self.spark} | {self.beside} | {' | '.join(map(str, self.counts))} |\n"
+
+
+def environment(release: str) -> Path:
+    """The Python of the release's environment, which is made where there is none."""
+    folder = FOLDER / release
+    python = folder / "bin" / "python"
+    done = folder / ".installed"
+    if not done.exists() or done.stat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        print(f"installing PySpark {release} and what the tests need into {folder}", flush=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--editable", ".[test]", f"pyspark~={release}.0"], cwd=ROOT, check=True)
+        done.touch()
+    return python
+
+
+def run(release: str, arguments: Sequence[str]) -> Result:
+    """Run all suites on a release; the tests' own output goes to the terminal."""
+    python = environment(release)
+    report = FOLDER / f"{release}.xml"
+    report.unlink(missing_ok=True)
+    paths = [path for _, path in SUITES]
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "--dist",
+        "loadfile",
+        f"--junitxml={report}",
+        *arguments,
+        *paths,
+    ]
+    variables = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
+    variables.pop("SPARK_HOME", None)
+    print(f"Spark {release}", flush=True)
+    started = time.perf_counter()
+    code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
+    seconds = time.perf_counter() - started
+    return Result(*_versions(python), _counts(report), seconds, code == 0)
+
+
+def _versions(python: Path) -> tuple[str, str]:
+    code = (
+        "import platform, pyspark, pyarrow, numpy, pandas; print(pyspark.__version__, f'Python "
+        "{platform.python_version()}, pyarrow {pyarrow.__version__}, numpy {numpy.__version__}, pandas {pandas.__version__}')"
+    )
+    spark, _, beside = subprocess.check_output([str(python), "-c", code], text=True).strip().partition(" ")
+    return spark, beside
+
+
+def _counts(report: Path) -> tuple[Counts, ...]:
+    cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+    return tuple(_counts_of([case for case in cases if _is_of(case, path)]) for _, path in SUITES)
+
+
+def _is_of(case: ElementTree.Element, path: str) -> bool:
+    return case.get("classname", "").startswith(path.removesuffix(".py").replace("/", "."))
+
+
+def _counts_of(cases: Sequence[ElementTree.Element]) -> Counts:
+    ran = [case for case in cases if case.find("skipped") is None]
+    equal = [case for case in ran if case.find("failure") is None and case.find("error") is None]
+    declined = [case for case in equal if case.find(f"properties/property[@name='{DECLINED}']") is not None]
+    return Counts(len(ran), len(equal), len(equal) - len(declined))
+
+
+def table(results: Sequence[Result]) -> str:
+    """The results as a table of Markdown."""
+    titles = " | ".join(title for title, _ in SUITES)
+    header = f"| PySpark | beside it | {titles} |\n|---|---|{'---|' * len(SUITES)}\n"
+    return header + "".join(result.row() for result in results)
+
+
+def write_page(results: Sequence[Result]) -> None:
+    """Put the table into the page."""
+    before, _, rest = PAGE.read_text().partition(START)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{START}{table(results)}{END}{after}")
+
+
+def main() -> int:
+    """Run the releases that are named, or all; 1 if a test of one failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
+    parser.add_argument("releases", nargs="*", help=f"of {', '.join(SUPPORTED)}")
+    parser.add_argument("-n", default="2", help="processes that run tests")
+    parser.add_argument("-k", default="", help="tests to select, as pytest takes it")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/compatibility.md")
+    options = parser.parse_args()
+    for release in options.releases:
+        if not re.fullmatch("|".join(map(re.escape, SUPPORTED)), release):
+            parser.error(f"{release} is no supported release; there are {', '.join(SUPPORTED)}")
+    arguments = ["-n", options.n, *(["-k", options.k] if options.k else [])]
+    results = [run(release, arguments) for release in options.releases or SUPPORTED]
+    print(table(results))
+    for result in results:
+        print(f"Spark {result.spark}: {'passed' if result.ok else 'FAILED'} in {result.seconds:.0f} s")
+    if options.write:
+        write_page(results)
+    return 0 if all(result.ok for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
