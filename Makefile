@@ -1,4 +1,4 @@
-# Two commands need nothing but Python 3.11+: `make demo` and `make test`. The rest is for people who work here.
+# Two commands need nothing but Python 3.10+: `make demo` and `make test`. The rest is for people who work here.
 SHELL := /bin/bash
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql coverage faults fuzz lowest check lint bench proto clean
+.PHONY: help venv demo test sql coverage faults fuzz matrix lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -50,11 +50,11 @@ lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
-lowest: ## the tests with the lowest versions that pyproject.toml allows
-	@set -e; python="$$(.ci/find-python)"; test -x .lowest/bin/python || "$$python" -m venv .lowest
-	@.lowest/bin/python -m pip install --quiet --constraint .ci/lowest.txt --editable '.[dev,bench]'
-	@touch .lowest/.installed
-	@$(MAKE) test VENV=.lowest ARGS="$(ARGS)"
+matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; ARGS="3.5 4.0" selects (an hour)
+	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
+
+lowest: venv ## the same with the lowest versions that pyproject.toml allows
+	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)
 
 check: lint test ## everything a change must pass: lint, then the tests
 

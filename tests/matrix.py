@@ -1,14 +1,14 @@
 """The suites that every supported release of Spark must pass, each release in an environment of its own.
 
 ``make matrix`` makes an environment for each release below ``.matrix``, runs the suites there, and writes the table of
-``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only, and writes nothing.
+``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only; ``lowest`` is the lowest versions that
+``pyproject.toml`` allows of all packages.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import time
@@ -31,6 +31,7 @@ SUITES = (
 )
 #: What a test reports of a query that stays with this release of Spark, as it answers otherwise than the newest.
 DECLINED = "declined"
+LOWEST = "lowest"
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,17 @@ class Result:
 
 
 def environment(release: str) -> Path:
-    """The Python of the release's environment, which is made where there is none."""
+    """The Python of the environment of a release, or of the lowest versions, which is made where there is none."""
     folder = FOLDER / release
     python = folder / "bin" / "python"
     done = folder / ".installed"
     if not done.exists() or done.stat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        print(f"installing PySpark {release} and what the tests need into {folder}", flush=True)
+        print(f"installing PySpark ({release}) and what the tests need into {folder}", flush=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--editable", ".[test]", f"pyspark~={release}.0"], cwd=ROOT, check=True)
+        versions = ["--constraint", ".ci/lowest.txt"] if release == LOWEST else [f"pyspark~={release}.0"]
+        subprocess.run([*pip, "--editable", ".[test]", *versions], cwd=ROOT, check=True)
         done.touch()
     return python
 
@@ -142,14 +144,16 @@ def write_page(results: Sequence[Result]) -> None:
 def main() -> int:
     """Run the releases that are named, or all; 1 if a test of one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
-    parser.add_argument("releases", nargs="*", help=f"of {', '.join(SUPPORTED)}")
+    parser.add_argument(
+        "releases", nargs="*", help=f"of {', '.join(SUPPORTED)}, {LOWEST}; all but the last without any"
+    )
     parser.add_argument("-n", default="2", help="processes that run tests")
     parser.add_argument("-k", default="", help="tests to select, as pytest takes it")
     parser.add_argument("--write", action="store_true", help="put the table into docs/compatibility.md")
     options = parser.parse_args()
     for release in options.releases:
-        if not re.fullmatch("|".join(map(re.escape, SUPPORTED)), release):
-            parser.error(f"{release} is no supported release; there are {', '.join(SUPPORTED)}")
+        if release not in (*SUPPORTED, LOWEST):
+            parser.error(f"{release} is no supported release; there are {', '.join(SUPPORTED)}, {LOWEST}")
     arguments = ["-n", options.n, *(["-k", options.k] if options.k else [])]
     results = [run(release, arguments) for release in options.releases or SUPPORTED]
     print(table(results))

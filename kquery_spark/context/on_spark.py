@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame as SparkFrame
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
@@ -28,6 +27,7 @@ from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.pyspark_names import frame_of, spark_schema_of
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge
 from kquery_spark.spark_bridge.session_settings import session_settings
@@ -101,15 +101,13 @@ def _compiled(
     def handed_over(node: LogicalPlan) -> LogicalPlan:
         if isinstance(node, Scan) and isinstance(node.source, MemorySource):
             source = node.source
-            frames.setdefault(
-                source.token, spark.createDataFrame(source.table, from_arrow_schema(source.schema))
-            )
+            frames.setdefault(source.token, frame_of(spark, source.table, spark_schema_of(source.schema)))
             return Input(node.table, source.schema, source.token)
         return node
 
     graph = compile_query(transform_plan(analyzed.plan, handed_over), config, placement).graph
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return _SparkQuery(link, config, graph, from_arrow_schema(pa.schema(fields)), frames)
+    return _SparkQuery(link, config, graph, spark_schema_of(pa.schema(fields)), frames)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:

@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     Operator,
+    VersionChange,
     register,
     register_internal,
     same,
@@ -461,6 +462,15 @@ register_internal(
     _entry("multiply", "*", "Multiply", _multiply, _result("multiply"), associative=True),
     _division("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
 )
+_MAX_EXACT_DIGITS = 34  # of Java's MathContext.DECIMAL128
+_KEEPS_DIGITS = (
+    VersionChange(
+        "keeps all digits of a decimal",
+        lambda types, _: pa.types.is_decimal(types[0]) and types[0].precision > _MAX_EXACT_DIGITS,
+        since=(4, 0),
+    ),
+)
+
 register(
     _division(
         "div",
@@ -483,6 +493,7 @@ register(
         encoded=True,
         coerce=_coerce_unary,
         operator=Operator("-"),
+        changes=_KEEPS_DIGITS,
     ),
     Function(
         "abs",
@@ -493,5 +504,6 @@ register(
         safe_for=_never,
         encoded=True,
         coerce=_coerce_unary,
+        changes=_KEEPS_DIGITS,
     ),
 )

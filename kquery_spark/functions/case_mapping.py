@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import CallContext, Function, VersionChange, accept, cast_to, register
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -89,5 +89,12 @@ _RULE = accept(t.STRING, t.STRING)
 register(
     Function("upper", _upper, _RULE, catalyst=("Upper",), coerce=cast_to(t.STRING), aliases=("ucase",)),
     Function("lower", _lower, _RULE, catalyst=("Lower",), coerce=cast_to(t.STRING), aliases=("lcase",)),
-    Function("initcap", _initcap, _RULE, catalyst=("InitCap",), coerce=cast_to(t.STRING)),
+    Function(
+        "initcap",
+        _initcap,
+        _RULE,
+        catalyst=("InitCap",),
+        coerce=cast_to(t.STRING),
+        changes=(VersionChange("has one character for each first one", since=(4, 0)),),
+    ),
 )

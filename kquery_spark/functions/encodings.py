@@ -20,11 +20,13 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     EvalMode,
     Function,
+    VersionChange,
     accept,
     cast_to,
     register,
 )
 from kquery_spark.types import names as t
+from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Vector
 
 _LINE_CHARACTERS = 76
@@ -260,6 +262,15 @@ register(
         arity=(3, 4),
         coerce=cast_to(_S, _S, _I),
         calls=CallForm(columns=(0, 1, 2, 3), adds=(3, ", -1")),
+        changes=(
+            VersionChange(
+                "repeats the text where position and length together pass 2147483647",
+                lambda _, values: (
+                    not all(isinstance(v, int) and abs(v) <= INT32_MAX // 4 for v in values[2:])
+                ),
+                since=(4, 2),
+            ),
+        ),
     ),
     Function(
         "elt",

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER, CallForm
 from kquery_spark.functions.registry import (
@@ -97,16 +97,35 @@ def _both_positive(base: Doubles, value: Doubles) -> Any:
     return ~(base <= 0) & ~(value <= 0)
 
 
-def _by_libm(kernel: Callable[[pa.Array], pa.Array]) -> Callable[[Doubles], Doubles]:
+def _by_libm(name: str) -> Callable[[Doubles], Doubles]:
     """Arrow's kernel, which calls the C library: its last digit is Java's far more often than that of numpy's own loops."""
-    return lambda values: np.asarray(kernel(pa.array(values)).to_numpy(zero_copy_only=False))
+
+    def run(values: Doubles) -> Doubles:
+        result: pa.Array = getattr(pc, name)(pa.array(values))
+        return np.asarray(result.to_numpy(zero_copy_only=False))
+
+    return run
+
+
+def _needs_arrow(name: str) -> Callable[[Sequence[object]], None] | None:
+    """What declines calls of a function whose kernel the pyarrow that is installed lacks."""
+    if hasattr(pc, name) or name not in _OF_NEWER_ARROW:
+        return None
+
+    def decline(_: Sequence[object]) -> None:
+        raise Unsupported(f"{name} needs pyarrow 21 or later, and pyarrow {pa.__version__} is installed")
+
+    return decline
+
+
+_OF_NEWER_ARROW = frozenset({"expm1", "sinh", "cosh", "tanh"})
 
 
 _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
     ("sqrt", "Sqrt", np.sqrt),
     ("cbrt", "Cbrt", fdlibm.cbrt),
     ("exp", "Exp", fdlibm.exp),
-    ("expm1", "Expm1", _by_libm(pc.expm1)),
+    ("expm1", "Expm1", _by_libm("expm1")),
     ("sin", "Sin", np.sin),
     ("cos", "Cos", np.cos),
     ("tan", "Tan", np.tan),
@@ -116,16 +135,16 @@ _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
     ("asin", "Asin", fdlibm.asin),
     ("acos", "Acos", fdlibm.acos),
     ("atan", "Atan", fdlibm.atan),
-    ("sinh", "Sinh", _by_libm(pc.sinh)),
-    ("cosh", "Cosh", _by_libm(pc.cosh)),
-    ("tanh", "Tanh", _by_libm(pc.tanh)),
+    ("sinh", "Sinh", _by_libm("sinh")),
+    ("cosh", "Cosh", _by_libm("cosh")),
+    ("tanh", "Tanh", _by_libm("tanh")),
     ("degrees", "ToDegrees", lambda x: x * 57.29577951308232),
     ("radians", "ToRadians", lambda x: x * 0.017453292519943295),
 )
 _LOGS: tuple[tuple[str, str, Callable[[Doubles], Any], float], ...] = (
     ("log2", "Log2", lambda x: fdlibm.log(x) / math.log(2.0), 0.0),
-    ("log10", "Log10", _by_libm(pc.log10), 0.0),
-    ("log1p", "Log1p", _by_libm(pc.log1p), -1.0),
+    ("log10", "Log10", _by_libm("log10"), 0.0),
+    ("log1p", "Log1p", _by_libm("log1p"), -1.0),
 )
 _DOUBLE = accept(t.DOUBLE, t.DOUBLE)
 _UPPER_PAIR = replace(UPPER, columns=(0, 1))
@@ -151,7 +170,7 @@ def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any
 
 
 register(
-    *(_entry(n, _unary(f), c, calls=UPPER) for n, c, f in _UNARY),
+    *(_entry(n, _unary(f), c, calls=UPPER, check_values=_needs_arrow(n)) for n, c, f in _UNARY),
     _entry("rint", _unary(np.rint), "Rint"),
     _entry(
         "signum", _unary(_sign), "Signum", calls=UPPER, aliases=("sign",), alias_calls=(("sign", ONE_COLUMN),)

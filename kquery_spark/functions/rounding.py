@@ -16,7 +16,15 @@ from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.arithmetic import overflow
 from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm
 from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
-from kquery_spark.functions.registry import ANSI_RAISES, COLUMN, CallContext, EvalMode, Function, register
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    COLUMN,
+    CallContext,
+    EvalMode,
+    Function,
+    VersionChange,
+    register,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -228,6 +236,11 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
         encoded=True,
         coerce=_coerce_whole,
         calls=UPPER,
+        changes=(
+            VersionChange(
+                "gives the nearest bigint for a double beyond it", lambda types, _: types[0] == t.DOUBLE
+            ),
+        ),
         aliases=aliases,
         alias_calls=tuple((alias, ONE_COLUMN) for alias in aliases),
     )

@@ -19,6 +19,7 @@ from kquery_spark.functions.registry import (
     Coercion,
     Function,
     TypeRule,
+    VersionChange,
     accept,
     cast_to,
     register,
@@ -310,6 +311,14 @@ def _trimming(side: str) -> CallForm:
 _S, _I = t.STRING, t.INT
 _PADDING = CallForm(adds=(2, ",  "))
 
+_PADDING_CHANGE = (
+    VersionChange(
+        "raises an error for a length far below zero",
+        lambda _, values: not (isinstance(values[1], int) and values[1] >= 0),
+        since=(4, 0),
+    ),
+)
+
 register(
     text_entry(
         "length", _length, _I, "Length", (stringy,), aliases=("char_length", "character_length", "len")
@@ -327,6 +336,13 @@ register(
         _coerce_substring,
         aliases=("substr",),
         calls=CallForm(columns=(0, 1, 2), adds=(2, ", 2147483647")),
+        changes=(
+            VersionChange(
+                "begins before the first byte of binary where the position is",
+                lambda types, _: types[0] == t.BINARY,
+                (4, 0),
+            ),
+        ),
     ),
     # LEFT and RIGHT reach the importer as Substring and If(... Substring)
     text_entry("left", _left, _first, "", (stringy, _I), coerce=_coerce_substring, calls=TWO_COLUMNS),
@@ -358,8 +374,12 @@ register(
     ),
     text_entry("repeat", _repeat, _S, "StringRepeat", (_S, _I), calls=TWO_COLUMNS),
     text_entry("space", _space, _S, "StringSpace", (_I,)),
-    text_entry("lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3), calls=_PADDING),
-    text_entry("rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3), calls=_PADDING),
+    text_entry(
+        "lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3), calls=_PADDING, changes=_PADDING_CHANGE
+    ),
+    text_entry(
+        "rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3), calls=_PADDING, changes=_PADDING_CHANGE
+    ),
     text_entry("ascii", _ascii, _I, "Ascii"),
     text_entry("chr", _chr, _S, "Chr", (t.LONG,), aliases=("char",)),
     text_entry(

@@ -34,6 +34,7 @@ class InputFile:
         self.readers = threading.local()
         local = local_path(file.path)
         self.is_local = local is not None
+        self._path = local or file.path
         check_unchanged(file)
         try:
             if local is not None:
@@ -56,7 +57,14 @@ class InputFile:
     @property
     def has_changed(self) -> bool:
         """Whether the open file was written to since the query was planned; of other filesystems that is not known."""
-        return self.is_local and is_changed(self.file, os.fstat(self.native.fileno()))
+        return self.is_local and is_changed(self.file, self._status())
+
+    def _status(self) -> os.stat_result:
+        """Of the open file; of what has its path now where pyarrow is too old to tell the file's descriptor."""
+        try:
+            return os.fstat(self.native.fileno())
+        except AttributeError:
+            return os.stat(self._path)
 
     def check_unchanged(self) -> None:
         """Raise SourceError when what was read may not be as planned.

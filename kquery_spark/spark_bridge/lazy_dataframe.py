@@ -54,18 +54,16 @@ class LazyDataFrame(ClassicDataFrame):
     def _jdf(self, _: Any) -> None:
         """PySpark sets it to the None of ``__init__``."""
 
-    def _collect_as_arrow(
-        self, split_batches: bool = False, empty_list_if_zero_records: bool = True, *others: Any, **named: Any
-    ) -> list[pa.RecordBatch]:
+    def _collect_as_arrow(self, *options: Any, **named: Any) -> list[pa.RecordBatch]:
+        """options: ``split_batches``, which changes nothing here, then ``empty_list_if_zero_records``, which 3.5 lacks."""
         table = self._kquery.arrow_table()
         if table is None:
             frame: Any = self._kquery.frame()
-            batches: list[pa.RecordBatch] = frame._collect_as_arrow(
-                split_batches, empty_list_if_zero_records, *others, **named
-            )
+            batches: list[pa.RecordBatch] = frame._collect_as_arrow(*options, **named)
             return batches
         if not table.num_rows:
-            return [] if empty_list_if_zero_records else [pa.RecordBatch.from_pylist([], table.schema)]
+            no_batch = options[1] if len(options) > 1 else named.get("empty_list_if_zero_records", True)
+            return [] if no_batch else [pa.RecordBatch.from_pylist([], table.schema)]
         return list(table.to_batches())
 
     def _show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:

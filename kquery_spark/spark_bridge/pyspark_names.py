@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.pandas.types import to_arrow_schema as _to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -29,11 +31,14 @@ __all__ = [
     "arrow_schema_of",
     "arrow_table",
     "error_condition",
+    "frame_of",
     "prepare_for_python_rdd",
+    "spark_schema_of",
+    "to_arrow",
 ]
 
 HAS_TO_ARROW = hasattr(DataFrame, "toArrow")
-"""Whether this PySpark's DataFrame has ``toArrow``."""
+"""Whether this PySpark's DataFrame has ``toArrow``; the engine's own always has."""
 _SCHEMA_TAKES_ZONE = "timezone" in inspect.signature(_to_arrow_schema).parameters
 
 
@@ -44,10 +49,36 @@ def arrow_schema_of(schema: StructType) -> pa.Schema:
     return _to_arrow_schema(schema)
 
 
-def arrow_table(frame: DataFrame) -> pa.Table:
-    """``frame.toArrow()``, made of the batches that ``toPandas`` reads where PySpark has no such method."""
+def spark_schema_of(schema: pa.Schema) -> StructType:
+    """Spark's schema of an Arrow schema; timestamps without a time zone are ``timestamp_ntz``."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """``spark.createDataFrame(table, schema)``, which PySpark takes Arrow's tables for from 4.0 on."""
     if HAS_TO_ARROW:
-        return frame.toArrow()
+        return spark.createDataFrame(table, schema)
+    context: Any = spark.sparkContext
+    utils = context._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    batches = context._serialize_to_jvm(
+        table.cast(arrow_schema_of(schema)).to_batches() or [],
+        ArrowStreamSerializer(),
+        utils.readArrowStreamFromFile,
+        context._jvm.org.apache.spark.sql.api.python.ArrowIteratorServer,
+    )
+    rows = utils.toDataFrame(batches, schema.json(), spark._jsparkSession)
+    return ClassicDataFrame(rows, spark)
+
+
+def arrow_table(frame: DataFrame) -> pa.Table:
+    """``frame.toArrow()``, whatever the version."""
+    return frame.toArrow() if hasattr(frame, "toArrow") else to_arrow(frame)
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """PySpark's own ``toArrow``, made of the batches that ``toPandas`` reads where it has none."""
+    if HAS_TO_ARROW:
+        return ClassicDataFrame.toArrow(cast(Any, frame))
     collecting: Any = frame
     schema = arrow_schema_of(frame.schema)
     batches = [batch.rename_columns(schema.names) for batch in collecting._collect_as_arrow()]

@@ -15,16 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.pyspark_names import arrow_table, spark_schema_of
 from kquery_spark.spark_bridge.row_errors import unconverted_errors
 from kquery_spark.types import names as t
-from tests.conftest import uncompiled
+from tests.conftest import settings, uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type
 
+#: Spark 4's defaults, not 3.5's.
+DEFAULTS_OF_4 = {
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+}
 Reference = Callable[[int, int, Arg], str]
 
 
@@ -53,7 +57,7 @@ class Oracle:
     def ask(self, cases: Sequence[Case]) -> dict[int, Answer]:
         """Answers by ``id(case)``."""
         keyed = sorted(enumerate(cases), key=lambda pair: (pair[1].ansi, pair[1].tz, pair[0]))
-        with uncompiled(self.spark):
+        with uncompiled(self.spark), settings(self.spark, DEFAULTS_OF_4):
             for (ansi, tz), group in itertools.groupby(keyed, key=lambda pair: (pair[1].ansi, pair[1].tz)):
                 self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
                 self.spark.conf.set("spark.sql.session.timeZone", tz)
@@ -172,9 +176,7 @@ class Oracle:
         pq.write_table(table, path, compression="none")
         view = "parity_" + "".join(ch if ch.isalnum() else "_" for ch in name)
         # a schema in hand saves the job that would look for it
-        self.spark.read.schema(from_arrow_schema(table.schema)).parquet(str(path)).createOrReplaceTempView(
-            view
-        )
+        self.spark.read.schema(spark_schema_of(table.schema)).parquet(str(path)).createOrReplaceTempView(view)
         return view
 
     def _errors(

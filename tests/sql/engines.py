@@ -41,7 +41,10 @@ ENGINE_RUNS = {
 }
 #: Spark's own run takes as few jobs and tasks as it can.
 SPARK_SETTINGS = {
-    "spark.sql.ansi.enabled": "true",  # Spark 4's default, not 3.5's
+    # Spark 4's defaults, not 3.5's
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.kquery.driverBytes": "0",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.files.minPartitionNum": "1",

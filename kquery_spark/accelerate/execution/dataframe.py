@@ -23,6 +23,7 @@ from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import writer_of
 from kquery_spark.spark_bridge.bypass import bypass
 from kquery_spark.spark_bridge.lazy_dataframe import LazyDataFrame
+from kquery_spark.spark_bridge.pyspark_names import arrow_table, to_arrow
 
 
 class EngineFrame(LazyDataFrame):
@@ -69,7 +70,9 @@ class EngineFrame(LazyDataFrame):
 
     @override
     def toArrow(self) -> Any:
-        return self._kquery.attempt("toArrow", super().toArrow, self._kquery.original.toArrow)
+        return self._kquery.attempt(
+            "toArrow", lambda: to_arrow(self), lambda: arrow_table(self._kquery.original)
+        )
 
     @override
     def toPandas(self) -> Any:

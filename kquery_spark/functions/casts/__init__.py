@@ -3,7 +3,14 @@
 from kquery_spark.functions.casts import numeric as _numeric
 from kquery_spark.functions.casts import strings as _strings
 from kquery_spark.functions.casts import temporal as _temporal
-from kquery_spark.functions.casts.table import can_be_null, can_raise, cast, check_cast, prints_decimals
+from kquery_spark.functions.casts.table import (
+    CAST_CHANGES,
+    can_be_null,
+    can_raise,
+    cast,
+    check_cast,
+    prints_decimals,
+)
 
-__all__ = ["can_be_null", "can_raise", "cast", "check_cast", "prints_decimals"]
+__all__ = ["CAST_CHANGES", "can_be_null", "can_raise", "cast", "check_cast", "prints_decimals"]
 del _numeric, _strings, _temporal

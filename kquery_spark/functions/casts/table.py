@@ -8,13 +8,22 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.casts.nested import cast_nested, parts
-from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.functions.registry import CallContext, EvalMode, VersionChange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector, gather
 
 CastKernel = Callable[[Vector, CallContext], Data]
 
 _TABLE: dict[tuple[str, str], CastKernel] = {}
+
+CAST_CHANGES = (
+    VersionChange(
+        "wraps the seconds of a timestamp around that no integer of the type is",
+        lambda types, _: t.is_timestamp(types[0]) and types[1] in (t.BYTE, t.SHORT, t.INT),
+        since=(4, 0),
+    ),
+)
+"""What releases answer otherwise, by the types of the value and of the result."""
 
 
 def family(dtype: pa.DataType) -> str:

@@ -446,7 +446,11 @@ def _range(chunk: Any) -> ColumnRange | None:
         return ColumnRange(None, None, nulls)
     try:
         return ColumnRange(statistics.min, statistics.max, nulls)
-    except (OverflowError, ValueError):  # no date of Python's, or no text
+    except (
+        OverflowError,
+        ValueError,
+        NotImplementedError,
+    ):  # no date of Python's, no text, a decimal of old Arrow
         return ColumnRange(None, None, nulls)
 
 

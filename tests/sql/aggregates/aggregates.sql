@@ -108,6 +108,7 @@ select median(id), percentile(id, 0.5) from t
 query
 select max_by(name, id), min_by(name, id) from t
 
+-- MinSparkVersion: 4.0
 query expect_fallback(of equally frequent values mode takes one by the order of Spark's own hash map)
 select mode(name, true), mode(id, false), mode(id) from t where id = 4
 
@@ -203,6 +204,7 @@ select percentile(id, big) from t
 query expect_fallback(of equally frequent values mode takes one by the order of Spark's own hash map)
 select mode(name), mode(flag), mode(d) is null from t where id is null or id in (1, 4)
 
+-- MinSparkVersion: 4.0
 query expect_fallback(of equally frequent values mode takes one by the order of Spark's own hash map)
 select flag, mode(name, true) as m, mode(big, true) as b, mode(dec, true) as e from t group by flag
 
@@ -254,9 +256,11 @@ select id from t order by (select max(v) from u), id
 query expect_error(UNRESOLVED_COLUMN.WITH_SUGGESTION)
 select id as a, (select max(v) from u where u.id = a) from t
 
+-- MinSparkVersion: 4.0
 query expect_error(INVALID_AGGREGATE_FILTER.NOT_BOOLEAN)
 select sum(id) filter (where null) from t
 
+-- MinSparkVersion: 4.0
 query expect_error(INVALID_AGGREGATE_FILTER.CONTAINS_AGGREGATE)
 select sum(id) filter (where max(id) > 1) from t
 

@@ -14,6 +14,7 @@ query expect_error(CAST_INVALID_INPUT)
 SELECT CAST(s AS INT) FROM t
 
 -- decimals past 38 digits
+-- MinSparkVersion: 4.0
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION)
 SELECT sum(m * 1e36BD) FROM t
 

@@ -34,6 +34,7 @@ SELECT x.id FROM t x JOIN t y ON 10 / x.n = y.id
 query expect_error(DIVIDE_BY_ZERO)
 SELECT id, sum(10 / n) OVER (ORDER BY id) AS s FROM t
 
+-- MinSparkVersion: 4.1
 query expect_error(REMAINDER_BY_ZERO)
 SELECT id % n FROM t
 

@@ -84,9 +84,11 @@ SELECT CAST(d AS INT) AS r FROM odd
 query expect_error(CAST_OVERFLOW)
 SELECT CAST(nan AS INT) AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION)
 SELECT CAST(d AS DECIMAL(10, 2)) AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION)
 SELECT CAST(dc AS DECIMAL(10, 2)) AS r FROM odd
 
@@ -114,6 +116,7 @@ SELECT -low AS r FROM odd
 query expect_error(ARITHMETIC_OVERFLOW)
 SELECT abs(low) AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(ARITHMETIC_OVERFLOW)
 SELECT abs(tiny) AS r FROM odd
 
@@ -123,12 +126,14 @@ SELECT low div -1 AS r FROM odd
 query expect_error(DIVIDE_BY_ZERO)
 SELECT 1 / zero AS r FROM odd
 
+-- MinSparkVersion: 4.1
 query expect_error(REMAINDER_BY_ZERO)
 SELECT i % zero AS r FROM odd
 
 query expect_error(DIVIDE_BY_ZERO)
 SELECT i div zero AS r FROM odd
 
+-- MinSparkVersion: 4.1
 query expect_error(REMAINDER_BY_ZERO)
 SELECT pmod(i, zero) AS r FROM odd
 
@@ -138,6 +143,7 @@ SELECT d / zero AS r FROM odd
 query expect_error(DIVIDE_BY_ZERO)
 SELECT dc / zero AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION)
 SELECT dc * dc AS r FROM odd
 
@@ -159,27 +165,35 @@ SELECT elt(5, 'a', 'b') AS r FROM odd
 query expect_error(INVALID_ARRAY_INDEX)
 SELECT elt(zero, 'a', 'b') AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION)
 SELECT make_date(2020, i, 1) AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION)
 SELECT make_timestamp(2020, i, 1, 1, 1, 1) AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION)
 SELECT make_timestamp(2020, 1, 1, 25, 1, 1) AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(DATETIME_OVERFLOW)
 SELECT timestamp_seconds(l) AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(DATETIME_OVERFLOW)
 SELECT timestamp_millis(l) AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(ILLEGAL_DAY_OF_WEEK)
 SELECT next_day(dt, s) AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(INVALID_PARAMETER_VALUE.START)
 SELECT slice(a, zero, 1) AS r FROM odd
 
+-- MinSparkVersion: 4.0
 query expect_error(INVALID_PARAMETER_VALUE.LENGTH)
 SELECT slice(a, 1, zero - 1) AS r FROM odd
 
@@ -189,9 +203,11 @@ SELECT round(l, -19) AS r FROM odd
 query
 SELECT round(tiny, -2) AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(ARITHMETIC_OVERFLOW)
 SELECT ceil(d) AS r FROM odd
 
+-- MinSparkVersion: 4.3
 query expect_error(ARITHMETIC_OVERFLOW)
 SELECT floor(d) AS r FROM odd
 

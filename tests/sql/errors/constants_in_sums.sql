@@ -4,9 +4,11 @@ statement files=1
 CREATE TEMP VIEW t AS
 SELECT * FROM VALUES (2147483647), (NULL) AS t(i)
 
+-- MinSparkVersion: 4.0
 query
 SELECT try_add(1, i + i) AS x FROM t
 
+-- MinSparkVersion: 4.0
 query
 SELECT try_multiply(i, 2 * i) AS x FROM t
 

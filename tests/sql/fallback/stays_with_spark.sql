@@ -17,6 +17,7 @@ SELECT session_window.start, sum(id) FROM t GROUP BY session_window(ts, '6 minut
 query expect_fallback(Java method) context_declines(there is no function luhn_check)
 SELECT k, luhn_check(CAST(sum(id) AS STRING)) FROM t GROUP BY k
 
+-- MinSparkVersion: 4.0
 query expect_fallback(date format) context_declines(The date format 'MMM yyyy' is not supported.)
 SELECT try_to_timestamp(s, 'MMM yyyy') AS x, count(*) FROM t GROUP BY 1
 
@@ -35,6 +36,7 @@ SELECT id, count(*) OVER (ORDER BY CAST(m AS DECIMAL(38, 2)) RANGE BETWEEN 1 PRE
 query expect_fallback(repartitioning is done by Spark)
 SELECT k, count(*) FROM (SELECT /*+ REPARTITION(3) */ * FROM t) GROUP BY k
 
+-- MinSparkVersion: 4.0
 query expect_fallback(stays with) context_declines(there is no function map)
 SELECT map('a', k) AS m, count(*) FROM t GROUP BY 1
 
@@ -60,8 +62,10 @@ SELECT get_json_object(concat('{"a":', k, '}'), '$.a') AS v, count(*) FROM t GRO
 query expect_fallback(RegExpExtractAll) context_declines(there is no function regexp_extract_all)
 SELECT regexp_extract_all(s, '(s)', 1) AS v, count(*) FROM t GROUP BY 1
 
+-- MinSparkVersion: 4.0
 query expect_fallback(Collate) context_declines(COLLATE is not supported)
 SELECT s COLLATE UTF8_LCASE AS v, count(*) FROM t GROUP BY 1
 
+-- MinSparkVersion: 4.0
 query expect_fallback(a function that Spark calls as a Java method) context_declines(there is no function parse_json)
 SELECT parse_json('{"a": ' || k || '}') IS NULL AS v, count(*) FROM t GROUP BY 1

@@ -44,6 +44,7 @@ SELECT s, try_cast(s AS INT) AS a, try_cast(s AS DOUBLE) AS b, try_cast(s AS DEC
 query expect_error(DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION) context_declines(CAST from binary to string is not supported.)
 SELECT CAST(CAST(X'616263' AS STRING) AS BINARY), CAST('ü' AS BINARY), CAST(X'' AS STRING), CAST(1 AS BINARY), CAST(256S AS BINARY)
 
+-- MinSparkVersion: 4.0
 query
 SELECT id, i::string || '!', l::double / 2, m::int + 1, '5'::int, NULL::int FROM t
 
@@ -62,6 +63,7 @@ SELECT CAST(l AS INT) FROM t
 query expect_error(CAST_OVERFLOW)
 SELECT CAST(d AS BIGINT) FROM t
 
+-- MinSparkVersion: 4.0
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION)
 SELECT CAST(m * 1000 AS DECIMAL(3, 1)) FROM t
 

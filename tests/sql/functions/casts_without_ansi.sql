@@ -24,6 +24,7 @@ SELECT id, i = s, s + 1, s > 5, concat(s, i) FROM t
 query
 SELECT id, array(1, 2)[i], element_at(array(1, 2), 3), elt(5, 'a', 'b'), split_part(s, 'x', 1) FROM t
 
+-- MinSparkVersion: 4.0
 query
 SELECT id, to_date(s), to_timestamp(s), to_date(s, 'yyyy'), make_date(2020, i, 1), next_day(DATE'2020-01-01', s) FROM t
 

@@ -10,6 +10,7 @@ SELECT * FROM VALUES
   ('YQ==', X'7878787878', 4, 1e6D, DATE'2021-06-01', TIMESTAMP'2020-09-13 12:26:40.123456', array(9L, 8L), array('x'), array(CAST(NULL AS ARRAY<BIGINT>)))
   AS t(s, b, i, x, day, ts, a, w, n)
 
+-- MinSparkVersion: 4.1
 query
 SELECT try_to_timestamp(s, 'yyyy/MM/dd') AS a, try_to_date(s, 'yyyy/MM/dd') AS b FROM t
 
@@ -25,6 +26,7 @@ SELECT timestampdiff(DAY, ts, timestamp'2020-01-01 00:00:00') AS a, datediff(MON
 query
 SELECT from_utc_timestamp(ts, 'Asia/Tokyo') AS a, to_utc_timestamp(ts, 'Asia/Tokyo') AS b FROM t
 
+-- MinSparkVersion: 4.0
 query
 SELECT dayname(day) AS a, monthname(day) AS b FROM t
 

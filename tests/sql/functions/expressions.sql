@@ -19,6 +19,7 @@ query
 select case when id=1 then 'one' when id=2 then 'two' else 'many' end, case id when 1 then 10 when 2 then 20L end,
   if(flag, 1, 2.5) from t
 
+-- MinSparkVersion: 4.0
 query
 select cast(id as string), cast(big as int), cast(dec as double), cast('12' as int), id::bigint, try_cast(name as int)
   from t

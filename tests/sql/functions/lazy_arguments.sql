@@ -34,6 +34,7 @@ SELECT elt(3 - i, s, CAST(CAST(s AS INT) AS STRING)) FROM t
 query
 SELECT try_divide(CAST(s AS DOUBLE), b) AS x FROM t
 
+-- MinSparkVersion: 4.0
 query
 SELECT try_mod(CAST(s AS INT), CAST(b AS INT)) AS x, try_divide(CAST(s AS DECIMAL(9, 2)), CAST(b AS DECIMAL(9, 2))) AS y FROM t
 

@@ -44,6 +44,7 @@ SELECT id, isnan(d), isnan(f), nanvl(f, 0), d IS NULL, d <=> NULL, f = f, f > 1e
 query
 SELECT id, i = l, i < d, m > i, l <> f, m = 10.5, d <=> f, i IN (7, 0), m IN (10.50, 0), d IN (2.5, 0) FROM t
 
+-- MinSparkVersion: 4.0
 query
 SELECT id, try_add(i, 10), try_subtract(-i, 2147483647), try_multiply(l, 10), try_divide(d, i), try_mod(i, 0), try_divide(m, 0) FROM t
 

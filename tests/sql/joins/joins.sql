@@ -104,6 +104,7 @@ select a.*, b.* from t a join u b using (id)
 query
 select b.*, a.id from t a left join u b using (id)
 
+-- MinSparkVersion: 4.0
 query
 select b.*, a.* except (big) from t a right join u b using (id)
 
@@ -116,6 +117,7 @@ select b.*, a.id, c.* from t a natural join u b right join u c using (v)
 query
 select name, count(distinct *) from t a join u b using (id) group by name
 
+-- MinSparkVersion: 4.0
 query expect_error(AMBIGUOUS_REFERENCE)
 select * except (id) from t join u on t.id = u.id
 

@@ -110,9 +110,11 @@ SELECT id, map_from_arrays(array('a'), array(id)) FROM t
 query expect_fallback(the expression ArrayAggregate stays with Spark) context_declines(there is no function aggregate)
 SELECT id, aggregate(a, 0, (x, y) -> x + coalesce(y, 0)) FROM t
 
+-- MinSparkVersion: 4.0
 query expect_fallback(a function that Spark calls as a Java method runs in Spark) context_declines(there is no function to_json)
 SELECT id, to_json(s) FROM t
 
+-- MinSparkVersion: 4.0
 query expect_fallback(grouping, joining or sorting by map<string,int> values stays with Spark) context_declines(Grouping, joining or sorting by map<string,int> values is not supported.)
 SELECT m, count(*) FROM t GROUP BY m
 

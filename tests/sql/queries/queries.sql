@@ -34,6 +34,7 @@ values (1, 'a'), (2, 'b')
 query
 select * from values (1, 2.5), (3L, 4)
 
+-- MinSparkVersion: 4.0
 query
 select * except (name, flag) from t
 
@@ -67,9 +68,11 @@ select id from t limit id
 query expect_error(UNRESOLVED_COLUMN.WITH_SUGGESTION)
 select distinct id from t order by name
 
+-- MinSparkVersion: 4.0
 query expect_error(DUPLICATED_CTE_NAMES)
 with c as (select 1), c as (select 2) select * from c
 
+-- MinSparkVersion: 4.0
 query expect_error(ASSIGNMENT_ARITY_MISMATCH)
 with c(a, b) as (select 1) select * from c
 
@@ -98,6 +101,7 @@ select exists (select 1 from (select * from u where u.id = t.id) q where q.tag >
 query
 select id, big as id from t order by id
 
+-- MinSparkVersion: 4.0
 query expect_error(EXCEPT_OVERLAPPING_COLUMNS)
 select * except (id, id) from t
 

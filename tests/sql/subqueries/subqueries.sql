@@ -96,6 +96,7 @@ query
 select (select max(id) from u where u.id = t.id), exists (select 1 from u where u.id = t.id and u.v > t.big), id in
   (select id from u where u.v > t.big) from t
 
+-- MinSparkVersion: 4.0
 query
 select (select max(v) from u where u.id = t.id and u.v > t.id), not exists (select t.big from u where u.tag = t.name)
   from t
@@ -128,12 +129,15 @@ select id from t where (id in (select id from u)) = cast('false' as boolean)
 query expect_error(UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY)
 select id from t order by exists (select 1 from u where u.id = t.id), id
 
+-- MinSparkVersion: 4.0
 query expect_fallback(row_number needs an ORDER BY in its window) context_declines(A subquery correlated below a Limit is not supported.)
 select id from t where id in (select id from u where u.v > t.big order by v limit 1)
 
+-- MinSparkVersion: 4.0
 query expect_fallback(row_number needs an ORDER BY in its window) context_declines(A subquery correlated below a Limit is not supported.)
 select id from t where id not in (select id from u where u.v > t.big order by v limit 1)
 
+-- MinSparkVersion: 4.0
 query context_declines(not supported)
 select id from t where exists (select 1 from (select * from u where u.id = t.id order by v limit 1) q where v > 100)
 

@@ -119,9 +119,11 @@ SELECT g, sum(v) AS s, rank() OVER (ORDER BY sum(v) DESC NULLS LAST) AS r, sum(v
 query
 SELECT id, g FROM (SELECT id, g, row_number() OVER (PARTITION BY g ORDER BY v DESC NULLS LAST, id) AS r FROM t) WHERE r <= 2
 
+-- MinSparkVersion: 4.2
 query
 SELECT id, g, v FROM t QUALIFY rank() OVER (PARTITION BY g ORDER BY v NULLS LAST) = 1
 
+-- MinSparkVersion: 4.2
 query
 SELECT g, id FROM t QUALIFY count(*) OVER (PARTITION BY g) > 2 AND max(v) OVER (PARTITION BY g) = v
 

@@ -19,6 +19,7 @@ select id, lag(id) over (order by id), lead(id, 2, 0) over (order by id), first_
 query
 select name, sum(sum(id)) over (order by name) from t group by name
 
+-- MinSparkVersion: 4.2
 query
 select id, name from t qualify row_number() over (partition by name order by id desc) = 1
 
@@ -35,12 +36,14 @@ select ntile(2) over (order by id), percent_rank() over (order by id), cume_dist
 query
 select name, id, sum(id) over (partition by name order by id rows unbounded preceding) from t
 
+-- MinSparkVersion: 4.2
 query expect_error(WINDOW_FUNCTION_FRAME_NOT_ORDERED)
 select row_number() over () from t
 
 query expect_error(DISTINCT_WINDOW_FUNCTION_UNSUPPORTED)
 select sum(distinct id) over () from t
 
+-- MinSparkVersion: 4.0
 query expect_error(MISSING_WINDOW_SPECIFICATION)
 select count(*) over w from t
 
@@ -60,43 +63,53 @@ select id, count(*) over (partition by name) c from t order by c, id
 query
 select avg(id) over (order by big rows between 1 preceding and 1 following) a from t
 
+-- MinSparkVersion: 4.2
 query
 select id, sum(id) filter (where big > 10) over (partition by name) a, count(*) filter (where flag) over (partition by
   name) b, avg(dec) filter (where id < 4) over (order by id, name) c, max(d) filter (where name = 'a') over () e from
   t
 
+-- MinSparkVersion: 4.2
 query
 select id, min(dbl) filter (where id > 1) over (order by id rows between 1 preceding and 1 following) from t
 
 query
 select id, max(dbl) over (order by id rows between 1 preceding and current row) from t where id > 1
 
+-- MinSparkVersion: 4.2
 query expect_fallback(CollectList over a window stays with Spark)
 select id, sum(1) filter (where id > 2) over (order by id) a, count(id, big) filter (where id < 3) over () b,
   collect_list(id) filter (where id > 1) over (partition by name order by id) c, max_by(name, id) filter (where id <
   3) over () e from t where id is not null
 
+-- MinSparkVersion: 4.0
 query expect_error(INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX)
 select id, row_number() filter (where id > 1) over (order by id) from t
 
+-- MinSparkVersion: 4.2
 query
 select id, percentile(id, 0.25) filter (where id > 1) over (partition by flag) p from t
 
+-- MinSparkVersion: 4.2
 query
 select id, first(name) filter (where big > 10) over (order by id) f, last(name) filter (where flag) over (order by id)
   l from t
 
+-- MinSparkVersion: 4.2
 query
 select id, first_value(name) filter (where big > 10) ignore nulls over (order by id) f, any_value(id) filter (where
   flag is null) over (order by id desc) l from t
 
+-- MinSparkVersion: 4.2
 query
 select id, last(id, true) filter (where name <> 'a') over (partition by flag order by id rows between 1 preceding and
   1 following) l from t
 
+-- MinSparkVersion: 4.0
 query expect_error(INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX)
 select nth_value(id, 2) filter (where flag) over (order by id) from t
 
+-- MinSparkVersion: 4.2
 query expect_fallback(percentile with several percentages)
 select id, p[0], q[1] from (select id, percentile(big, array(0.25, 0.5)) over (order by id) p,
   percentile(big, array(1, 0)) filter (where flag) over () q from t)
@@ -126,6 +139,7 @@ select count(*) over (order by at range between interval 1 day preceding and cur
 query expect_error(DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON)
 select sum(id) over (order by id rows between 1 following and 1 preceding) from t
 
+-- MinSparkVersion: 4.2
 query expect_error(WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE)
 select id from t where row_number() over (order by id) = 1
 
@@ -135,21 +149,27 @@ select id from t order by row_number() over (order by big)
 query
 select name, rank() over (order by name) r from t group by name order by r
 
+-- MinSparkVersion: 4.2
 query expect_error(QUALIFY_REQUIRES_WINDOW_FUNCTION)
 select id from t qualify id = 1
 
+-- MinSparkVersion: 4.2
 query expect_error(QUALIFY_REQUIRES_WINDOW_FUNCTION)
 select name, count(*) c from t group by name qualify c > 1
 
+-- MinSparkVersion: 4.2
 query expect_error(MISSING_GROUP_BY)
 select name, count(*) c from t group by name qualify rank() over (order by count(*) desc) = 1
 
+-- MinSparkVersion: 4.2
 query
 select name, count(*) c from t group by name qualify rank() over (order by c desc) = 1
 
+-- MinSparkVersion: 4.2
 query
 select id as x, row_number() over (order by big) from t qualify x > 1
 
+-- MinSparkVersion: 4.0
 query expect_error(MISSING_WINDOW_SPECIFICATION)
 select sum(id) over W from t window w as (order by id)
 
@@ -172,5 +192,6 @@ query context_declines(not supported)
 select sum(sum(id) over ()) over () from t
 
 -- Spark raises for rows that the condition excludes
+-- MinSparkVersion: 4.2
 query expect_error(DIVIDE_BY_ZERO) expect_fallback(FILTER) context_declines(FILTER over a window with an argument that may raise)
 select sum(10 div (id - 2)) filter (where id <> 2) over () from t

@@ -17,6 +17,7 @@ select * from (select id, row_number() over (partition by i order by id desc) r 
 query
 select id, sum(m) over (partition by i) x, rank() over (order by i) y, count(*) over () c from t
 
+-- MinSparkVersion: 4.2
 query
 select id, sum(m) filter (where b) over (partition by i) x, count(*) filter (where i > 2) over (order by id) c, max(s)
   filter (where m > 1) over (order by id, s, m rows between 2 preceding and current row) y from t

@@ -6,6 +6,7 @@ query context_declines(try_sum is no window function)
 SELECT try_add(k, 2147483647) a, k + 1 b, try_divide(k, 0) c, try_cast(s AS INT) d, try_sum(k) OVER () x FROM t
 
 -- decimals past 38 digits in a window
+-- MinSparkVersion: 4.0
 query expect_error(NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION)
 SELECT k, sum(m * 1e36BD) OVER () FROM t
 

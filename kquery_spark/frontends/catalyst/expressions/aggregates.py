@@ -128,7 +128,7 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
         args = (_double(args[0], translate), args[1])
         if not isinstance(args[1], Literal) or args[1].dtype != t.DOUBLE:
             raise Unsupported("percentile with several percentages or one that varies stays with Spark")
-    translate.check_version(entry.name, args)
+    translate.check_version(function, entry.name, args)
     mode = EvalMode.ANSI
     if cls in ("Sum", "Average") and not t.is_fractional(args[0].dtype):
         mode = translate.eval_mode(function)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Cast, Expr
+from kquery_spark.expr import Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -22,6 +23,7 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
     if child.dtype == target:
         return child
     check_cast(child.dtype, target)
+    translate.check_version(node, CAST, (child, Literal(None, target)))
     matters = can_raise(child.dtype, target, EvalMode.ANSI) or prints_decimals(child.dtype, target)
     mode = translate.eval_mode(node) if matters else EvalMode.ANSI
     return Cast(child, target, mode, translate.zone(node))

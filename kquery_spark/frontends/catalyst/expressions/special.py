@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.functions.registry import for_catalyst, function
+from kquery_spark.functions.registry import EvalMode, for_catalyst, function
 from kquery_spark.spark_bridge.plan_tree import EXPRESSION_CLASSES, CatalystNode
 from kquery_spark.types import names as t
 
@@ -24,6 +24,7 @@ def typed(node: CatalystNode, translate: Translator) -> Expr:
     if node.cls == "GetTimestamp" and not t.is_timestamp(dtype):
         raise Unsupported("a text as timestamp_ntz by a pattern stays with Spark")
     args = [translate(child) for child in node.children]
+    translate.check_version(node, entry.name, args)
     translate.check_fields(node, *check_parameters(node, entry.parameters, node.cls))
     mode = translate.mode(node, entry, args)
     return Call.of(entry.name, *args, mode=mode, tz=translate.zone(node), dtype=dtype)
@@ -36,6 +37,8 @@ def by_unit(node: CatalystNode, translate: Translator) -> Expr:
     """Counting timestamps by a unit, which the engine takes as the first argument."""
     name = node.cls.lower()
     args = [translate(child) for child in node.children]
+    if args[0].dtype == t.INT:  # the quantity of Spark 3.5's TIMESTAMPADD
+        args[0] = Cast(args[0], t.LONG, EvalMode.ANSI, translate.time_zone)
     translate.check_fields(node, "unit")
     return Call.of(name, Literal(str(node["unit"]), t.STRING), *args, tz=translate.zone(node))
 

@@ -104,7 +104,7 @@ class Translator:
         if not function.deterministic:
             raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
         args = [self(child) for child in node.children]
-        self.check_version(function.name, args)
+        self.check_version(node, function.name, args)
         self.check_fields(node, *check_parameters(node, function.parameters, node.cls))
         mode = self.mode(node, function, args)
         dtype = None
@@ -113,10 +113,11 @@ class Translator:
             dtype = t.timestamp(self.time_zone)
         return Call.of(function.name, *args, mode=mode, tz=self.zone(node), dtype=dtype)
 
-    def check_version(self, function: str, args: Sequence[Expr]) -> None:
+    def check_version(self, node: CatalystNode, function: str, args: Sequence[Expr]) -> None:
         """Raises Unsupported for a call that the session's version of Spark does not answer as the engine does."""
+        raising = any(node.fields.get(flag) for flag in _FLAG_FIELDS)
         for change in self.changed.get(function, ()):
-            if change.concerns(args):
+            if change.concerns(args, raising):
                 raise Unsupported(change.reason)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:

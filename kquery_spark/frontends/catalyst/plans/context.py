@@ -81,7 +81,7 @@ class Context:
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
         self._otherwise = answered_otherwise(settings)
-        self._changed_calls = changed_calls(settings.version)
+        self._changed_calls = changed_calls(settings)
 
     def subtree(self, node: CatalystNode) -> Scope:
         """The engine's plan of a subtree; raises Declined with the node that cannot be in the engine."""
