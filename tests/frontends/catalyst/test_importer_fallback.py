@@ -62,6 +62,45 @@ def test_what_a_release_answers_otherwise_stays_with_it(
 
 
 @pytest.mark.parametrize(
+    ("query", "release", "since"),
+    [
+        ("select initcap(concat('a', id)) as c from t", "3.5.6", "4.0"),
+        ("select cast(timestamp_seconds(id) as int) as c from t", "3.5.6", "4.0"),
+        ("select -cast(id as decimal(38, 10)) as c from t", "3.5.6", "4.0"),
+        ("select abs(cast(id as decimal(38, 10))) as c from t", "3.5.6", "4.0"),
+        ("select lpad(concat('a', id), cast(id as int), 'x') as c from t", "3.5.6", "4.0"),
+        ("select substring(cast(concat('a', id) as binary), -3, 2) as c from t", "3.5.6", "4.0"),
+        ("select overlay(concat('a', id), 'b', cast(id as int)) as c from t", "4.1.4", "4.2"),
+        ("select ceil(cast(id as double)) as c from t", "4.2.1", "4.3"),
+    ],
+)
+def test_a_call_stays_with_releases_before_the_one_that_changed_it(
+    taken: Any, jvm: Jvm, query: str, release: str, since: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(jvm), "spark_version", f"{since}.0")
+    taken(query).whole()
+    monkeypatch.setitem(vars(jvm), "spark_version", release)
+    assert f"Spark {release}, unlike {since}, " in declined(taken(query))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select lpad(concat('a', id), 5, 'x') as c from t",
+        "select -cast(id as decimal(30, 10)) as c from t",
+        "select overlay(concat('a', id), 'b', 2) as c from t",
+        "select ceil(cast(id as decimal(7, 2))) as c from t",
+        "select cast(timestamp_seconds(id) as bigint) as c from t",
+    ],
+)
+def test_calls_that_no_release_answers_otherwise_do_not_stay(
+    taken: Any, jvm: Jvm, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(jvm), "spark_version", "3.5.6")
+    taken(query).whole()
+
+
+@pytest.mark.parametrize(
     ("query", "reason"),
     [
         ("select id, uuid() as u from t", "random identifiers are drawn by Spark"),
