@@ -27,6 +27,7 @@ START, END = "<!-- matrix -->\n", "<!-- end of matrix -->\n"
 SUITES = (
     ("SQL", "tests/sql"),
     ("Functions", "tests/functions/test_parity.py"),
+    ("Actions", "tests/accelerate/test_every_action.py"),
     ("TPC-H", "tests/accelerate/test_tpch.py"),
 )
 #: What a test reports of a query that stays with this release of Spark, as it answers otherwise than the newest.

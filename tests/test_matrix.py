@@ -22,14 +22,14 @@ REPORT = """<testsuites><testsuite>
 def test_cases_are_counted_by_suite(tmp_path: Path) -> None:
     report = tmp_path / "4.0.xml"
     report.write_text(REPORT)
-    sql, functions, tpch = matrix._counts(report)
+    sql, functions, actions, tpch = matrix._counts(report)
     assert sql == matrix.Counts(ran=3, equal=2, whole=1)
     assert functions == matrix.Counts(ran=1, equal=1, whole=1)
-    assert tpch == matrix.Counts(ran=0, equal=0, whole=0)
+    assert actions == tpch == matrix.Counts(ran=0, equal=0, whole=0)
 
 
 def test_a_run_without_a_report_counts_nothing(tmp_path: Path) -> None:
-    assert matrix._counts(tmp_path / "none.xml") == (matrix.Counts(0, 0, 0),) * 3
+    assert matrix._counts(tmp_path / "none.xml") == (matrix.Counts(0, 0, 0),) * 4
 
 
 def test_the_table_goes_between_the_marks_of_the_page(
@@ -38,11 +38,12 @@ def test_the_table_goes_between_the_marks_of_the_page(
     page = tmp_path / "compatibility.md"
     page.write_text(f"before\n{matrix.START}old\n{matrix.END}after\n")
     monkeypatch.setattr(matrix, "PAGE", page)
-    counts = (matrix.Counts(1476, 1476, 1470), matrix.Counts(2227, 2227, 2227), matrix.Counts(23, 23, 23))
+    sql, others = matrix.Counts(1476, 1476, 1470), matrix.Counts(23, 23, 23)
+    counts = (sql, others, others, others)
     matrix.write_page([matrix.Result("4.0.5", "Python 3.11.7", counts, 60.0, True)])
     assert page.read_text() == (
-        f"before\n{matrix.START}| PySpark | beside it | SQL | Functions | TPC-H |\n|---|---|---|---|---|\n"
-        "| 4.0.5 | Python 3.11.7 | 1,476 / 1,470 / 1,476 | 2,227 / 2,227 / 2,227 | 23 / 23 / 23 |\n"
+        f"before\n{matrix.START}| PySpark | beside it | SQL | Functions | Actions | TPC-H |\n|---|---|---|---|---|---|\n"
+        "| 4.0.5 | Python 3.11.7 | 1,476 / 1,470 / 1,476 | 23 / 23 / 23 | 23 / 23 / 23 | 23 / 23 / 23 |\n"
         f"{matrix.END}after\n"
     )
 

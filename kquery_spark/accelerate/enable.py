@@ -147,7 +147,9 @@ def _install() -> None:
         if _installed:
             return
         for name, run in _ACTIONS.items():
-            original = getattr(ClassicDataFrame, name)
+            original = getattr(ClassicDataFrame, name, None)
+            if original is None:  # PySpark 3.5 has no toArrow
+                continue
             if isinstance(original, property):
                 assert original.fget is not None
                 wrapper: Any = property(_wrapper(original.fget, run), doc=original.__doc__)

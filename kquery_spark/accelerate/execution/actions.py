@@ -13,6 +13,7 @@ from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from kquery_spark.spark_bridge.failures import unless_result_too_large
 from kquery_spark.spark_bridge.lazy_dataframe import text_of
+from kquery_spark.spark_bridge.pyspark_names import frame_of
 from kquery_spark.spark_bridge.rows import makes_rows, rows_of
 
 
@@ -157,7 +158,7 @@ class DriverActions(FrameActions):
 def _over_table(table: pa.Table, original: DataFrame, frame: Callable[[], DataFrame]) -> FrameActions:
     """PySpark's actions on rows in the driver; on ``frame`` if Arrow cannot give these to Spark."""
     try:
-        collected = original.sparkSession.createDataFrame(table, original.schema)
+        collected = frame_of(original.sparkSession, table, original.schema)
     except pa.ArrowInvalid:  # a NULL struct with fields that are not NULL
         return FrameActions(frame)
     return FrameActions(lambda: collected)
