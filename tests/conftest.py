@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
+#: Tests that take minutes altogether.
+in_faults = pytest.mark.skipif("KQUERY_FAULTS" not in os.environ, reason="make faults runs it")
 SPARK_VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 #: Spark answers some expressions otherwise then; the engine gives the answers of 4.3.
 SPARK_BEFORE_4_3 = SPARK_VERSION < (4, 3)

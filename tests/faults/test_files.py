@@ -13,9 +13,9 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.conftest import settings
+from tests.conftest import in_faults, settings
 
-FORMATS = ("parquet", "orc", "csv", "json")
+FORMATS = ("parquet", *(pytest.param(kind, marks=in_faults) for kind in ("orc", "csv", "json")))
 ROWS = 5_000
 
 
