@@ -39,7 +39,7 @@ from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
 from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up
 from kquery_spark.optimizer.empty_input import value_over_no_rows
-from kquery_spark.optimizer.rules.predicate_simplification import predicate_simplification
+from kquery_spark.optimizer.normal_conditions import with_normal_conditions
 from kquery_spark.types import names as t
 
 
@@ -251,7 +251,7 @@ class _Joined:
 
 def _rewritten(expr: Subquery) -> LogicalPlan:
     """The subquery's plan without subqueries, its conditions in the form that decorrelation knows."""
-    return _rewrite(predicate_simplification(expr.plan))
+    return _rewrite(with_normal_conditions(expr.plan))
 
 
 def _only(plan: LogicalPlan, first: Sequence[str], needed: set[str]) -> LogicalPlan:
