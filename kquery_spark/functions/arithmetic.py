@@ -1,4 +1,4 @@
-"""Arithmetic: ``+ - * / % div pmod``, unary minus and abs, with Spark's ANSI, try and legacy behaviour."""
+"""Arithmetic: ``+ - * / % div pmod``, with Spark's ANSI, try and legacy behaviour."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     Operator,
-    VersionChange,
     register,
     register_internal,
-    same,
 )
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -343,78 +341,11 @@ def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [left, right] if t.is_decimal(left) else [t.LONG, t.LONG]
 
 
-def _negative(args: Sequence[Vector], context: CallContext) -> Data:
-    (child,) = args
-    if t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY:
-        try:
-            return pc.negate_checked(child.data)
-        except pa.ArrowInvalid:
-            raise overflow(context.dtype) from None
-    if context.dtype == t.DAY_TIME:
-        return pc.negate(child.data.cast(t.LONG)).cast(t.DAY_TIME)
-    if t.is_decimal(context.dtype):
-        return _sign_change(child, context, negate=True)
-    return pc.negate(child.data)
-
-
-# Scala's BigDecimal rounds to 34 digits when a sign changes, and so does Spark
-_JAVA = decimal.Context(prec=34, rounding=decimal.ROUND_HALF_EVEN)
-_EXACT = decimal.Context(prec=60)
-
-
-def _sign_change(vector: Vector, context: CallContext, negate: bool) -> Data:
-    if vector.is_narrow:
-        return (pc.negate if negate else pc.abs)(vector.data)
-    data = vector.array(1 if vector.is_scalar else context.num_rows)
-    unit = decimal.Decimal(1).scaleb(-context.dtype.scale)
-    values = [
-        v if v is None or not (negate or v < 0) else _JAVA.minus(v).quantize(unit, context=_EXACT)
-        for v in data.to_pylist()
-    ]
-    _check_digits(values, context.dtype)
-    array = pa.array(values, context.dtype)
-    return array[0] if vector.is_scalar else array
-
-
-def _check_digits(values: Sequence[decimal.Decimal | None], dtype: pa.DataType) -> None:
-    if any(v is not None and v.adjusted() + dtype.scale >= dtype.precision for v in values):
-        raise ExecutionError(
-            "NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION",
-            "The rounded value has more digits than its type.",
-        )
-
-
-def _abs(args: Sequence[Vector], context: CallContext) -> Data:
-    (child,) = args
-    if t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY:
-        try:
-            return pc.abs_checked(child.data)
-        except pa.ArrowInvalid:
-            raise overflow(context.dtype) from None
-    if t.is_decimal(context.dtype):
-        return _sign_change(child, context, negate=False)
-    return pc.abs(child.data)
-
-
-def _numeric_only(types: Sequence[pa.DataType]) -> pa.DataType:
-    if not t.is_numeric(types[0]) and types[0] != t.DAY_TIME:
-        raise PlanError(f"argument 1 cannot be {t.spark_name(types[0])}")
-    return same(types)
-
-
-def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [t.DOUBLE] if types[0] in (t.STRING, t.NULL) else types
-
-
 def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
     """Float arithmetic never raises; decimal arithmetic only where the result type had to be capped."""
     if t.is_decimal(types[0]):
         return all(dtype.precision <= 16 for dtype in types)
     return t.is_fractional(types[0])
-
-
-def _never(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    return not t.is_integral(types[0]) and types[0] != t.DAY_TIME
 
 
 def _by_nonzero(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
@@ -462,14 +393,6 @@ register_internal(
     _entry("multiply", "*", "Multiply", _multiply, _result("multiply"), associative=True),
     _division("divide", "/", "Divide", _divide, _divide_result, _coerce_divide),
 )
-_MAX_EXACT_DIGITS = 34  # of Java's MathContext.DECIMAL128
-_KEEPS_DIGITS = (
-    VersionChange(
-        "keeps all digits of a decimal",
-        lambda types, _: pa.types.is_decimal(types[0]) and types[0].precision > _MAX_EXACT_DIGITS,
-        since=(4, 0),
-    ),
-)
 
 register(
     _division(
@@ -483,27 +406,4 @@ register(
     ),
     _division("mod", "%", "Remainder", _remainder, _result("remainder")),
     _division("pmod", "", "Pmod", _pmod, _result("pmod"), calls=TWO_COLUMNS),
-    Function(
-        "negative",
-        _negative,
-        _numeric_only,
-        catalyst=("UnaryMinus",),
-        raises=ANSI_RAISES,
-        safe_for=_never,
-        encoded=True,
-        coerce=_coerce_unary,
-        operator=Operator("-"),
-        changes=_KEEPS_DIGITS,
-    ),
-    Function(
-        "abs",
-        _abs,
-        _numeric_only,
-        catalyst=("Abs",),
-        raises=ANSI_RAISES,
-        safe_for=_never,
-        encoded=True,
-        coerce=_coerce_unary,
-        changes=_KEEPS_DIGITS,
-    ),
 )

@@ -95,6 +95,6 @@ register(
         _RULE,
         catalyst=("InitCap",),
         coerce=cast_to(t.STRING),
-        changes=(VersionChange("has one character for each first one", since=(4, 0)),),
+        changes=(VersionChange("maps each first character to one character", since=(4, 0)),),
     ),
 )

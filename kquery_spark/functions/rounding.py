@@ -238,7 +238,7 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
         calls=UPPER,
         changes=(
             VersionChange(
-                "gives the nearest bigint for a double beyond it", lambda types, _: types[0] == t.DOUBLE
+                "saturates doubles beyond the range of bigint", lambda types, _: types[0] == t.DOUBLE
             ),
         ),
         aliases=aliases,

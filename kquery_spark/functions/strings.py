@@ -313,7 +313,7 @@ _PADDING = CallForm(adds=(2, ",  "))
 
 _PADDING_CHANGE = (
     VersionChange(
-        "raises an error for a length far below zero",
+        "raises an error for very negative lengths",
         lambda _, values: not (isinstance(values[1], int) and values[1] >= 0),
         since=(4, 0),
     ),
@@ -338,7 +338,7 @@ register(
         calls=CallForm(columns=(0, 1, 2), adds=(2, ", 2147483647")),
         changes=(
             VersionChange(
-                "begins before the first byte of binary where the position is",
+                "starts elsewhere where a position lies before the first byte of binary",
                 lambda types, _: types[0] == t.BINARY,
                 (4, 0),
             ),

@@ -70,7 +70,7 @@ class SparkPlans:
             True,
             jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId"),
         )
-        profile = [jvm.none()] if self._api.profiled else []
+        profile = [jvm.none()] if self._api.takes_resource_profile else []
         return jvm.new(self._api.map_in_arrow, function, output, child, False, *profile)
 
     def union(self, children: Sequence[Any]) -> Any:
@@ -80,17 +80,17 @@ class SparkPlans:
         return self._jvm.new(f"{_PLANS}Union", self._jvm.sequence(children), False, False)
 
     def repartitioned(self, child: Any, count: int, position: int) -> Any:
-        """The rows by the column at a position: their partitions' numbers, or keys that hash to them if ``hashes_keys``."""
+        """The rows by the column at a position: numbers of partitions, or keys that hash to them if ``hash_partitioned``."""
         jvm = self._jvm
         column = child.output().apply(position)
-        if not self.hashes_keys:
+        if not self.hash_partitioned:
             column = jvm.new(f"{_EXPRESSIONS}DirectShufflePartitionID", column)
         return jvm.new(
             f"{_PLANS}RepartitionByExpression", jvm.sequence([column]), child, jvm.some(count), jvm.none()
         )
 
     @property
-    def hashes_keys(self) -> bool:
+    def hash_partitioned(self) -> bool:
         """Whether Spark sends a row to the partition that a column hashes to, as it cannot be told the partition."""
         return not self._api.direct_partition_ids
 

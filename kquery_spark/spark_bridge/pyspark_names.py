@@ -61,7 +61,7 @@ def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFr
     context: Any = spark.sparkContext
     utils = context._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
     batches = context._serialize_to_jvm(
-        table.cast(arrow_schema_of(schema)).to_batches() or [],
+        table.cast(arrow_schema_of(schema)).to_batches(),
         ArrowStreamSerializer(),
         utils.readArrowStreamFromFile,
         context._jvm.org.apache.spark.sql.api.python.ArrowIteratorServer,

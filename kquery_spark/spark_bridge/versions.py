@@ -17,14 +17,14 @@ Version = tuple[int, int]
 class SparkApi:
     """Names and constructors of Spark's JVM classes that differ by version.
 
-    dataset: the class with ``ofRows``. map_in_arrow: the plan node of ``mapInArrow``; profiled: whether its constructor
-    takes a resource profile. direct_partition_ids: whether a shuffle can send a row to the partition that a column names
+    dataset: the class with ``ofRows``. map_in_arrow: the plan node of ``mapInArrow``; takes_resource_profile: whether its
+    constructor takes one. direct_partition_ids: whether a shuffle can send a row to the partition that a column names
     (``DirectShufflePartitionID``). session_tags: whether sessions have job tags of their own (``interruptAll``).
     """
 
     dataset: str
     map_in_arrow: str
-    profiled: bool
+    takes_resource_profile: bool
     direct_partition_ids: bool
     session_tags: bool
 

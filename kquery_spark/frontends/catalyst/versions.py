@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+
+import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_functions
 from kquery_spark.functions.casts import CAST_CHANGES
-from kquery_spark.functions.registry import COLUMN, Function, VersionChange, for_catalyst, functions
+from kquery_spark.functions.registry import COLUMN, Function, for_catalyst, functions
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import SessionSettings
@@ -26,60 +28,60 @@ CAST = "cast"
 
 @dataclass(frozen=True)
 class ChangedCall:
-    """What a release answers differently for some arguments of a function only, and why such calls stay with it."""
+    """A function that a release answers otherwise, for all calls or some, and why these stay with it.
 
-    change: VersionChange
-    reason: str
-    raising_too: bool = True
-    """False for calls that only matter where what they cannot parse is NULL and no error, for an error is asked of Spark."""
-
-    def concerns(self, args: Sequence[Expr], raising: bool) -> bool:
-        """Whether a call with these arguments, which raises an error or gives NULL, is one of those."""
-        if raising and not self.raising_too:
-            return False
-        if self.change.concerns is None:
-            return True
-        values = [a.value if isinstance(a, Literal) else COLUMN for a in args]
-        return self.change.concerns([a.dtype for a in args], values)
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A change of a function since a release. function: the engine's name, or CAST. classes: of Catalyst."""
+    function: the engine's name, or CAST. classes: of Catalyst. concerns: as of VersionChange. raising_too: False where only
+    calls matter that give NULL for what they cannot parse, as Spark is asked again where they raise an error.
+    """
 
     function: str
     classes: tuple[str, ...]
-    change: VersionChange
+    concerns: Callable[[Sequence[pa.DataType], Sequence[object]], bool] | None
     reason: str
+    raising_too: bool = True
+
+    def applies_to(self, args: Sequence[Expr], raising: bool) -> bool:
+        """Whether a call with these arguments, which raises an error or gives NULL, stays with the release."""
+        if raising and not self.raising_too:
+            return False
+        if self.concerns is None:
+            return True
+        values = [a.value if isinstance(a, Literal) else COLUMN for a in args]
+        return self.concerns([a.dtype for a in args], values)
 
 
 @cache
-def _changes(version: str) -> Sequence[_Change]:
-    """The changes since a version, each with the beginning of the reason why it matters."""
+def _changes(version: str) -> Sequence[ChangedCall]:
+    """What Spark of a version answers otherwise than the engine."""
     release = minor_version(version)
     assert release is not None  # others have no session
-    found = []
     entries: list[Function | AggregateFunction] = [*functions().values(), *aggregate_functions().values()]
     changes = [(entry.name, entry.catalyst, change) for entry in entries for change in entry.changes]
-    for name, classes, change in [*changes, *((CAST, ("Cast",), change) for change in CAST_CHANGES)]:
+    changes += [(CAST, ("Cast",), change) for change in CAST_CHANGES]
+    calls = []
+    for name, classes, change in changes:
         if release < change.since:
             since = ".".join(map(str, change.since))
-            found.append(_Change(name, classes, change, f"Spark {version}, unlike {since}, {change.how}"))
-    return found
+            reason = f"Spark {version}, unlike {since}, {change.how}"
+            calls.append(ChangedCall(name, classes, change.concerns, reason))
+    return calls
 
 
 def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
     """The functions, by the engine's names, of which some calls stay with a Spark of this version and these settings."""
-    calls: dict[str, tuple[ChangedCall, ...]] = {}
-    for one in _changes(settings.version):
-        if one.change.concerns is not None:
-            calls[one.function] = (*calls.get(one.function, ()), ChangedCall(one.change, one.reason))
+    changes = [call for call in _changes(settings.version) if call.concerns is not None]
     if _time_parser(settings) == EXCEPTION:
         reason = f"texts that may not match a pattern stay with Spark while {TIME_PARSER} is {EXCEPTION}"
-        call = ChangedCall(VersionChange(reason, lambda types, _: types[0] == t.STRING), reason, False)
         for entry in filter(None, map(for_catalyst, _PARSING)):
-            calls[entry.name] = (*calls.get(entry.name, ()), call)
+            changes.append(ChangedCall(entry.name, entry.catalyst, _parses_text, reason, raising_too=False))
+    calls: dict[str, tuple[ChangedCall, ...]] = {}
+    for call in changes:
+        calls[call.function] = (*calls.get(call.function, ()), call)
     return calls
+
+
+def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
+    return bool(types[0] == t.STRING)
 
 
 def _time_parser(settings: SessionSettings) -> str | None:
@@ -91,9 +93,9 @@ def _time_parser(settings: SessionSettings) -> str | None:
 def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
     """The expression classes that stay with a Spark of this version and these settings, each with the reason."""
     reasons: dict[str, str] = {}
-    for one in _changes(settings.version):
-        if one.change.concerns is None:
-            reasons |= {cls: f"{one.reason}, so {cls} stays with it" for cls in one.classes}
+    for call in _changes(settings.version):
+        if call.concerns is None:
+            reasons |= {cls: f"{call.reason}, so {cls} stays with it" for cls in call.classes}
     policy = _time_parser(settings)
     if policy not in (None, EXCEPTION):
         reason = f"patterns of times stay with Spark while {TIME_PARSER} is {policy}"

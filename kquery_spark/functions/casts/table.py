@@ -18,7 +18,7 @@ _TABLE: dict[tuple[str, str], CastKernel] = {}
 
 CAST_CHANGES = (
     VersionChange(
-        "wraps the seconds of a timestamp around that no integer of the type is",
+        "wraps around where the seconds of a timestamp overflow the integer type",
         lambda types, _: t.is_timestamp(types[0]) and types[1] in (t.BYTE, t.SHORT, t.INT),
         since=(4, 0),
     ),

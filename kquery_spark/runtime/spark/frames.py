@@ -137,7 +137,7 @@ class _Builder:
             self._encoding if last else RowEncoding.PAYLOADS,
             self._limit_of(stage),
             self._plans.container,
-            self._plans.hashes_keys,
+            self._plans.hash_partitioned,
         )
         child = self._input(stage)
         if last:

@@ -22,11 +22,9 @@ def partition_keys(count: int) -> npt.NDArray[np.int32]:
     start, step = 0, 4 * count + 64
     while (keys < 0).any():
         candidates = np.arange(start, start + step, dtype=np.int32)
-        partitions = partitions_of(candidates, count)[
-            ::-1
-        ]  # of several keys numpy keeps the one assigned last
         new = np.full(count, -1, np.int32)
-        new[partitions] = candidates[::-1]
+        # backwards, as numpy keeps the last of several keys that are assigned
+        new[partitions_of(candidates, count)[::-1]] = candidates[::-1]
         keys = np.where(keys < 0, new, keys)
         start += step
     return keys

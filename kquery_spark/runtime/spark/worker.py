@@ -106,7 +106,7 @@ class StageTask:
     ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
     names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``encoding``: of
     the last stage's rows. ``limit``: bytes that a task which is no last one may write.
-    ``container``: what the driver knows of the memory of executors. ``hashes_keys``: whether Spark sends a row to the
+    ``container``: what the driver knows of the memory of executors. ``hash_partitioned``: whether Spark sends a row to the
     partition that its number hashes to.
     """
 
@@ -121,7 +121,7 @@ class StageTask:
         encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
         container: ContainerFacts | None = None,
-        hashes_keys: bool = False,
+        hash_partitioned: bool = False,
     ) -> None:
         self._stage = stage
         self._config = config
@@ -132,7 +132,7 @@ class StageTask:
         self._encoding = encoding
         self._limit = limit
         self._container = container
-        self._hashes_keys = hashes_keys
+        self._hash_partitioned = hash_partitioned
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
@@ -155,7 +155,7 @@ class StageTask:
             self._meter,
             self._encoding,
             self._limit,
-            self._hashes_keys,
+            self._hash_partitioned,
         )
         return run(batches)
 
@@ -172,7 +172,7 @@ class StageRun:
     meter: Meter | None = None
     encoding: RowEncoding = RowEncoding.COLUMNS
     limit: int | None = None
-    hashes_keys: bool = False
+    hash_partitioned: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
@@ -228,7 +228,7 @@ class StageRun:
         rows = stage.plan.run(context)
         if stage.output is not None:
             written, count = 0, stage.output.count
-            numbers = partition_keys(count) if self.hashes_keys else np.arange(count, dtype=np.int32)
+            numbers = partition_keys(count) if self.hash_partitioned else np.arange(count, dtype=np.int32)
             for target, batch in partitioned(rows, stage.output, schema, config.payload_bytes):
                 payload = self._payload(int(numbers[target]), batch)
                 written += payload.nbytes
@@ -258,7 +258,7 @@ class StageRun:
                 f"a task was given the rows of {len(numbers)} tasks, so it cannot tell which files to read"
             )
         number = numbers.pop()
-        if self.hashes_keys:
+        if self.hash_partitioned:
             number = int(partitions_of(np.array([number], np.int32), len(self.stage.tasks))[0])
         return number, iter(held)
 

@@ -115,9 +115,8 @@ class Translator:
 
     def check_version(self, node: CatalystNode, function: str, args: Sequence[Expr]) -> None:
         """Raises Unsupported for a call that the session's version of Spark does not answer as the engine does."""
-        raising = any(node.fields.get(flag) for flag in _FLAG_FIELDS)
         for change in self.changed.get(function, ()):
-            if change.concerns(args, raising):
+            if change.applies_to(args, raising=any(node.fields.get(flag) for flag in _FLAG_FIELDS)):
                 raise Unsupported(change.reason)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
