@@ -75,6 +75,13 @@ class ReadSettings(Protocol):
     def corrupt_record_column(self) -> str:
         """The name of the column for lines that cannot be parsed."""
 
+    @property
+    def version(self) -> str:
+        """Spark's version."""
+
+    def knows(self, name: str) -> bool:
+        """True if this Spark has a setting in ``FormatSettings.expected`` or ``read``."""
+
     def is_on(self, name: str) -> bool:
         """True if a setting in ``FormatSettings.read`` is true."""
 

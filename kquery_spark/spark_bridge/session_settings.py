@@ -69,6 +69,10 @@ class SessionSettings:
     corrupt_record_column: str
     values: Mapping[str, str | None]
 
+    def knows(self, name: str) -> bool:
+        """Whether this Spark has a setting that was read."""
+        return self.values.get(name) is not None
+
     def is_on(self, name: str) -> bool:
         """Whether a setting that was read is true; false if this Spark does not know it."""
         return str(self.values.get(name)).lower() == "true"

@@ -119,3 +119,20 @@ def nullable_within(dtype: pa.DataType) -> pa.DataType:
     if pa.types.is_map(dtype):
         return pa.map_(nullable_within(dtype.key_type), nullable_within(dtype.item_type))
     return pa.list_(nullable_within(dtype.value_type)) if pa.types.is_list(dtype) else dtype
+
+
+def is_text_within(dtype: pa.DataType) -> bool:
+    """Whether a type is, or has a part that is, a string."""
+    return bool(dtype == STRING) or any(map(is_text_within, _parts(dtype)))
+
+
+def is_struct_within(dtype: pa.DataType) -> bool:
+    """Whether a type is, or has a part that is, a struct."""
+    return bool(pa.types.is_struct(dtype)) or any(map(is_struct_within, _parts(dtype)))
+
+
+def _parts(dtype: pa.DataType) -> list[pa.DataType]:
+    """The types that a nested type is made of; the entries of a map are no part of it."""
+    if pa.types.is_map(dtype):
+        return [dtype.key_type, dtype.item_type]
+    return [dtype.field(i).type for i in range(dtype.num_fields)] if is_nested(dtype) else []

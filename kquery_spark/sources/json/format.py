@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_format import (
     INFERENCE,
     WRITING,
+    ColumnsRead,
     Format,
     FormatOptions,
     FormatSettings,
@@ -19,6 +21,7 @@ from kquery_spark.sources.text_format import TEXT_OPTIONS, check_text_relation
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
 
+_EXACT_STRINGS = "spark.sql.json.enableExactStringParsing"
 _DATES_FALL_BACK = "spark.sql.legacy.json.enableDateTimeParsingFallback"
 
 
@@ -41,6 +44,21 @@ def _read_relation(read: RelationRead) -> Source:
     return JsonSource(read.files, read.schema, options, read.partition_columns)
 
 
+def _read_columns(read: ColumnsRead) -> Source:
+    """Declines texts where this Spark has no setting for what numbers and objects are as such: it rewrites them."""
+    from kquery_spark.types.names import is_text_within
+
+    schema = read.relation.data_schema
+    if not read.settings.knows(_EXACT_STRINGS):
+        for name in read.columns:
+            if name in schema.names and is_text_within(schema.field(name).type):
+                raise Unsupported(
+                    f"Spark {read.settings.version}, unlike 4.0, rewrites numbers and objects of JSON files that are "
+                    f"read as text, so column {name} stays with it"
+                )
+    return read.source
+
+
 JSON = Format(
     name="json",
     title="JSON",
@@ -48,11 +66,12 @@ JSON = Format(
     catalyst_class="json.JsonFileFormat",
     open_paths=_open_paths,
     read_relation=_read_relation,
+    read_columns=_read_columns,
     settings=FormatSettings(
         prefixes=("spark.sql.json.", "spark.sql.legacy.json."),
         expected={
             "spark.sql.json.enablePartialResults": "true",
-            "spark.sql.json.enableExactStringParsing": "true",
+            _EXACT_STRINGS: "true",
             _DATES_FALL_BACK: "false",
             "spark.sql.legacy.json.allowEmptyString.enabled": "false",
         },

@@ -446,11 +446,8 @@ def _range(chunk: Any) -> ColumnRange | None:
         return ColumnRange(None, None, nulls)
     try:
         return ColumnRange(statistics.min, statistics.max, nulls)
-    except (
-        OverflowError,
-        ValueError,
-        NotImplementedError,
-    ):  # no date of Python's, no text, a decimal of old Arrow
+    except (OverflowError, ValueError, NotImplementedError):
+        # no date of Python's, no text, or a decimal, whose statistics old releases of Arrow do not read
         return ColumnRange(None, None, nulls)
 
 

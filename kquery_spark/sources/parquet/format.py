@@ -24,6 +24,7 @@ from kquery_spark.sources.file_format import (
     Zones,
     decline_options,
 )
+from kquery_spark.types.names import is_struct_within
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -54,6 +55,8 @@ _WRITERS_OPTIONS = (
     "parquet.summary.metadata.level",
 )
 _FILTERS = tuple(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats"))
+
+_NULL_STRUCT = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 
 
 def _open_paths(read: PathsRead) -> Source:
@@ -89,6 +92,8 @@ def _read_columns(read: ColumnsRead) -> Source:
 
     source, columns, settings = read.source, read.columns, read.settings
     assert isinstance(source, ParquetSource)
+    if not settings.knows(_NULL_STRUCT):
+        _decline_structs(read)
     described = read.relation.columns
     ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
@@ -98,6 +103,17 @@ def _read_columns(read: ColumnsRead) -> Source:
     if settings.is_on(_INT96_CONVERSION) or not settings.is_on(_INT96_AS_TIMESTAMP):
         source.check_no_int96(columns)
     return _with_zones(source, columns, read.zones)
+
+
+def _decline_structs(read: ColumnsRead) -> None:
+    """Raise Unsupported for columns with structs: a struct is NULL for this Spark where a file has none of its fields."""
+    schema = read.relation.data_schema
+    for name in read.columns:
+        if name in schema.names and is_struct_within(schema.field(name).type):
+            raise Unsupported(
+                f"Spark {read.settings.version}, unlike 4.1, reads a struct as NULL where a file has none of its "
+                f"fields, so column {name} stays with it"
+            )
 
 
 def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> ParquetSource:
@@ -125,7 +141,7 @@ PARQUET = Format(
         prefixes=("spark.sql.parquet.", "spark.sql.legacy.parquet."),
         expected={
             "spark.sql.parquet.ignoreVariantAnnotation": "false",
-            "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
+            _NULL_STRUCT: "false",
         },
         read=(
             *(_FIELD_IDS, _IGNORE_MISSING_IDS, _INT96_AS_TIMESTAMP, _INT96_CONVERSION),
