@@ -24,7 +24,6 @@ from kquery_spark.sources.file_format import (
     Zones,
     decline_options,
 )
-from kquery_spark.types.names import is_struct_within
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -107,6 +106,8 @@ def _read_columns(read: ColumnsRead) -> Source:
 
 def _decline_structs(read: ColumnsRead) -> None:
     """Raise Unsupported for columns with structs: a struct is NULL for this Spark where a file has none of its fields."""
+    from kquery_spark.types.names import is_struct_within
+
     schema = read.relation.data_schema
     for name in read.columns:
         if name in schema.names and is_struct_within(schema.field(name).type):
