@@ -27,6 +27,7 @@ START, END = "<!-- matrix -->\n", "<!-- end of matrix -->\n"
 SUITES = (
     ("SQL", "tests/sql"),
     ("Functions", "tests/functions/test_parity.py"),
+    ("Files", "tests/sources/test_older_releases.py"),
     ("Actions", "tests/accelerate/test_every_action.py"),
     ("TPC-H", "tests/accelerate/test_tpch.py"),
 )

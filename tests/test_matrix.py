@@ -22,14 +22,14 @@ REPORT = """<testsuites><testsuite>
 def test_cases_are_counted_by_suite(tmp_path: Path) -> None:
     report = tmp_path / "4.0.xml"
     report.write_text(REPORT)
-    sql, functions, actions, tpch = matrix._counts(report)
+    sql, functions, files, actions, tpch = matrix._counts(report)
     assert sql == matrix.Counts(ran=3, equal=2, whole=1)
     assert functions == matrix.Counts(ran=1, equal=1, whole=1)
-    assert actions == tpch == matrix.Counts(ran=0, equal=0, whole=0)
+    assert files == actions == tpch == matrix.Counts(ran=0, equal=0, whole=0)
 
 
 def test_a_run_without_a_report_counts_nothing(tmp_path: Path) -> None:
-    assert matrix._counts(tmp_path / "none.xml") == (matrix.Counts(0, 0, 0),) * 4
+    assert matrix._counts(tmp_path / "none.xml") == (matrix.Counts(0, 0, 0),) * 5
 
 
 def test_the_table_goes_between_the_marks_of_the_page(
@@ -39,11 +39,11 @@ def test_the_table_goes_between_the_marks_of_the_page(
     page.write_text(f"before\n{matrix.START}old\n{matrix.END}after\n")
     monkeypatch.setattr(matrix, "PAGE", page)
     sql, others = matrix.Counts(1476, 1476, 1470), matrix.Counts(23, 23, 23)
-    counts = (sql, others, others, others)
+    counts = (sql, others, others, others, others)
     matrix.write_page([matrix.Result("4.0.5", "Python 3.11.7", counts, 60.0, True)])
     assert page.read_text() == (
-        f"before\n{matrix.START}| PySpark | beside it | SQL | Functions | Actions | TPC-H |\n|---|---|---|---|---|---|\n"
-        "| 4.0.5 | Python 3.11.7 | 1,476 / 1,470 / 1,476 | 23 / 23 / 23 | 23 / 23 / 23 | 23 / 23 / 23 |\n"
+        f"before\n{matrix.START}| PySpark | beside it | SQL | Functions | Files | Actions | TPC-H |\n|---|---|---|---|---|---|---|\n"
+        "| 4.0.5 | Python 3.11.7 | 1,476 / 1,470 / 1,476 | 23 / 23 / 23 | 23 / 23 / 23 | 23 / 23 / 23 | 23 / 23 / 23 |\n"
         f"{matrix.END}after\n"
     )
 

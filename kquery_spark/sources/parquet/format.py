@@ -90,9 +90,9 @@ def _read_columns(read: ColumnsRead) -> Source:
     from kquery_spark.sources.parquet.source import ParquetSource
 
     source, columns, settings = read.source, read.columns, read.settings
-    assert isinstance(source, ParquetSource)
     if not settings.knows(_NULL_STRUCT):
         _decline_structs(read)
+    assert isinstance(source, ParquetSource)
     described = read.relation.columns
     ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
