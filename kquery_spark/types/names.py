@@ -126,11 +126,6 @@ def is_text_within(dtype: pa.DataType) -> bool:
     return bool(dtype == STRING) or any(map(is_text_within, _parts(dtype)))
 
 
-def is_struct_within(dtype: pa.DataType) -> bool:
-    """Whether a type is, or has a part that is, a struct."""
-    return bool(pa.types.is_struct(dtype)) or any(map(is_struct_within, _parts(dtype)))
-
-
 def _parts(dtype: pa.DataType) -> list[pa.DataType]:
     """The types that a nested type is made of; the entries of a map are no part of it."""
     if pa.types.is_map(dtype):

@@ -12,9 +12,10 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import Unsupported
-from kquery_spark.sources.file_format import ColumnsRead
+from kquery_spark.sources.file_format import ColumnsRead, PathsRead
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.formats import format_named
+from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.spark_bridge.session_settings import EXPECTED, SessionSettings
 
 
@@ -31,39 +32,73 @@ def test_a_struct_none_of_whose_fields_is_in_the_file(spark: Any, tmp_path: Path
     assert kq.kquery_plan(frame, when="always").collect() == frame.collect()
 
 
-STRUCT = pa.struct([("x", pa.int64())])
+def settings_without(setting: str) -> SessionSettings:
+    """Those of a Spark that has no such setting."""
+    values = MappingProxyType({**EXPECTED, **READ, setting: None})
+    return SessionSettings("3.5.9", True, "UTC", False, "_corrupt_record", values)
+
+
+#: Settings that the format reads and no value of which is expected.
+READ = {"spark.sql.parquet.int96AsTimestamp": "true"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "setting", "dtype", "declined"),
+    ("dtype", "declined"),
     [
-        ("json", "spark.sql.json.enableExactStringParsing", pa.string(), "read as text"),
-        ("json", "spark.sql.json.enableExactStringParsing", pa.list_(pa.string()), "read as text"),
-        ("json", "spark.sql.json.enableExactStringParsing", pa.int64(), None),
-        ("parquet", "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing", STRUCT, "reads a struct"),
-        (
-            "parquet",
-            "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing",
-            pa.map_(pa.string(), STRUCT),
-            "reads a struct",
-        ),
+        (pa.string(), True),
+        (pa.list_(pa.string()), True),
+        (pa.map_(pa.string(), pa.int64()), True),
+        (pa.int64(), False),
     ],
 )
-def test_columns_stay_with_a_release_without_the_setting(
-    kind: str, setting: str, dtype: pa.DataType, declined: str | None
-) -> None:
-    schema = pa.schema([("c", dtype), ("other", dtype)])
-    relation = FileRelation(kind, (), (), schema, pa.schema([]), {}, {}, {})
-
-    def read(values: dict[str, str | None], *columns: str) -> object:
-        settings = SessionSettings("3.5.9", True, "UTC", False, "_corrupt_record", MappingProxyType(values))
-        entry = format_named(kind)
-        assert entry.read_columns is not None
-        source: Any = object()
-        return entry.read_columns(ColumnsRead(source, relation, columns, settings, None))  # type: ignore[arg-type]
-
-    if declined is None:
-        read({**EXPECTED, setting: None}, "c")
+def test_text_of_json_stays_with_a_release_that_rewrites_it(dtype: pa.DataType, declined: bool) -> None:
+    schema = pa.schema([("c", dtype), ("n", pa.int64())])
+    relation = FileRelation("json", (), (), schema, pa.schema([]), {}, {}, {})
+    settings = settings_without("spark.sql.json.enableExactStringParsing")
+    read_columns = format_named("json").read_columns
+    assert read_columns is not None
+    source: Any = object()
+    zones: Any = None
+    assert read_columns(ColumnsRead(source, relation, ("n",), settings, zones)) is source
+    if not declined:
+        assert read_columns(ColumnsRead(source, relation, ("c", "n"), settings, zones)) is source
         return
-    with pytest.raises(Unsupported, match=f"Spark 3.5.9, unlike 4.* {declined}.*column c stays with it"):
-        read({**EXPECTED, setting: None}, "c")
+    with pytest.raises(Unsupported, match=r"Spark 3\.5\.9, unlike 4\.0, rewrites .* column c stays with it"):
+        read_columns(ColumnsRead(source, relation, ("c", "n"), settings, zones))
+
+
+FIELD = pa.field("x", pa.int64())
+OTHER = pa.field("y", pa.int64())
+
+
+@pytest.mark.parametrize(
+    ("in_file", "declared", "declined"),
+    [
+        (pa.struct([FIELD, OTHER]), pa.struct([FIELD]), False),
+        (pa.struct([FIELD]), pa.struct([FIELD, OTHER]), True),
+        (pa.list_(pa.struct([OTHER])), pa.list_(pa.struct([FIELD])), True),
+        (pa.list_(pa.struct([FIELD])), pa.list_(pa.struct([FIELD])), False),
+        (pa.map_(pa.string(), pa.struct([OTHER])), pa.map_(pa.string(), pa.struct([FIELD])), True),
+        (pa.struct([("in", pa.struct([OTHER]))]), pa.struct([("in", pa.struct([FIELD]))]), True),
+        (pa.int64(), pa.int64(), False),
+    ],
+)
+def test_structs_of_parquet_stay_with_a_release_that_makes_them_null(
+    tmp_path: Path, in_file: pa.DataType, declared: pa.DataType, declined: bool
+) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"c": pa.nulls(3, in_file), "n": [1, 2, 3]}), path)
+    entry = format_named("parquet")
+    opened = entry.open_paths(PathsRead([path], None, "UTC", False))
+    assert isinstance(opened, ParquetSource) and entry.read_columns is not None
+    schema = pa.schema([("c", declared), ("n", pa.int64())])
+    source = ParquetSource(opened.files, schema, (), rebase=opened.rebase)
+    relation = FileRelation("parquet", (), (), schema, pa.schema([]), {}, {}, {})
+    settings = settings_without("spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing")
+    zones: Any = None
+    entry.read_columns(ColumnsRead(source, relation, ("n",), settings, zones))
+    if not declined:
+        entry.read_columns(ColumnsRead(source, relation, ("c", "n"), settings, zones))
+        return
+    with pytest.raises(Unsupported, match=r"Spark 3\.5\.9, unlike 4\.1, reads a struct as NULL .*a\.parquet"):
+        entry.read_columns(ColumnsRead(source, relation, ("c", "n"), settings, zones))

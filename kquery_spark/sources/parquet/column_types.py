@@ -76,6 +76,19 @@ def mismatch(path: str, name: str, file_type: pa.DataType, dtype: pa.DataType) -
     return f"{path}: column {name} is {t.spark_name(file_type)} in the file, the table says {t.spark_name(dtype)}"
 
 
+def lacks_fields(file_type: pa.DataType, dtype: pa.DataType) -> bool:
+    """Whether a struct in a file's column lacks a field that the table's type has."""
+    if pa.types.is_struct(file_type) and pa.types.is_struct(dtype):
+        names = {field.name for field in file_type}
+        return any(f.name not in names or lacks_fields(file_type.field(f.name).type, f.type) for f in dtype)
+    if is_any(file_type, LISTS) and pa.types.is_list(dtype):
+        return lacks_fields(file_type.value_type, dtype.value_type)
+    if pa.types.is_map(file_type) and pa.types.is_map(dtype):
+        keys = lacks_fields(file_type.key_type, dtype.key_type)
+        return keys or lacks_fields(file_type.item_type, dtype.item_type)
+    return False
+
+
 def has_times(dtype: pa.DataType) -> bool:
     """Whether a column, or a part of it, has dates or times."""
     if pa.types.is_nested(dtype):

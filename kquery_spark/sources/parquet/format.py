@@ -90,9 +90,9 @@ def _read_columns(read: ColumnsRead) -> Source:
     from kquery_spark.sources.parquet.source import ParquetSource
 
     source, columns, settings = read.source, read.columns, read.settings
-    if not settings.knows(_NULL_STRUCT):
-        _decline_structs(read)
     assert isinstance(source, ParquetSource)
+    if not settings.knows(_NULL_STRUCT):
+        _check_structs(source, columns, settings.version)
     described = read.relation.columns
     ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
@@ -104,17 +104,14 @@ def _read_columns(read: ColumnsRead) -> Source:
     return _with_zones(source, columns, read.zones)
 
 
-def _decline_structs(read: ColumnsRead) -> None:
-    """Raise Unsupported for columns with structs: a struct is NULL for this Spark where a file has none of its fields."""
-    from kquery_spark.types.names import is_struct_within
-
-    schema = read.relation.data_schema
-    for name in read.columns:
-        if name in schema.names and is_struct_within(schema.field(name).type):
-            raise Unsupported(
-                f"Spark {read.settings.version}, unlike 4.1, reads a struct as NULL where a file has none of its "
-                f"fields, so column {name} stays with it"
-            )
+def _check_structs(source: ParquetSource, columns: Sequence[str], version: str) -> None:
+    """Raise Unsupported for columns that this Spark may read as NULL, as files lack fields of a struct."""
+    lacking = source.file_without_fields(columns)
+    if lacking is not None:
+        raise Unsupported(
+            f"Spark {version}, unlike 4.1, reads a struct as NULL if a file has none of the fields that are read, and "
+            f"{lacking} has not all"
+        )
 
 
 def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> ParquetSource:

@@ -26,6 +26,7 @@ from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
 from kquery_spark.sources.parquet.column_types import (
     has_times,
     is_in_nanoseconds,
+    lacks_fields,
     mismatch,
     readable_as,
 )
@@ -114,6 +115,17 @@ class ParquetSource(Source):
             for column in columns:
                 if opened.has_instants(column):
                     raise Unsupported(f"{column} of {file.path} is of INT96 times, which Spark converts")
+
+    def file_without_fields(self, columns: Sequence[str]) -> str | None:
+        """The path of a file that lacks some of the fields of a struct in these columns; None where all have all."""
+        for file in self.files:
+            opened = open_file(file)
+            for field in (self.table_schema.field(c) for c in columns if c not in self.partition_columns):
+                if field.name in opened.names and lacks_fields(
+                    opened.schema.field(field.name).type, field.type
+                ):
+                    return file.path
+        return None
 
     def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
         """The time zones by which old times in these columns are rebased; None for one that a file does not name."""
