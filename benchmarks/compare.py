@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import kquery_spark as kq
 from kquery_spark.config.spark_settings import configure
+from kquery_spark.spark_bridge.pyspark_names import to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 
@@ -96,12 +97,17 @@ def session(
 
 def run_spark(spark: SparkSession, sql: str) -> pa.Table:
     """Plan and run on Spark alone."""
-    return spark.sql(sql).toArrow()
+    return rows_of(spark.sql(sql))
 
 
 def run_engine(spark: SparkSession, sql: str) -> pa.Table:
     """Plan and run through ``kquery_plan``, which is asked even where it would leave the query to Spark."""
-    return spark.sql(sql).transform(kq.kquery_plan).toArrow()
+    return rows_of(spark.sql(sql).transform(kq.kquery_plan))
+
+
+def rows_of(frame: DataFrame) -> pa.Table:
+    """``toArrow``, which PySpark 3.5 has not."""
+    return frame.toArrow() if hasattr(frame, "toArrow") else to_arrow(frame)
 
 
 def compare(

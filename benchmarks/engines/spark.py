@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 
 import kquery_spark as kq
+from benchmarks.compare import rows_of
 from benchmarks.engines.base import Run, Settings
 from benchmarks.suites.base import Query, Table
 
@@ -54,7 +55,7 @@ class _InSession:
             parsed = time.perf_counter()
             planned = self._plan(frame)
             ready = time.perf_counter()
-            table = planned.toArrow()
+            table = rows_of(planned)
             seconds = time.perf_counter() - start
             return Run(table, seconds, ready - parsed, self._stages.shuffled_since(first))
 

@@ -8,15 +8,34 @@ from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.sources.deletion_vectors import DeletionVector
+
 
 @dataclass(frozen=True)
 class ListedFile:
-    """One file of a relation; ``partition`` has a value for each field of the partition schema."""
+    """One file of a relation; ``partition`` has a value for each field of the partition schema.
+
+    modified_ms: None where the table does not say when the file was last changed. deleted: which of its rows are no rows of
+    the table.
+    """
 
     path: str
     size: int
-    modified_ms: int
+    modified_ms: int | None
     partition: tuple[pa.Scalar, ...] = ()
+    deleted: DeletionVector | None = None
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """What a table calls the columns that have other names in its files.
+
+    stored: the name in the files by the table's name, of all columns. fields: the table's column by the name in the files,
+    of those that the engine has a type for.
+    """
+
+    stored: Mapping[str, str]
+    fields: Mapping[str, pa.Field]
 
 
 @dataclass(frozen=True)
@@ -27,7 +46,9 @@ class FileRelation:
     node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
     of columns that the engine has no type for why not; ``data_schema`` is without them. ``columns`` has the JSON of Spark's
     schema for each column of the files, with its metadata. ``jvm_zone`` is the time zone of Spark's JVM, for a format
-    whose files are read by it.
+    whose files are read by it. ``from_log``: a table format's log lists the files, each of which is never changed.
+    ``table_columns`` is there for a table whose columns have other names in its files; everything
+    else goes by the files' names.
     """
 
     format: str
@@ -39,3 +60,9 @@ class FileRelation:
     unread: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     jvm_zone: str = "UTC"
+    from_log: bool = False
+    table_columns: TableColumns | None = None
+
+    def stored_name(self, column: str) -> str:
+        """The name in the files of a column of the table."""
+        return column if self.table_columns is None else self.table_columns.stored.get(column, column)

@@ -53,6 +53,17 @@ def stamp_of(path: str) -> int:
     return hash((status.st_ino, status.st_ctime_ns))
 
 
+def modified_ms(path: str) -> int:
+    """When a local file was last changed, in milliseconds; SourceError if there is none. 0 on other filesystems."""
+    local = local_path(path)
+    if local is None:
+        return 0
+    try:
+        return os.stat(local).st_mtime_ns // 1_000_000
+    except OSError as error:
+        raise SourceError(f"cannot read {local}: {error.strerror}") from None
+
+
 def check_unchanged(file: DataFile) -> None:
     """Raise SourceError when a local file is gone or not what it was when the query was planned."""
     path = local_path(file.path)

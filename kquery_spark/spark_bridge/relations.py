@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.delta.column_mapping import Column, stored_column
 from kquery_spark.sources.file_format import Format
-from kquery_spark.sources.file_relation import FileRelation, ListedFile
+from kquery_spark.sources.file_relation import FileRelation, ListedFile, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
+from kquery_spark.sources.parquet.format import PARQUET
+from kquery_spark.spark_bridge import delta
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.iceberg import IcebergScan, iceberg_scan, is_iceberg
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import array_of_texts, from_text, scalar
 from kquery_spark.spark_bridge.plan_facts import Facts
@@ -24,7 +30,8 @@ from kquery_spark.types.names import spark_name as name_of
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _DIRECTORY = f"{_SOURCES}PartitionDirectory"
 _FILE = f"{_SOURCES}FileStatusWithMetadata"
-_FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS}
+_FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {delta.FORMAT_CLASS: PARQUET}
+V2_SCAN = "DataSourceV2ScanRelation"
 _NAME = "java.lang.Class getName"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
@@ -69,7 +76,7 @@ class OtherRelation:
     reason: str
 
 
-Relation = FileRelation | LocalRows | RangeRelation | OneRow | OtherRelation
+Relation = FileRelation | IcebergScan | LocalRows | RangeRelation | OneRow | OtherRelation
 
 
 class RelationReader:
@@ -97,7 +104,17 @@ class RelationReader:
             return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
             return self._logical(self._facts.jvm_object(node).relation())
+        if node.cls == V2_SCAN:
+            return self._scan(self._facts.jvm_object(node).scan())
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
+
+    def _scan(self, scan: Any) -> Relation:
+        if not is_iceberg(scan, self._jvm):
+            return OtherRelation(V2_SCAN, "tables of the newer data source interface are read by Spark")
+        try:
+            return iceberg_scan(scan, self._jvm)
+        except Unsupported as error:
+            return OtherRelation(V2_SCAN, error.reason)
 
     def _logical(self, source: Any) -> Relation:
         if self._positions is None:
@@ -120,12 +137,16 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
     if isinstance(described, OtherRelation):
         return described
     try:
-        files = _files(source, described.partition_schema, jvm)
-    except Unsupported as error:
-        return OtherRelation(described.format, error.reason)
+        files = _files(source, described, jvm)
+    except (Unsupported, SourceError) as error:
+        return OtherRelation(described.format, _reason(error))
     if not format_named(described.format).in_jvm_zone:
         return replace(described, files=files)
     return replace(described, files=files, jvm_zone=jvm.time_zone())
+
+
+def _reason(error: Unsupported | SourceError) -> str:
+    return error.reason if isinstance(error, Unsupported) else f"files are read by Spark: {error}"
 
 
 def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
@@ -137,18 +158,52 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         return OtherRelation(short, f"files of {short} are read by Spark")
     name = file_format.name
     try:
-        columns = _fields(source.dataSchema(), jvm)
+        mode = delta.column_mapping_mode(source.fileFormat()) if format_class == delta.FORMAT_CLASS else None
+        table_columns = _fields(source.dataSchema(), jvm)
+        partitions = _fields(source.partitionSchema(), jvm)
+        columns = [_stored(column, mode) for column in table_columns]
         data_schema, unread = _schema_and_unread(columns, time_zone)
         if unread and not file_format.finds_by_name:
             return OtherRelation(name, next(iter(unread.values())))
         data_schema, unread = _readable(file_format, data_schema, unread, jvm)
-        partition_schema = _schema(source.partitionSchema(), jvm, time_zone)
+        partition_schema = arrow_schema({"fields": [_stored(p, mode) for p in partitions]}, time_zone)
+        names = _table_columns(table_columns, columns, data_schema, time_zone)
     except Unsupported as error:
         return OtherRelation(name, error.reason)
     options = {key.lower(): value for key, value in jvm.java_map(source.options()).items()}
     roots = tuple(jvm.strings(source.location().rootPaths()))
     by_name = {column["name"]: column for column in columns}
-    return FileRelation(name, roots, (), data_schema, partition_schema, options, unread, by_name)
+    return FileRelation(
+        name,
+        roots,
+        (),
+        data_schema,
+        partition_schema,
+        options,
+        unread,
+        by_name,
+        table_columns=names,
+        from_log=mode is not None,
+    )
+
+
+def _stored(column: Column, mode: str | None) -> Column:
+    """A column as the files have it; mode: the column mapping of a Delta table."""
+    return column if mode is None else stored_column(column, mode)
+
+
+def _table_columns(
+    table: Sequence[Column], files: Sequence[Column], readable: pa.Schema, time_zone: str
+) -> TableColumns | None:
+    """The table's names of columns, where some differ from those in the files."""
+    if all(column is stored for column, stored in zip(table, files, strict=True)):
+        return None
+    by_stored = {stored["name"]: column for column, stored in zip(table, files, strict=True)}
+    fields = arrow_schema({"fields": [by_stored[name] for name in readable.names]}, time_zone)
+    return TableColumns(
+        stored={column["name"]: stored for stored, column in by_stored.items()},
+        fields=dict(zip(readable.names, fields, strict=True)),
+    )
 
 
 def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
@@ -187,10 +242,6 @@ def _has_zone(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(dtype)) and dtype.tz is not None
 
 
-def _schema(struct: Any, jvm: Jvm, time_zone: str) -> pa.Schema:
-    return arrow_schema({"fields": _fields(struct, jvm)}, time_zone)
-
-
 def _fields(struct: Any, jvm: Jvm) -> list[Any]:
     text = jvm.text(struct, _STRUCT, "json")
     if '"EXISTS_DEFAULT"' in text:
@@ -199,18 +250,22 @@ def _fields(struct: Any, jvm: Jvm) -> list[Any]:
     return fields
 
 
-def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[ListedFile, ...]:
+def _files(source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
-    seq = jvm.scala.seq
-    listed = jvm.steps(
-        "directories",
-        (f"{_SOURCES}HadoopFsRelation", "location"),
-        (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
-    )
-    status = jvm.triple(_FILE, "getPath", "getLen", "getModificationTime")
-    statuses = jvm.steps("files", (_DIRECTORY, "files"), jvm.map_step("map", status))
-    directories = listed.apply(source)
-    facts = [text[1:-1].rsplit(",", 2) for text in jvm.strings(jvm.flat_mapped(directories, statuses))]
+    schema, seq = relation.partition_schema, jvm.scala.seq
+    if relation.from_log:
+        directories = delta.directories(source.location(), jvm)
+    else:
+        listed = jvm.steps(
+            "directories",
+            (f"{_SOURCES}HadoopFsRelation", "location"),
+            (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
+        )
+        directories = listed.apply(source)
+    facts = [
+        text[1:-1].rsplit(",", 2)
+        for text in _of_files(directories, jvm.triple(_FILE, "getPath", "getLen", "getModificationTime"), jvm)
+    ]
     if not len(schema):
         partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
     else:
@@ -219,10 +274,20 @@ def _files(source: Any, schema: pa.Schema, jvm: Jvm) -> tuple[ListedFile, ...]:
         rows = jvm.mapped(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
-    return tuple(
-        ListedFile(path, int(size), int(time), partition)
+    files = [
+        ListedFile(path, int(size), None if relation.from_log else int(time), partition)
         for (path, size, time), partition in zip(facts, partitions, strict=True)
-    )
+    ]
+    if not relation.from_log:
+        return tuple(files)
+    vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
+    return tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
+
+
+def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
+    """A fact of each file of a ``Seq[PartitionDirectory]``, as Scala prints it; fact: a function of the file's status."""
+    of_directory = jvm.steps(f"files {id(fact)}", (_DIRECTORY, "files"), jvm.map_step("map", fact))
+    return jvm.strings(jvm.flat_mapped(directories, of_directory))
 
 
 def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:

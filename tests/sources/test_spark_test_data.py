@@ -6,9 +6,6 @@ They are in the JAR of Spark's tests on Maven, which is downloaded once and kept
 from __future__ import annotations
 
 import os
-import shutil
-import urllib.error
-import urllib.request
 import warnings
 import zipfile
 from pathlib import Path
@@ -21,16 +18,14 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.verify.compare import _values
+from tests.maven import REPOSITORY, Unreachable, artifact
 
 pytestmark = pytest.mark.skipif(
     "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
 )
 
-REPOSITORY = os.environ.get("MAVEN_REPOSITORY", "https://repo1.maven.org/maven2")
 # Spark's own version comes first; Maven may lack it while PyPI has it.
 VERSIONS = tuple(dict.fromkeys((pyspark.__version__, "4.2.0", "4.1.1")))
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kquery_spark"
-TIMEOUT_SECONDS = 60
 
 CALENDARS = {"datetimeRebaseMode": "LEGACY", "int96RebaseMode": "LEGACY"}
 OPTIONS: dict[str, tuple[dict[str, str], ...]] = {
@@ -51,24 +46,11 @@ FORMATS = {"parquet": "parquet", "parq": "parquet", "orc": "orc", "csv": "csv", 
 
 def jar() -> Path | None:
     """The JAR of the tests of this Spark, or of one near it."""
-    for version in VERSIONS:
-        name = f"spark-sql_2.13-{version}-tests.jar"
-        path = CACHE / name
-        if path.exists():
-            return path
-        url = f"{REPOSITORY}/org/apache/spark/spark-sql_2.13/{version}/{name}"
-        part = path.with_suffix(f".{os.getpid()}.part")
-        try:
-            CACHE.mkdir(parents=True, exist_ok=True)
-            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response, part.open("wb") as file:
-                shutil.copyfileobj(response, file)
-            part.replace(path)
-        except urllib.error.HTTPError:
-            continue
-        except OSError:
-            return None
-        return path
-    return None
+    try:
+        jars = (artifact(f"org.apache.spark:spark-sql_2.13:{version}", "tests") for version in VERSIONS)
+        return next(filter(None, jars), None)
+    except Unreachable:
+        return None
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def _check_same(fields: list[pa.Field], name: str, ids: FieldIds, path: str) -> 
     if [f.name for f in matches] != [f.name for f in named] or len(matches) > 1:
         raise Unsupported(f"the field id of {name} is that of another column, or of none, in {path}")
     if matches:
-        parts = list(_parts(matches[0].type))
+        parts = list(parts_of(matches[0].type))
         for inner, below in ids.nested.items():
             _check_same(parts, inner, below, path)
 
@@ -79,10 +79,10 @@ def _with_name(fields: list[pa.Field], name: str) -> list[pa.Field]:
 
 
 def _with_id(fields: list[pa.Field], field_id: int) -> list[pa.Field]:
-    return [f for f in fields if _id_of(f) == field_id]
+    return [f for f in fields if id_of(f) == field_id]
 
 
-def _parts(dtype: pa.DataType) -> Iterator[pa.Field]:
+def parts_of(dtype: pa.DataType) -> Iterator[pa.Field]:
     """What is nested directly in a type, under the names that FieldIds has for it."""
     if pa.types.is_struct(dtype):
         yield from dtype
@@ -93,10 +93,11 @@ def _parts(dtype: pa.DataType) -> Iterator[pa.Field]:
         yield dtype.value_field.with_name("element")
 
 
-def _id_of(column: pa.Field) -> int | None:
+def id_of(column: pa.Field) -> int | None:
+    """The field id that a file has for a field."""
     value = (column.metadata or {}).get(_ARROW_KEY)
     return None if value is None else int(value)
 
 
 def _has_id(column: pa.Field) -> bool:
-    return _id_of(column) is not None or any(map(_has_id, _parts(column.type)))
+    return id_of(column) is not None or any(map(_has_id, parts_of(column.type)))

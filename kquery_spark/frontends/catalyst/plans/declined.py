@@ -7,7 +7,6 @@ PLANS.declines(
     InMemoryRelation="cached rows are read by Spark",
     LogicalRDD="the rows of an RDD are given by Spark",
     ExternalRDD="the rows of an RDD are given by Spark",
-    DataSourceV2ScanRelation="tables of the newer data source interface are read by Spark",
     StreamingDataSourceV2ScanRelation="streams stay with Spark",
     HiveTableRelation="Hive tables in their own formats are read by Spark",
     CTERelationRef="a shared subquery that Spark did not inline stays with Spark",

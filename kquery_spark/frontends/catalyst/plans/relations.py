@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from urllib.parse import urlparse
 
 import pyarrow as pa
@@ -15,15 +17,20 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
-from kquery_spark.sources.files import stamp_of
+from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
+from kquery_spark.sources.iceberg.source import iceberg_source
+from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
+from kquery_spark.sources.renamed import RenamedColumns
+from kquery_spark.spark_bridge.iceberg import IcebergScan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import LocalRows, OtherRelation, RangeRelation
+from kquery_spark.spark_bridge.relations import V2_SCAN, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.spark_bridge.session_settings import (
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
@@ -50,14 +57,16 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     file_format = format_named(relation.format)
     source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context.settings))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
+    columns = []
     for column in (attribute["name"] for attribute in attributes):
-        if column in relation.unread:
-            raise Unsupported(f"the column {column} is read by Spark: {relation.unread[column]}")
-        if source.schema.get_field_index(column) < 0:
+        stored = relation.stored_name(column)
+        if stored in relation.unread:
+            raise Unsupported(f"the column {column} is read by Spark: {relation.unread[stored]}")
+        if source.schema.get_field_index(stored) < 0:
             raise Unsupported(
                 f"the column {column} comes from the file and not from its data, so Spark reads it"
             )
-    columns = [attribute["name"] for attribute in attributes]
+        columns.append(stored)
     try:
         if file_format.read_columns is not None:
             read = ColumnsRead(source, relation, columns, context.settings, context.relations.zones)
@@ -66,9 +75,38 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         source.check_files(columns)
     except SourceError as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+    source = source.once("table", partial(_table_source, relation, source))
     if context.wanted.filters:
         source = source.under_filters(context.wanted.null_filters)
     return _scan(_table_name(relation), source, attributes, context)
+
+
+@PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables in Parquet files")
+def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
+    """The rows of an Iceberg table's snapshot."""
+    scan = context.relations.read(node)
+    if not isinstance(scan, IcebergScan):
+        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
+    attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
+    by_name = {field.name: field for field in scan.fields}
+    schema = pa.schema(
+        [
+            pa.field(a["name"], arrow_type(a["dataType"], context.settings.time_zone), bool(a["nullable"]))
+            for a in attributes
+        ]
+    )
+    for name in schema.names if scan.files else ():
+        if name not in by_name:
+            raise Unsupported(
+                f"the column {name} comes from the file and not from its data, so Spark reads it"
+            )
+    try:
+        fields = [by_name[name] for name in schema.names] if scan.files else []
+        source = iceberg_source(schema, fields, scan.files, local)
+        source.check_files(schema.names)
+    except SourceError as error:
+        raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
+    return _scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source, attributes, context)
 
 
 @PLANS.handles("LocalRelation", family="leaves", partly="up to 20,000 values, none binary or nested")
@@ -142,23 +180,37 @@ def _source(relation: FileRelation, file_format: Format, settings: SessionSettin
     folded = [field.name.lower() for field in fields]
     if len(set(folded)) < len(folded):
         raise Unsupported("a table whose column names differ only in case is read by Spark")
-    files = tuple(map(_file, relation.files))
     for name, value in settings.unexpected(*file_format.settings.prefixes).items():
         raise Unsupported(f"files are read by Spark while {name} is {value}")
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
+        files = tuple(map(_file, relation.files))
         return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
-    except ConfigError as error:
+    except (ConfigError, SourceError) as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+
+
+def _table_source(relation: FileRelation, source: Source) -> Source:
+    """The rows and columns of the table, given its files."""
+    if any(file.deleted for file in relation.files):
+        source = LiveRows(source, tuple(_deleted(file) for file in relation.files))
+    if relation.table_columns is not None:
+        fields = relation.table_columns.fields
+        source = RenamedColumns(source, pa.schema([fields[name] for name in source.schema.names]))
+    return source
+
+
+def _deleted(listed: ListedFile) -> DeletionVector | None:
+    vector = listed.deleted
+    return vector if vector is None or vector.path is None else replace(vector, path=local(vector.path))
 
 
 def _file(listed: ListedFile) -> DataFile:
     """The file as Spark lists it, for the engine."""
-    path = _local(listed.path)
-    return DataFile(
-        path, listed.size, listed.modified_ms, tuple(map(_value, listed.partition)), stamp_of(path)
-    )
+    path = local(listed.path)
+    modified = modified_ms(path) if listed.modified_ms is None else listed.modified_ms
+    return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
 
 
 def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:
@@ -171,9 +223,11 @@ def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) 
             raise Unsupported(f"files with the option {option} are read by Spark")
 
 
-def _local(path: str) -> str:
-    """The plain path of Hadoop's ``file:/a b`` (nothing in it is escaped)."""
+def local(path: str) -> str:
+    """The plain path of Hadoop's ``file:/a b`` (nothing in it is escaped), or of a path without a scheme."""
     scheme = urlparse(path).scheme
+    if not scheme and path.startswith("/"):
+        return path
     if scheme != "file":
         raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
     plain = path.removeprefix("file:")

@@ -1,0 +1,103 @@
+"""Deletion vectors: which rows of a data file are deleted, as Delta and Iceberg (from version 3 on) store it.
+
+Both frame the bitmap in the same way: its length, a magic number, the bitmap and a CRC-32 of the last two (Delta's protocol,
+"Deletion Vector Format"; Iceberg's Puffin specification, "deletion-vector-v1").
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import SourceError
+from kquery_spark.kernels.roaring import read_positions
+from kquery_spark.sources.files import filesystem
+from kquery_spark.types.vector import Int64s
+
+MAX_BYTES = 1 << 31
+"""More bytes than any deletion vector has: Delta and Iceberg count them in 32 bits."""
+_MAGIC = struct.pack("<I", 1681511377)
+# Vectors whose rows are kept, as the row groups of a file are read one after the other.
+_MAX_CACHED = 8
+
+
+@dataclass(frozen=True)
+class DeletionVector:
+    """Where the deleted rows of one data file are written down.
+
+    count: how many there are. path, offset: the file that has the vector, and where its length begins. nbytes: of the
+    magic number and the bitmap. inline: these bytes where there is no file.
+    """
+
+    count: int
+    nbytes: int
+    path: str | None = None
+    offset: int = 0
+    inline: bytes | None = field(default=None, repr=False)
+
+    @property
+    def title(self) -> str:
+        """The vector in sentences."""
+        where = "in the table's log" if self.path is None else f"at byte {self.offset} of {self.path}"
+        return f"the deletion vector {where}"
+
+    def positions(self) -> Int64s:
+        """The numbers of the deleted rows in rising order; SourceError where the vector is missing or damaged."""
+        return _positions(self)
+
+
+@lru_cache(maxsize=_MAX_CACHED)
+def _positions(vector: DeletionVector) -> Int64s:
+    data = _read(vector) if vector.inline is None else vector.inline
+    if len(data) != vector.nbytes or data[:4] != _MAGIC:
+        raise _damaged(vector, "it does not begin as one")
+    try:
+        positions = read_positions(data[4:])
+    except ValueError as error:
+        raise _damaged(vector, str(error)) from None
+    if len(positions) != vector.count:
+        raise _damaged(vector, f"it has {len(positions):,} rows, and the table says {vector.count:,}")
+    positions.flags.writeable = False
+    return positions
+
+
+def _read(vector: DeletionVector) -> bytes:
+    """The magic number and the bitmap, without their frame."""
+    path = vector.path
+    if path is None or not 4 <= vector.nbytes < MAX_BYTES or vector.offset < 0:
+        raise _damaged(vector, "the table does not say where it is")
+    fs, inner = filesystem(path)
+    try:
+        with fs.open_input_file(inner) as file:
+            framed = file.read_at(vector.nbytes + 8, vector.offset)
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"cannot read {vector.title}: {error}") from None
+    if len(framed) < vector.nbytes + 8:
+        raise _damaged(vector, "the file ends within it")
+    (length,), data, (checksum,) = (
+        struct.unpack(">I", framed[:4]),
+        framed[4:-4],
+        struct.unpack(">I", framed[-4:]),
+    )
+    if length != vector.nbytes:
+        raise _damaged(vector, f"it is {length:,} bytes long, and the table says {vector.nbytes:,}")
+    if zlib.crc32(data) != checksum:
+        raise _damaged(vector, "its checksum is another")
+    return bytes(data)
+
+
+def _damaged(vector: DeletionVector, why: str) -> SourceError:
+    return SourceError(f"{vector.title} is damaged: {why}")
+
+
+def live_rows(deleted: Int64s, start: int, rows: int) -> Int64s:
+    """The rows that are left of ``rows`` ones from ``start``, by their numbers among these."""
+    low, high = np.searchsorted(deleted, (start, start + rows))
+    flags = np.ones(rows, np.bool_)
+    flags[deleted[low:high] - start] = False
+    return np.flatnonzero(flags)

@@ -1,0 +1,73 @@
+"""Descriptors of deletion vectors as Delta's log and Delta's scans have them (Delta's protocol, "Deletion Vectors")."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import uuid
+from urllib.parse import unquote, urlparse
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.deletion_vectors import MAX_BYTES, DeletionVector
+
+_INLINE, _BY_UUID, _ABSOLUTE, _RELATIVE = "i", "u", "p", "r"
+_UUID_LENGTH = 20  # characters in base 85
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+_TO_B85 = str.maketrans(_Z85, _B85)
+_HEADER = struct.Struct(">qic")
+
+
+def encoded_deletion_vector(text: str, table: str) -> DeletionVector:
+    """A descriptor as Delta hands it to its file reader (``DeletionVectorDescriptor.serializeToBase64``).
+
+    table: the table's path, without an ending slash and not escaped. Raises SourceError for what is none.
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+        count, nbytes, marker = _HEADER.unpack_from(data)
+        at, offset = _HEADER.size, 0
+        storage = marker.decode("ascii")
+        if storage.islower() and storage != _INLINE:
+            (offset,) = struct.unpack_from(">i", data, at)
+            at += 4
+        (length,) = struct.unpack_from(">H", data, at)
+        where = data[at + 2 :]
+        if len(where) != length:
+            raise ValueError(f"its place has {len(where)} bytes instead of {length}")
+        return deletion_vector(storage.lower(), where.decode("utf-8"), offset, nbytes, count, table)
+    except (ValueError, struct.error) as error:
+        raise SourceError(f"{table} has a deletion vector that cannot be found: {error}") from None
+
+
+def deletion_vector(
+    storage: str, where: str, offset: int, nbytes: int, count: int, table: str
+) -> DeletionVector:
+    """A descriptor of the log: ``storageType``, ``pathOrInlineDv``, ``offset``, ``sizeInBytes``, ``cardinality``.
+
+    Raises ValueError for one that Delta's protocol does not know.
+    """
+    if not 4 <= nbytes < MAX_BYTES or count < 0 or offset < 0:
+        raise ValueError(f"it has {count} rows in {nbytes} bytes at {offset}")
+    if storage == _INLINE:
+        return DeletionVector(count, nbytes, inline=_decode(where)[:nbytes])
+    if storage == _BY_UUID:
+        prefix, name = where[:-_UUID_LENGTH], where[-_UUID_LENGTH:]
+        folder = f"{table}/{prefix}" if prefix else table
+        path = f"{folder}/deletion_vector_{uuid.UUID(bytes=_decode(name))}.bin"
+    elif storage == _ABSOLUTE:
+        if not urlparse(where).scheme:
+            raise ValueError(f"{where} is no absolute path")
+        path = unquote(where)
+    elif storage == _RELATIVE:
+        path = f"{table}/{where}"
+    else:
+        raise ValueError(f"it is stored in the way {storage}, which is not known")
+    return DeletionVector(count, nbytes, path, offset)
+
+
+def _decode(text: str) -> bytes:
+    """Bytes in base 85 with the characters of Z85, five for each four bytes."""
+    if len(text) % 5 or not set(text) <= set(_Z85):
+        raise ValueError(f"{text!r} is not in base 85")
+    return base64.b85decode(text.translate(_TO_B85))

@@ -1,0 +1,195 @@
+"""The source of an Iceberg scan: each data file under the names that it has for the table's fields.
+
+Columns are found by field id, so files that were written before a rename have other names for them. Files that agree in
+names are read as one source. Iceberg's specification, "Column Projection".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.concatenated import ConcatenatedSource
+from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.files import modified_ms, stamp_of
+from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
+from kquery_spark.sources.live_rows import DeletedRows, LiveRows
+from kquery_spark.sources.memory import local_source
+from kquery_spark.sources.parquet.field_ids import id_of, parts_of
+from kquery_spark.sources.parquet.file import open_file
+from kquery_spark.sources.parquet.source import ParquetSource
+from kquery_spark.sources.partitions import plain_value
+from kquery_spark.sources.position_deletes import PositionDeletes
+from kquery_spark.sources.renamed import RenamedColumns
+
+_VECTOR_FRAME_BYTES = 8  # the length in front of a deletion vector and the checksum behind it
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How some data files have the table's columns.
+
+    schema: the columns, in the table's order, under the files' names. constants: the names of those that are not read from
+    the files.
+    """
+
+    schema: pa.Schema
+    constants: tuple[str, ...]
+
+
+def iceberg_source(
+    schema: pa.Schema, fields: Sequence[Field], files: Sequence[PlannedFile], path_of: Callable[[str], str]
+) -> Source:
+    """The source of the columns in ``schema``, which ``fields`` describes by position.
+
+    path_of: the path by which the engine opens a file, given Iceberg's; Unsupported for filesystems that it does not read.
+    """
+    if not files or not len(schema):
+        return _without_columns(schema, files)
+    by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
+    for file in files:
+        layout, opened = _laid_out(schema, fields, file, path_of(file.path))
+        by_layout[layout].append((opened, file))
+    sources = tuple(_source(schema, layout, some, path_of) for layout, some in by_layout.items())
+    if len(sources) == 1:
+        return sources[0]
+    return ConcatenatedSource(sources, tuple(map(len, by_layout.values())))
+
+
+def _without_columns(schema: pa.Schema, files: Sequence[PlannedFile]) -> Source:
+    if files:
+        raise Unsupported("an Iceberg scan of no column is Spark's")
+    return local_source(schema.empty_table())
+
+
+def _source(
+    schema: pa.Schema,
+    layout: _Layout,
+    files: Sequence[tuple[DataFile, PlannedFile]],
+    path_of: Callable[[str], str],
+) -> Source:
+    """The source of files of one layout."""
+    source: Source = ParquetSource(tuple(opened for opened, _ in files), layout.schema, layout.constants)
+    deleted = tuple(_deleted(file, path_of) for _, file in files)
+    if any(deleted):
+        source = LiveRows(source, deleted)
+    return source if layout.schema.equals(schema) else RenamedColumns(source, schema)
+
+
+def _laid_out(
+    schema: pa.Schema, fields: Sequence[Field], file: PlannedFile, path: str
+) -> tuple[_Layout, DataFile]:
+    """How a file has the columns, and the file with the values of those that it does not have."""
+    plain = DataFile(path, file.size, modified_ms(path), stamp=stamp_of(path))
+    in_file = list(open_file(plain).schema)
+    if not any(id_of(column) is not None for column in in_file):
+        raise Unsupported(f"{path} has no field ids, so Spark reads it")
+    columns: list[pa.Field] = []
+    constants: dict[str, Any] = {}
+    for column, field in zip(schema, fields, strict=True):
+        stored = None if field.id in file.constants else _stored(column, field, in_file)
+        if stored is None:
+            stored = column.with_name(_absent(field, in_file))
+            given = file.constants.get(field.id, field.default)
+            constants[stored.name] = _constant(given, field, column.type)
+        columns.append(stored)
+    values = tuple(constants.values())
+    opened = DataFile(path, file.size, plain.modified_ms, values, plain.stamp)
+    return _Layout(pa.schema(columns), tuple(constants)), opened
+
+
+def _absent(field: Field, in_file: Iterable[pa.Field]) -> str:
+    """A name for a field that no field of a file has."""
+    names = {column.name for column in in_file}
+    name = f"field {field.id}"
+    while name in names:
+        name += "_"
+    return name
+
+
+def _stored(column: pa.Field, field: Field, in_file: Sequence[pa.Field]) -> pa.Field | None:
+    """The column under the names that a file has for it; None where the file has it not."""
+    matches = [candidate for candidate in in_file if id_of(candidate) == field.id]
+    if len(matches) > 1:
+        raise Unsupported(f"a file has the field id {field.id} twice, so Spark reads it")
+    if not matches:
+        return None
+    return pa.field(matches[0].name, _stored_type(column.type, field, matches[0].type), column.nullable)
+
+
+def _stored_type(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> pa.DataType:
+    """The table's type with the file's names of struct fields."""
+    if field.kind == "struct" and pa.types.is_struct(in_file):
+        return pa.struct(_stored_fields(dtype, field, in_file))
+    parts = list(parts_of(in_file))
+    if field.kind == "list" and len(parts) == 1:
+        (element,) = field.nested
+        return pa.list_(dtype.value_field.with_type(_stored_type(dtype.value_type, element, parts[0].type)))
+    if field.kind == "map" and len(parts) == 2:
+        key, value = field.nested
+        return pa.map_(
+            dtype.key_field.with_type(_stored_type(dtype.key_type, key, parts[0].type)),
+            dtype.item_field.with_type(_stored_type(dtype.item_type, value, parts[1].type)),
+        )
+    return dtype
+
+
+def _stored_fields(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> list[pa.Field]:
+    children, missing = [], 0
+    for child, nested in zip(dtype, field.nested, strict=True):
+        stored = _stored(child, nested, list(in_file))
+        if stored is None:
+            if nested.default is not None:
+                raise Unsupported(f"the default of {nested.name}, a field inside a column, is Spark's")
+            stored = child.with_name(_absent(nested, in_file))
+            missing += 1
+        children.append(stored)
+    if missing == len(children):
+        raise Unsupported(f"a file has none of the fields of {field.name}, so Spark reads it")
+    return children
+
+
+def _constant(value: Any, field: Field, dtype: pa.DataType) -> Any:
+    """A value of Iceberg's JSON as sources have the values of partitions."""
+    if value is None:
+        return None
+    if field.nested:
+        raise Unsupported(f"the default of {field.name} is Spark's")
+    return plain_value(_from_json(value, dtype))
+
+
+def _from_json(value: Any, dtype: pa.DataType) -> pa.Scalar:
+    """A value of Iceberg's JSON (Iceberg's specification, appendix D, "Single-value serialization")."""
+    if pa.types.is_decimal(dtype):
+        return pa.scalar(Decimal(value), dtype)
+    if pa.types.is_temporal(dtype):
+        return pa.scalar(value, pa.string()).cast(dtype)
+    if pa.types.is_binary(dtype):
+        return pa.scalar(bytes.fromhex(value), dtype)
+    return pa.scalar(value, dtype)
+
+
+def _deleted(file: PlannedFile, path_of: Callable[[str], str]) -> DeletedRows | None:
+    """Which rows of a file are deleted."""
+    if not file.deletes:
+        return None
+    vectors = [delete for delete in file.deletes if delete.offset is not None]
+    if not vectors:
+        return PositionDeletes(file.path, tuple(path_of(delete.path) for delete in file.deletes))
+    if len(file.deletes) > 1:
+        raise Unsupported(f"{file.path} has a deletion vector and other deleted rows, so Spark reads it")
+    return _vector(vectors[0], path_of)
+
+
+def _vector(delete: DeleteFile, path_of: Callable[[str], str]) -> DeletionVector:
+    assert delete.offset is not None and delete.nbytes is not None
+    return DeletionVector(
+        delete.rows, delete.nbytes - _VECTOR_FRAME_BYTES, path_of(delete.path), delete.offset
+    )

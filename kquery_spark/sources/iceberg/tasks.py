@@ -1,0 +1,141 @@
+"""What an Iceberg scan plans to read, in the JSON that Iceberg itself writes of schemas, specs and scan tasks.
+
+Iceberg's specification, appendix C ("JSON serialization"), and ``ScanTaskParser`` of its Java library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+
+_POSITION_DELETES, _PUFFIN, _PARQUET = "position-deletes", "puffin", "parquet"
+_FILE_TASK = "file-scan-task"
+_PARQUET_HEADER_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a schema. nested: of a struct its fields, of a list its element, of a map its key and value.
+
+    kind: the name of the type, ``struct``, ``list`` or ``map`` for nested ones. default: of rows of files that were written
+    before the field was added (``initial-default``); None where it is NULL.
+    """
+
+    id: int
+    name: str
+    kind: str
+    nested: tuple[Field, ...] = ()
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """A file that says which rows of data files are deleted.
+
+    rows: as many as it has. offset, nbytes: where in the file the deletion vector of one data file is, None for a Parquet
+    file of paths and positions.
+    """
+
+    path: str
+    size: int
+    rows: int
+    offset: int | None = None
+    nbytes: int | None = None
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A data file that the scan reads as a whole. constants: values of columns by field id, in JSON, from its partition."""
+
+    path: str
+    size: int
+    constants: Mapping[int, Any] = field(default_factory=dict)
+    deletes: tuple[DeleteFile, ...] = ()
+
+
+def read_schema(text: str) -> tuple[Field, ...]:
+    """The fields of a schema."""
+    return tuple(map(_field, json.loads(text)["fields"]))
+
+
+def _field(given: Mapping[str, Any]) -> Field:
+    kind, nested = _type(given["type"])
+    return Field(given["id"], given["name"], kind, nested, given.get("initial-default"))
+
+
+def _type(given: Any) -> tuple[str, tuple[Field, ...]]:
+    if not isinstance(given, dict):
+        return given, ()
+    if given["type"] == "struct":
+        return "struct", tuple(map(_field, given["fields"]))
+    if given["type"] == "list":
+        return "list", (_part("element", given["element-id"], given["element"]),)
+    parts = ("key", "value")
+    return "map", tuple(_part(part, given[f"{part}-id"], given[part]) for part in parts)
+
+
+def _part(name: str, field_id: int, given: Any) -> Field:
+    return Field(field_id, name, *_type(given))
+
+
+def read_tasks(texts: Iterable[str]) -> list[PlannedFile]:
+    """The data files of scan tasks; Unsupported for what the engine does not read.
+
+    A file may be cut into several tasks. Scans read whole files: what rows need not be read is left to filters.
+    """
+    tasks_by_path: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for text in texts:
+        task = json.loads(text)
+        if task.get("task-type", _FILE_TASK) != _FILE_TASK:
+            raise Unsupported("Iceberg's tables of metadata are read by Spark")
+        tasks_by_path[task["data-file"]["file-path"]].append(task)
+    return [_data_file(tasks) for tasks in tasks_by_path.values()]
+
+
+def _data_file(tasks: Sequence[Mapping[str, Any]]) -> PlannedFile:
+    first = tasks[0]
+    file = first["data-file"]
+    path, size = file["file-path"], file["file-size-in-bytes"]
+    if file["file-format"].lower() != _PARQUET:
+        raise Unsupported(f"{file['file-format'].upper()} files of Iceberg tables are read by Spark")
+    if "key-metadata" in file:
+        raise Unsupported("encrypted files of Iceberg tables are read by Spark")
+    _check_whole(path, size, sorted((task["start"], task["length"]) for task in tasks))
+    deletes = tuple(map(_delete_file, first.get("delete-files", ())))
+    return PlannedFile(path, size, _constants(first["spec"], file.get("partition", {})), deletes)
+
+
+def _check_whole(path: str, size: int, ranges: Sequence[tuple[int, int]]) -> None:
+    """Raise Unsupported if ranges of bytes, each its start and length, are not all of a file."""
+    at = ranges[0][0]
+    for start, length in ranges:
+        if start != at:
+            break
+        at += length
+    else:
+        if ranges[0][0] <= _PARQUET_HEADER_BYTES and at == size:
+            return
+    raise Unsupported(f"Spark reads a part of {path} only")
+
+
+def _constants(spec: Mapping[str, Any], partition: Mapping[str, Any]) -> dict[int, Any]:
+    """The partition's values of columns that it takes as they are, by the column's field id."""
+    identities = [f for f in spec["fields"] if f["transform"] == "identity"]
+    return {f["source-id"]: partition.get(str(f["field-id"])) for f in identities}
+
+
+def _delete_file(given: Mapping[str, Any]) -> DeleteFile:
+    kind, file_format = given["content"].lower().replace("_", "-"), given["file-format"].lower()
+    path, size, rows = given["file-path"], given["file-size-in-bytes"], given["record-count"]
+    if kind != _POSITION_DELETES:
+        raise Unsupported("Iceberg tables whose rows are deleted by their values are read by Spark")
+    if file_format == _PUFFIN:
+        return DeleteFile(path, size, rows, given["content-offset"], given["content-size-in-bytes"])
+    if file_format != _PARQUET:
+        raise Unsupported(f"{file_format.upper()} files of deleted rows are read by Spark")
+    return DeleteFile(path, size, rows)

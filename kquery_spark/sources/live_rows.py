@@ -1,0 +1,111 @@
+"""Files of which some rows are deleted, without these rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, groupby
+
+import numpy as np
+from typing_extensions import override
+
+from kquery_spark.sources.base import ColumnRange, RowStretches, Split
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.deletion_vectors import DeletionVector, live_rows
+from kquery_spark.sources.position_deletes import PositionDeletes
+from kquery_spark.sources.view import SourceView
+from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.vector import Int64s
+
+DeletedRows = DeletionVector | PositionDeletes
+
+
+@dataclass(frozen=True)
+class LiveRows(SourceView):
+    """A source whose splits have one piece each and exact row counts, without the rows that are deleted in its files.
+
+    deleted: for each file which of its rows are deleted, or None. Row numbers, in ``read_rows`` and ``stretches``, are
+    those among the rows that are left.
+    """
+
+    deleted: tuple[DeletedRows | None, ...]
+
+    @cached_property
+    def _splits(self) -> list[Split]:
+        return [
+            replace(split, rows=split.rows - self._deleted_rows(split)) if self.deleted[split.file] else split
+            for split in self.source.splits()
+        ]
+
+    @override
+    def splits(self) -> list[Split]:
+        return self._splits
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Where each piece of a file begins in it, and how many rows it has, deleted ones included."""
+        places: dict[tuple[int, int], tuple[int, int]] = {}
+        for file, splits in groupby(self.source.splits(), key=lambda split: split.file):
+            pieces = [(split.pieces[0], split.rows) for split in splits]
+            starts = accumulate((rows for _, rows in pieces), initial=0)
+            for (piece, rows), start in zip(pieces, starts, strict=False):
+                places[file, piece] = start, rows
+        return places
+
+    def _deleted_rows(self, split: Split) -> int:
+        """How many rows of a split of one piece are deleted."""
+        vector = self.deleted[split.file]
+        if vector is None:
+            return 0
+        start, rows = self._places[split.file, split.pieces[0]]
+        if vector.count is not None and start == 0 and (split.file, split.pieces[0] + 1) not in self._places:
+            return vector.count  # all of the file
+        low, high = np.searchsorted(vector.positions(), (start, start + rows))
+        return int(high - low)
+
+    def _live(self, split: Split) -> Int64s | None:
+        """The rows of a split of one piece that are left, by their numbers in the file's piece; None for all."""
+        vector = self.deleted[split.file]
+        if vector is None:
+            return None
+        return live_rows(vector.positions(), *self._places[split.file, split.pieces[0]])
+
+    @override
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        for piece in split.pieces:
+            one = replace(split, pieces=(piece,))
+            live = self._live(one)
+            for batch in self.source.read(one, columns):
+                yield batch if live is None else pick(batch, live)
+
+    @override
+    def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
+        live = self._live(split)
+        return self.source.read_rows(split, columns, rows if live is None else live[rows])
+
+    @override
+    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+        return super().coded(split, column, rows) if self.deleted[split.file] is None else None
+
+    @override
+    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+        stretches, live = super().stretches(split, columns), self._live(split)
+        if stretches is None or live is None:
+            return stretches
+        ranges = {name: list(map(_of_fewer_rows, known)) for name, known in stretches.ranges.items()}
+        return RowStretches(np.searchsorted(live, stretches.starts), ranges)
+
+    @override
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        known = super().ranges(split, column)
+        return known if self.deleted[split.file] is None else _of_fewer_rows(known)
+
+    @override
+    def row_count(self) -> int | None:
+        return sum(split.rows for split in self._splits)
+
+
+def _of_fewer_rows(known: ColumnRange | None) -> ColumnRange | None:
+    """What is known of some rows when it is known of all: their bounds, but not how many are NULL."""
+    return None if known is None else replace(known, nulls=0 if known.nulls == 0 else None)

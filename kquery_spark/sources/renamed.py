@@ -1,0 +1,99 @@
+"""A table whose columns have other names in its files, as after a rename in a table with column mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.sources.base import ColumnRange, RowStretches, Split
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.view import SourceView
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Int64s
+
+
+@dataclass(frozen=True)
+class RenamedColumns(SourceView):
+    """A source whose columns, and the fields of its structs, have the names of ``table_schema``, by position."""
+
+    table_schema: pa.Schema
+
+    @property
+    @override
+    def schema(self) -> pa.Schema:
+        return self.table_schema
+
+    @cached_property
+    def _stored(self) -> Mapping[str, str]:
+        """The source's name of each column."""
+        return dict(zip(self.table_schema.names, self.source.schema.names, strict=True))
+
+    def _named(self, batch: Batch, columns: Sequence[str]) -> Batch:
+        schema = pa.schema([self.table_schema.field(column) for column in columns])
+        renamed = tuple(
+            renamed_array(array, old.type, new.type)
+            for array, old, new in zip(batch.columns, batch.schema, schema, strict=True)
+        )
+        return Batch(schema, renamed, batch.num_rows)
+
+    @override
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        for batch in self.source.read(split, [self._stored[column] for column in columns]):
+            yield self._named(batch, columns)
+
+    @override
+    def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
+        stored = [self._stored[column] for column in columns]
+        return self._named(self.source.read_rows(split, stored, rows), columns)
+
+    @override
+    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+        coded = self.source.coded(split, self._stored[column], rows)
+        if coded is None:
+            return None
+        old, new = (schema.field(name).type for schema, name in self._both(column))
+        return replace(coded, values=renamed_array(coded.values, old, new))
+
+    def _both(self, column: str) -> tuple[tuple[pa.Schema, str], tuple[pa.Schema, str]]:
+        return (self.source.schema, self._stored[column]), (self.table_schema, column)
+
+    @override
+    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+        stored = {self._stored[column]: column for column in columns}
+        stretches = self.source.stretches(split, list(stored))
+        if stretches is None:
+            return None
+        return RowStretches(stretches.starts, {stored[n]: known for n, known in stretches.ranges.items()})
+
+    @override
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        return self.source.ranges(split, self._stored[column])
+
+    @override
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        return self.source.column_bytes([self._stored[column] for column in columns])
+
+    @override
+    def check_files(self, columns: Sequence[str]) -> None:
+        self.source.check_files([self._stored[column] for column in columns])
+
+
+def renamed_array(array: pa.Array, old: pa.DataType, new: pa.DataType) -> pa.Array:
+    """An array of the type ``old`` as one of ``new``, which differs from it in the names of struct fields only."""
+    if old == new or not pa.types.is_nested(old):
+        return array
+    if pa.types.is_struct(old):
+        children = [renamed_array(array.field(i), old.field(i).type, f.type) for i, f in enumerate(new)]
+        return pa.StructArray.from_arrays(children, fields=list(new), mask=_mask(array))
+    # lists and maps: a child that slices of the array share
+    child = renamed_array(array.values, old.field(0).type, new.field(0).type)
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(new, len(array), buffers, array.null_count, array.offset, [child])
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,75 @@
+"""A source that gives what another one gives, but for what a subclass changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
+from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Int64s
+
+
+@dataclass(frozen=True)
+class SourceView(Source):
+    """Another source, of which a piece of a split is one batch (``addressable``)."""
+
+    divisible: ClassVar[bool] = True
+    columnar: ClassVar[bool] = True
+    addressable: ClassVar[bool] = True
+
+    source: Source
+
+    @property
+    @override
+    def schema(self) -> pa.Schema:
+        return self.source.schema
+
+    @override
+    def splits(self) -> list[Split]:
+        return self.source.splits()
+
+    @override
+    def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
+        return self.source.read(split, columns)
+
+    @override
+    def under_filters(self, null_filters: bool) -> Source:
+        return replace(self, source=self.source.under_filters(null_filters))
+
+    @override
+    def without_kernels(self) -> Source:
+        return replace(self, source=self.source.without_kernels())
+
+    @override
+    def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
+        return self.source.read_rows(split, columns, rows)
+
+    @override
+    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+        return self.source.coded(split, column, rows)
+
+    @override
+    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+        return self.source.stretches(split, columns)
+
+    @override
+    def ranges(self, split: Split, column: str) -> ColumnRange | None:
+        return self.source.ranges(split, column)
+
+    @override
+    def column_bytes(self, columns: Sequence[str]) -> int:
+        return self.source.column_bytes(columns)
+
+    @override
+    def check_files(self, columns: Sequence[str]) -> None:
+        self.source.check_files(columns)
+
+    @override
+    def row_count(self) -> int | None:
+        return self.source.row_count()

@@ -1,0 +1,76 @@
+"""Delta tables in Spark's plans: Parquet files that Delta's own index lists, with the rows that are deleted in them.
+
+The optimized plan says nothing of deleted rows: Delta filters them when it plans the scan. They are in the metadata that its
+index gives each file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.delta.column_mapping import MODES
+from kquery_spark.sources.delta.deletion_vectors import encoded_deletion_vector
+from kquery_spark.spark_bridge.jvm import Jvm
+
+_DELTA = "org.apache.spark.sql.delta."
+FORMAT_CLASS = f"{_DELTA}DeltaParquetFileFormat"
+"""Delta's FileFormat, which reads Parquet files."""
+# The indexes of a table's snapshot; others list files for Delta's own commands and for change data.
+_LATEST, _PREPARED = f"{_DELTA}files.TahoeLogFileIndex", f"{_DELTA}stats.PreparedDeltaFileIndex"
+_KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
+_VECTOR, _FILTER_TYPE = "row_index_filter_id_encoded", "row_index_filter_type"
+_DROPS_DELETED = "Some(IF_CONTAINED)"
+_STATUS = "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata"
+
+
+def column_mapping_mode(file_format: Any) -> str:
+    """The column mapping mode of a DeltaParquetFileFormat."""
+    mode = str(file_format.columnMappingMode().name())
+    if mode not in MODES:
+        raise Unsupported(f"Delta tables with the column mapping mode {mode} are read by Spark")
+    return mode
+
+
+def directories(index: Any, jvm: Jvm) -> Any:
+    """What a snapshot's index lists, as a ``Seq[PartitionDirectory]``.
+
+    Of a scan that Delta has prepared these are the files that the query's filters leave by the log's statistics.
+    """
+    kind = jvm.class_name(index)
+    if kind not in (_LATEST, _PREPARED):
+        raise Unsupported(f"files that Delta lists by {kind.rsplit('.', 1)[-1]} are read by Spark")
+    if not jvm.has_method(f"{FORMAT_CLASS}$", _KEYS):
+        raise Unsupported("tables of a Delta before 3.2 are read by Spark")
+    filters = index.preparedScan().allFilters().toSeq() if kind == _PREPARED else jvm.empty()
+    return index.listFiles(filters, jvm.empty())
+
+
+def deletion_vectors(
+    of_files: Callable[[Any], list[str]], table: str, jvm: Jvm
+) -> list[DeletionVector | None]:
+    """The deletion vector of each file, or None.
+
+    of_files: a fact of each listed file as Scala prints it, by the function of a file's status. table: the table's path.
+    """
+    texts = of_files(_metadata(_VECTOR, jvm))
+    if all(text == "None" for text in texts):
+        return [None] * len(texts)
+    types = of_files(_metadata(_FILTER_TYPE, jvm))
+    vectors: list[DeletionVector | None] = []
+    for text, filter_type in zip(texts, types, strict=True):
+        if text != "None" and filter_type != _DROPS_DELETED:
+            raise Unsupported("files of which Delta wants the deleted rows are read by Spark")
+        vectors.append(None if text == "None" else encoded_deletion_vector(text[5:-1], table))
+    return vectors
+
+
+def _metadata(key: str, jvm: Jvm) -> Any:
+    """The function from a file's status to an Option of what Delta says of the file."""
+    return jvm.steps(
+        f"file metadata {key}",
+        (_STATUS, "metadata"),
+        ("scala.collection.Map", "get", "java.lang.Object", key),
+    )

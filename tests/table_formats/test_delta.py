@@ -1,0 +1,334 @@
+"""Delta tables: the engine reads what Spark reads of them, whole."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+from tests.accelerate.checks import check
+from tests.conftest import SPARK_VERSION
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def table(spark: Any) -> Any:
+    """Makes tables: SQL of their columns, a query of their rows, properties; gives the name."""
+    made = []
+
+    def make(query: str, *properties: str, partitioned: str = "", files: int = 2) -> str:
+        name = f"t{next(_numbers)}"
+        made.append(name)
+        clause = f"TBLPROPERTIES ({', '.join(properties)})" if properties else ""
+        spark.sql(query).repartition(files).createOrReplaceTempView("rows_of_table")
+        spark.sql(f"CREATE TABLE {name} USING delta {partitioned} {clause} AS SELECT * FROM rows_of_table")
+        return name
+
+    yield make
+    for name in made:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+ROWS = "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
+VECTORS = "'delta.enableDeletionVectors' = 'true'"
+BY_NAME = "'delta.columnMapping.mode' = 'name'"
+BY_ID = "'delta.columnMapping.mode' = 'id'"
+GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP BY k"
+
+
+def whole(spark: Any, sql: str) -> None:
+    check(spark.sql(sql), coverage=1.0)
+
+
+class TestPlain:
+    def test_by_name_and_by_path(self, spark, table, tmp_path):
+        name = table(ROWS)
+        whole(spark, GROUPED.format(t=name))
+        path = str(tmp_path / "a b%20c")
+        spark.table(name).write.format("delta").save(path)
+        check(spark.read.format("delta").load(path).groupBy("k").count(), coverage=1.0)
+        whole(spark, f"SELECT s, count(*) FROM delta.`{path}` GROUP BY s")
+
+    def test_partitions(self, spark, table):
+        name = table(
+            "SELECT id, id % 3 AS p, if(id % 5 = 0, NULL, date_add(date'2020-01-01', cast(id % 4 AS int))) AS day FROM range(500)",
+            partitioned="PARTITIONED BY (p, day)",
+        )
+        whole(spark, f"SELECT p, day, count(*), sum(id) FROM {name} GROUP BY p, day")
+        whole(spark, f"SELECT count(*), max(id) FROM {name} WHERE p = 1 AND day IS NULL")
+        whole(spark, f"SELECT sum(id) FROM {name} WHERE day > date'2020-01-02' AND id > 100")
+
+    def test_the_log_prunes_files(self, spark, table):
+        name = table(ROWS)
+        spark.sql(f"INSERT INTO {name} SELECT id + 10000, 1L, 'x', 1.0D FROM range(100)")
+        frame = spark.sql(f"SELECT count(s), sum(d) FROM {name} WHERE id >= 10000")
+        (rows,) = re.findall("rows of the largest step: ([0-9,]+)", str(kq.explain(frame)))
+        assert int(rows) <= 100
+        whole(spark, f"SELECT count(s), sum(d) FROM {name} WHERE id >= 10000")
+
+    def test_joins_of_tables_and_of_one_table_with_itself(self, spark, table):
+        first, second = table(ROWS), table("SELECT id AS k, concat('n', id) AS name FROM range(7)")
+        whole(spark, f"SELECT name, count(*) FROM {first} JOIN {second} USING (k) GROUP BY name")
+        whole(
+            spark,
+            f"SELECT a.k, count(*) FROM {first} a JOIN {first} b ON a.id = b.id + 1 WHERE a.k < 5 GROUP BY a.k",
+        )
+
+    def test_time_travel(self, spark, table):
+        name = table(ROWS)
+        spark.sql(f"DELETE FROM {name} WHERE k = 3")
+        spark.sql(f"INSERT INTO {name} SELECT id, 100L, 'new', 0.5D FROM range(10)")
+        for version in range(3):
+            whole(spark, f"SELECT k, count(*) FROM {name} VERSION AS OF {version} GROUP BY k")
+        whole(
+            spark,
+            f"SELECT count(s), count(DISTINCT k) FROM (SELECT * FROM {name} VERSION AS OF 0 UNION ALL SELECT * FROM {name})",
+        )
+
+    def test_limits_that_delta_prunes_files_by(self, spark, table):
+        name = table(ROWS, files=8)
+        frame = spark.sql(f"SELECT count(*), count(d) FROM (SELECT * FROM {name} LIMIT 5)")
+        check(frame)
+        assert spark.table(name).limit(5).transform(kquery_plan, when="always").count() == 5
+
+
+class TestDeletionVectors:
+    @pytest.mark.parametrize("files", [1, 3])
+    def test_deleted_rows_are_not_read(self, spark, table, files):
+        name = table(ROWS, VECTORS, files=files)
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        whole(spark, GROUPED.format(t=name))
+        whole(spark, f"SELECT count(*) FROM {name} WHERE s LIKE 's1%' AND d > 100")
+        spark.sql(f"DELETE FROM {name} WHERE s IS NULL")
+        whole(spark, GROUPED.format(t=name))
+        spark.sql(f"UPDATE {name} SET d = -1 WHERE id < 30")
+        whole(spark, f"SELECT d, count(*), sum(id) FROM {name} WHERE d < 10 GROUP BY d")
+
+    def test_the_answer_is_not_that_of_the_files_as_they_are(self, spark, table):
+        name = table(ROWS, VECTORS, files=1)
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        fast = spark.table(name).transform(kquery_plan, when="always")
+        assert fast.where("id % 20 = 3").count() == 0
+        assert len(fast.select("id").collect()) == 1900
+
+    def test_rows_deleted_in_every_row_group(self, spark, tmp_path):
+        path = str(tmp_path / "groups")
+        (
+            spark.range(200_000)
+            .selectExpr("id", "cast(id % 1000 AS string) AS s", "id * 1.5 AS d")
+            .coalesce(1)
+            .write.format("delta")
+            .option("delta.enableDeletionVectors", "true")
+            .option("parquet.block.size", "100000")
+            .save(path)
+        )
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 20 = 3 OR id BETWEEN 50000 AND 99999")
+        spark.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView("groups")
+        whole(spark, "SELECT s, count(*), sum(id), max(d) FROM groups GROUP BY s")
+        whole(spark, "SELECT count(*), min(id) FROM groups WHERE id > 40000 AND s = '777'")
+        whole(spark, "SELECT sum(d) FROM groups WHERE id BETWEEN 120000 AND 120999")
+        check(spark.sql("SELECT id, s FROM groups ORDER BY id DESC LIMIT 10"))
+        whole(spark, "SELECT a.s, count(*) FROM groups a JOIN groups b ON a.id = b.id GROUP BY a.s")
+
+    def test_all_rows_of_a_file(self, spark, table):
+        name = table("SELECT id, id % 7 AS k FROM range(100)", VECTORS, files=1)
+        spark.sql(f"INSERT INTO {name} SELECT id + 1000, 9L FROM range(10)")
+        spark.sql(f"DELETE FROM {name} WHERE id < 99")
+        whole(spark, f"SELECT k, count(*), max(id) FROM {name} GROUP BY k")
+
+    @pytest.mark.parametrize("damage", ["truncated", "changed", "gone"])
+    def test_a_damaged_vector_is_an_error(self, spark, tmp_path, damage):
+        path = str(tmp_path / "t")
+        frame = spark.sql(ROWS).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true")
+        frame.save(path)
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 20 = 3")
+        (file,) = Path(path).glob("deletion_vector*.bin")
+        data = file.read_bytes()
+        if damage == "truncated":
+            file.write_bytes(data[:-20])
+        elif damage == "changed":
+            file.write_bytes(data[:30] + bytes([data[30] ^ 255]) + data[31:])
+        else:
+            file.unlink()
+        crc = file.with_name(f".{file.name}.crc")
+        crc.unlink(missing_ok=True)
+        # Spark runs the query again and says it in its own words
+        with pytest.raises(Exception, match="FAILED_READ_FILE|deletion_vector"):
+            spark.read.format("delta").load(path).groupBy("k").count().transform(
+                kquery_plan, when="always"
+            ).collect()
+
+
+class TestColumnMapping:
+    @pytest.mark.parametrize("mode", [BY_NAME, BY_ID])
+    def test_renamed_swapped_dropped_and_added_columns(self, spark, table, mode):
+        name = table(ROWS, mode)
+        whole(spark, GROUPED.format(t=name))
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN id TO tmp")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN k TO id")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN tmp TO k")
+        whole(spark, GROUPED.format(t=name))
+        whole(spark, f"SELECT k, id FROM {name} WHERE k > 1990")
+        spark.sql(f"ALTER TABLE {name} DROP COLUMN s")
+        spark.sql(f"ALTER TABLE {name} ADD COLUMN s string")
+        spark.sql(f"INSERT INTO {name} (k, id, d, s) VALUES (-1, -1, 0.5, 'new')")
+        whole(spark, GROUPED.format(t=name))
+
+    @pytest.mark.parametrize("mode", [BY_NAME, BY_ID])
+    def test_fields_of_structs(self, spark, table, mode):
+        name = table(
+            "SELECT id, named_struct('a', id, 'b', concat('x', id % 5)) AS st, array(named_struct('c', id % 3)) AS arr,"
+            " map('k', named_struct('v', id)) AS m FROM range(300)",
+            mode,
+        )
+        sql = "SELECT st.b, sum(st.a), count(arr[0].c), sum(m['k'].v) FROM {} GROUP BY st.b"
+        whole(spark, sql.format(name))
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN st.a TO was_a")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN st.b TO a")
+        spark.sql(f"ALTER TABLE {name} ADD COLUMN st.b int")
+        spark.sql(f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} LIMIT 5")
+        whole(spark, f"SELECT st.a, sum(st.was_a), sum(st.b), count(*) FROM {name} GROUP BY st.a")
+        check(spark.sql(f"SELECT st, arr, m FROM {name} WHERE id < 10"))
+
+    def test_partitions_of_mapped_tables(self, spark, table):
+        name = table("SELECT id, id % 3 AS p, id % 4 AS q FROM range(500)", BY_NAME, partitioned="PARTITIONED BY (p, q)")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN p TO tmp")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN q TO p")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN tmp TO q")
+        whole(spark, f"SELECT p, q, count(*), sum(id) FROM {name} WHERE p > 0 GROUP BY p, q")
+
+    def test_names_that_parquet_does_not_allow(self, spark, table):
+        name = table("SELECT id AS `a b`, id % 3 AS `c.d`, id % 2 AS `e,f` FROM range(50)", BY_NAME)
+        whole(spark, f"SELECT `c.d`, `e,f`, sum(`a b`) FROM {name} GROUP BY ALL")
+
+    def test_with_deletion_vectors(self, spark, table):
+        name = table(ROWS, BY_NAME, VECTORS)
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN s TO t")
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        whole(spark, f"SELECT t, count(*), sum(id) FROM {name} WHERE k <> 4 GROUP BY t")
+
+
+class TestSchemas:
+    def test_columns_that_older_files_lack(self, spark, table):
+        name = table(ROWS)
+        spark.sql(f"ALTER TABLE {name} ADD COLUMNS (extra int, more struct<x: int>)")
+        spark.sql(f"INSERT INTO {name} SELECT id, k, s, d, 5, named_struct('x', 1) FROM {name} WHERE id < 20")
+        whole(spark, f"SELECT k, sum(extra), count(more.x), count(*) FROM {name} GROUP BY k")
+
+    def test_widened_types(self, spark, table):
+        name = table(
+            "SELECT cast(id % 100 AS byte) b, cast(id AS int) i, cast(id AS float) f, cast(id AS decimal(6,2)) d FROM range(300)",
+            "'delta.enableTypeWidening' = 'true'",
+        )
+        changes = {"b": "int", "i": "bigint", "d": "decimal(12,4)", **({"f": "double"} if SPARK_VERSION >= (4, 0) else {})}
+        for column, dtype in changes.items():
+            spark.sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {dtype}")
+        spark.sql(f"INSERT INTO {name} VALUES (100000, 5000000000, 1.5, 12345678.1234)")
+        check(spark.sql(f"SELECT sum(b), sum(i), sum(f), sum(d), max(d) FROM {name}"))
+        check(spark.sql(f"SELECT * FROM {name} WHERE i > 290"))
+
+    def test_generated_identity_and_default_columns(self, spark, table):
+        name = table("SELECT id FROM range(1)")
+        spark.sql(f"DROP TABLE {name}")
+        spark.sql(
+            f"CREATE TABLE {name} (id BIGINT, g BIGINT GENERATED ALWAYS AS (id * 2), e STRING DEFAULT 'none') USING delta"
+            " TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+        )
+        spark.sql(f"INSERT INTO {name} (id) SELECT id FROM range(100)")
+        spark.sql(f"INSERT INTO {name} (id, e) VALUES (500, 'some')")
+        whole(spark, f"SELECT e, sum(g), count(*) FROM {name} GROUP BY e")
+
+    def test_columns_with_ids_that_are_not_looked_at(self, spark, table):
+        name = table(ROWS)
+        spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "false")
+        try:
+            whole(spark, GROUPED.format(t=name))
+        finally:
+            spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
+
+
+class TestWrites:
+    def test_statements_are_right_with_the_engine_enabled(self, spark, table):
+        name, other = table(ROWS, VECTORS), table(ROWS, VECTORS)
+        statements = (
+            "DELETE FROM {t} WHERE id % 5 = 1",
+            "UPDATE {t} SET d = d + 1, s = 'u' WHERE k = 2",
+            "MERGE INTO {t} USING (SELECT id, k, 'm' AS s, d FROM {t} WHERE id % 2 = 0 UNION ALL"
+            " SELECT id + 5000, 1L, 'n', 0.5D FROM range(10)) m ON {t}.id = m.id"
+            " WHEN MATCHED AND m.k = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET s = m.s WHEN NOT MATCHED THEN INSERT *",
+            "OPTIMIZE {t}",
+            "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE id > 3",
+        )
+        for statement in statements:
+            kq.enable(spark)
+            try:
+                spark.sql(statement.format(t=name)).collect()
+                rows = sorted(map(tuple, spark.table(name).collect()), key=str)
+            finally:
+                kq.disable(spark)
+            spark.sql(statement.format(t=other)).collect()
+            assert rows == sorted(map(tuple, spark.table(other).collect()), key=str), statement
+            whole(spark, GROUPED.format(t=name))
+
+    def test_frames_are_written_while_enabled(self, spark, table, tmp_path):
+        name = table(ROWS)
+        kq.enable(spark)
+        try:
+            path = str(tmp_path / "copy")
+            spark.table(name).where("k < 4").groupBy("k").count().write.format("delta").save(path)
+            spark.table(name).write.format("delta").mode("append").save(str(tmp_path / "all"))
+            spark.read.format("delta").load(path).write.format("delta").mode("overwrite").save(path)
+            assert spark.read.format("delta").load(path).count() == 4
+        finally:
+            kq.disable(spark)
+        assert spark.read.format("delta").load(str(tmp_path / "all")).count() == 2000
+
+    def test_a_frame_sees_what_was_written_since(self, spark, table):
+        name = table(ROWS, VECTORS)
+        frame = spark.table(name).groupBy("k").count()
+        fast = frame.transform(kquery_plan, when="always")
+        assert sum(row[1] for row in fast.collect()) == 2000
+        spark.sql(f"DELETE FROM {name} WHERE id < 100")
+        again = spark.table(name).groupBy("k").count().transform(kquery_plan, when="always")
+        assert sum(row[1] for row in again.collect()) == 1900
+
+    def test_copies_of_tables_whose_files_are_newer_than_the_log_says(self, spark, table, tmp_path):
+        path = tmp_path / "original"
+        spark.sql(ROWS).write.format("delta").save(str(path))
+        copy = tmp_path / "copy"
+        shutil.copytree(path, copy, copy_function=shutil.copy)
+        later = time.time() + 1000
+        for file in copy.glob("*.parquet"):
+            os.utime(file, (later, later))
+        check(spark.read.format("delta").load(str(copy)).groupBy("k").count(), coverage=1.0)
+
+    def test_vacuumed_files_are_sparks_error(self, spark, tmp_path):
+        path = tmp_path / "t"
+        spark.sql(ROWS).write.format("delta").save(str(path))
+        next(path.glob("*.parquet")).unlink()
+        frame = spark.read.format("delta").load(str(path)).groupBy("k").count()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(Exception, match="parquet"):
+                frame.transform(kquery_plan, when="always").collect()
+
+
+class TestLeftToSpark:
+    def test_change_data(self, spark, table):
+        name = table(ROWS, "'delta.enableChangeDataFeed' = 'true'", VECTORS)
+        spark.sql(f"DELETE FROM {name} WHERE id < 10")
+        check(spark.sql(f"SELECT _change_type, count(*) FROM table_changes('{name}', 0) GROUP BY _change_type"))
+
+    def test_metadata_columns(self, spark, table):
+        name = table(ROWS, files=2)
+        check(spark.sql(f"SELECT _metadata.file_name, count(*) FROM {name} GROUP BY 1"))
