@@ -1,4 +1,7 @@
-"""Files of deleted rows' positions, as Iceberg's tables of version 2 have them (Iceberg's specification, "Position Delete Files")."""
+"""Files of the positions of deleted rows, as Iceberg's tables of version 2 have them.
+
+Iceberg's specification, "Position Delete Files".
+"""
 
 from __future__ import annotations
 

@@ -6,12 +6,13 @@ index gives each file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.deletion_vectors import DeletionVector
-from kquery_spark.sources.delta.column_mapping import MODES
+from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, Column, stored_column
 from kquery_spark.sources.delta.deletion_vectors import encoded_deletion_vector
 from kquery_spark.spark_bridge.jvm import Jvm
 
@@ -20,18 +21,26 @@ FORMAT_CLASS = f"{_DELTA}DeltaParquetFileFormat"
 """Delta's FileFormat, which reads Parquet files."""
 # The indexes of a table's snapshot; others list files for Delta's own commands and for change data.
 _LATEST, _PREPARED = f"{_DELTA}files.TahoeLogFileIndex", f"{_DELTA}stats.PreparedDeltaFileIndex"
+_STRUCT = "org.apache.spark.sql.types.StructType"
 _KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _VECTOR, _FILTER_TYPE = "row_index_filter_id_encoded", "row_index_filter_type"
 _DROPS_DELETED = "Some(IF_CONTAINED)"
 _STATUS = "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata"
 
 
-def column_mapping_mode(file_format: Any) -> str:
-    """The column mapping mode of a DeltaParquetFileFormat."""
+def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> list[Column]:
+    """The columns of a relation as the files have them, given its DeltaParquetFileFormat.
+
+    The relation's own schema has the table's names only.
+    """
     mode = str(file_format.columnMappingMode().name())
     if mode not in MODES:
         raise Unsupported(f"Delta tables with the column mapping mode {mode} are read by Spark")
-    return mode
+    if mode == UNMAPPED:
+        return list(columns)
+    mapped = json.loads(jvm.text(file_format.referenceSchema(), _STRUCT, "json"))["fields"]
+    by_name = {column["name"]: column for column in mapped}
+    return [stored_column(column, by_name[column["name"]], mode) for column in columns]
 
 
 def directories(index: Any, jvm: Jvm) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.sources.iceberg.tasks import Field, PlannedFile, read_schema, read_tasks
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _ICEBERG = "org.apache.iceberg."
 _SCAN = f"{_ICEBERG}spark.source.SparkBatchQueryScan"
-_PARTITION = f"{_ICEBERG}spark.source.SparkInputPartition"
 _TASK = f"{_ICEBERG}FileScanTask"
 
 
@@ -30,12 +30,15 @@ def is_iceberg(scan: Any, jvm: Jvm) -> bool:
 
 def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     """What a scan plans; Unsupported where the engine cannot read that."""
-    partitions = list(scan.toBatch().planInputPartitions())
-    if not partitions:
+    partitions = scan.toBatch().planInputPartitions()
+    if not len(partitions):
         return IcebergScan("", (), ())
-    schema = jvm.call(f"{_ICEBERG}SchemaParser", "toJson", partitions[0].projection())
-    texts = []
+    tasks = jvm.new("java.util.ArrayList")
     for partition in partitions:
-        for task in partition.taskGroup().tasks():
-            texts.append(jvm.call(f"{_ICEBERG}ScanTaskParser", "toJson", task))
+        if not partition.allTasksOfType(jvm.cls(_TASK)):
+            raise Unsupported("Iceberg scans of anything but data files are made by Spark")
+        tasks.addAll(partition.taskGroup().tasks())
+    schema = jvm.call(f"{_ICEBERG}SchemaParser", "toJson", partitions[0].projection())
+    to_json = jvm.static_function(f"{_ICEBERG}ScanTaskParser", "toJson", _TASK)
+    texts = jvm.strings(jvm.mapped(jvm.list_of(tasks.toArray()), to_json))
     return IcebergScan(str(partitions[0].table().name()), read_schema(schema), tuple(read_tasks(texts)))

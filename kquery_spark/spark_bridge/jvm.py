@@ -141,6 +141,14 @@ class Jvm:
             function = self._functions[key] = self.function(handle)
         return function
 
+    def static_function(self, cls: str, method: str, parameter: str) -> Any:
+        """``x => cls.method(x)`` of a static method as a Scala function."""
+        key = ("static function", cls, method)
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self.function(self.handle(cls, method, parameter))
+        return function
+
     def is_instance(self, cls: str) -> Any:
         """``x => x.isInstanceOf[cls]`` as a Scala function."""
         key = ("is", cls)
@@ -371,6 +379,10 @@ class Jvm:
     def long_text(self, owner: Any, cls: str, method: str) -> str:
         """``text`` for a string that is nearly always long: calls ``method`` once, without reading the beginning first."""
         return "".join(_slices(self._builder_of(cls, method).apply(owner), 0))
+
+    def list_of(self, array: Any) -> Any:
+        """A Scala list of the objects of a Java array."""
+        return self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
 
     def strings(self, sequence: Any, count: int | None = None) -> list[str]:
         """``toString`` of each element of a Scala sequence, in as few calls as their length allows.

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.sources.delta.column_mapping import Column, stored_column
+from kquery_spark.sources.delta.column_mapping import Column
 from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, ListedFile, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
@@ -158,15 +158,18 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         return OtherRelation(short, f"files of {short} are read by Spark")
     name = file_format.name
     try:
-        mode = delta.column_mapping_mode(source.fileFormat()) if format_class == delta.FORMAT_CLASS else None
+        from_log = format_class == delta.FORMAT_CLASS
         table_columns = _fields(source.dataSchema(), jvm)
         partitions = _fields(source.partitionSchema(), jvm)
-        columns = [_stored(column, mode) for column in table_columns]
+        columns, stored_partitions = table_columns, partitions
+        if from_log:
+            columns = delta.stored_columns(table_columns, source.fileFormat(), jvm)
+            stored_partitions = delta.stored_columns(partitions, source.fileFormat(), jvm)
         data_schema, unread = _schema_and_unread(columns, time_zone)
         if unread and not file_format.finds_by_name:
             return OtherRelation(name, next(iter(unread.values())))
         data_schema, unread = _readable(file_format, data_schema, unread, jvm)
-        partition_schema = arrow_schema({"fields": [_stored(p, mode) for p in partitions]}, time_zone)
+        partition_schema = arrow_schema({"fields": stored_partitions}, time_zone)
         names = _table_columns(table_columns, columns, data_schema, time_zone)
     except Unsupported as error:
         return OtherRelation(name, error.reason)
@@ -183,19 +186,14 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         unread,
         by_name,
         table_columns=names,
-        from_log=mode is not None,
+        from_log=from_log,
     )
-
-
-def _stored(column: Column, mode: str | None) -> Column:
-    """A column as the files have it; mode: the column mapping of a Delta table."""
-    return column if mode is None else stored_column(column, mode)
 
 
 def _table_columns(
     table: Sequence[Column], files: Sequence[Column], readable: pa.Schema, time_zone: str
 ) -> TableColumns | None:
-    """The table's names of columns, where some differ from those in the files."""
+    """The table's names of columns, where some may differ from those in the files."""
     if all(column is stored for column, stored in zip(table, files, strict=True)):
         return None
     by_stored = {stored["name"]: column for column, stored in zip(table, files, strict=True)}

@@ -105,7 +105,9 @@ class TestDescriptors:
     @pytest.mark.parametrize("storage", ["u", "p", "r"])
     def test_as_delta_encodes_them_for_its_reader(self, storage):
         where = {"u": "ab^-aqEH.-t@S}K{vb[*k^", "p": "file:/x/d.bin", "r": "d.bin"}[storage]
-        text = struct.pack(">qic", 6, 40, storage.encode()) + struct.pack(">iH", 4, len(where)) + where.encode()
+        text = (
+            struct.pack(">qic", 6, 40, storage.encode()) + struct.pack(">iH", 4, len(where)) + where.encode()
+        )
         vector = encoded_deletion_vector(base64.b64encode(text).decode(), "/t")
         assert vector == deletion_vector(storage, where, 4, 40, 6, "/t")
 
@@ -144,11 +146,15 @@ class TestLiveRows:
     def source(self, tmp_path):
         """Two files of four row groups, of which the first has deleted rows: of the first group all, of the last none."""
         for name in ("a", "b"):
-            table = pa.table({"x": range(self.ROWS), "s": [None if i % 7 == 0 else str(i % 5) for i in range(self.ROWS)]})
+            table = pa.table(
+                {"x": range(self.ROWS), "s": [None if i % 7 == 0 else str(i % 5) for i in range(self.ROWS)]}
+            )
             pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=250)
         deleted = [*range(250), 255, 499, 500, 620]
         data = stored(deleted)
-        return LiveRows(parquet_source([str(tmp_path)]), (DeletionVector(len(deleted), len(data), inline=data), None))
+        return LiveRows(
+            parquet_source([str(tmp_path)]), (DeletionVector(len(deleted), len(data), inline=data), None)
+        )
 
     @pytest.fixture
     def expected(self):
@@ -156,14 +162,21 @@ class TestLiveRows:
 
     def test_deleted_rows_are_not_read(self, source, expected):
         read = [batch for split in source.splits() for batch in source.read(split, ["x"])]
-        assert [x for batch in read for x in batch.columns[0].to_pylist()] == expected + list(range(self.ROWS))
+        assert [x for batch in read for x in batch.columns[0].to_pylist()] == expected + list(
+            range(self.ROWS)
+        )
 
     def test_splits_count_the_rows_that_are_left(self, source):
         assert [split.rows for split in source.splits()] == [0, 248, 248, 250, 250, 250, 250, 250]
         assert source.row_count() == 1746
 
     def test_rows_without_columns_are_counted(self, source):
-        assert [b.num_rows for split in source.splits() for b in source.read(split, [])][:4] == [0, 248, 248, 250]
+        assert [b.num_rows for split in source.splits() for b in source.read(split, [])][:4] == [
+            0,
+            248,
+            248,
+            250,
+        ]
 
     def test_rows_go_by_their_number_among_those_left(self, source):
         split = source.splits()[1]

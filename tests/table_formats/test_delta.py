@@ -39,7 +39,9 @@ def table(spark: Any) -> Any:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
-ROWS = "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
+ROWS = (
+    "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
+)
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 BY_NAME = "'delta.columnMapping.mode' = 'name'"
 BY_ID = "'delta.columnMapping.mode' = 'id'"
@@ -149,7 +151,9 @@ class TestDeletionVectors:
     @pytest.mark.parametrize("damage", ["truncated", "changed", "gone"])
     def test_a_damaged_vector_is_an_error(self, spark, tmp_path, damage):
         path = str(tmp_path / "t")
-        frame = spark.sql(ROWS).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true")
+        frame = (
+            spark.sql(ROWS).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true")
+        )
         frame.save(path)
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 20 = 3")
         (file,) = Path(path).glob("deletion_vector*.bin")
@@ -196,12 +200,18 @@ class TestColumnMapping:
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN st.a TO was_a")
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN st.b TO a")
         spark.sql(f"ALTER TABLE {name} ADD COLUMN st.b int")
-        spark.sql(f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} LIMIT 5")
+        spark.sql(
+            f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} LIMIT 5"
+        )
         whole(spark, f"SELECT st.a, sum(st.was_a), sum(st.b), count(*) FROM {name} GROUP BY st.a")
         check(spark.sql(f"SELECT st, arr, m FROM {name} WHERE id < 10"))
 
     def test_partitions_of_mapped_tables(self, spark, table):
-        name = table("SELECT id, id % 3 AS p, id % 4 AS q FROM range(500)", BY_NAME, partitioned="PARTITIONED BY (p, q)")
+        name = table(
+            "SELECT id, id % 3 AS p, id % 4 AS q FROM range(500)",
+            BY_NAME,
+            partitioned="PARTITIONED BY (p, q)",
+        )
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN p TO tmp")
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN q TO p")
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN tmp TO q")
@@ -230,7 +240,12 @@ class TestSchemas:
             "SELECT cast(id % 100 AS byte) b, cast(id AS int) i, cast(id AS float) f, cast(id AS decimal(6,2)) d FROM range(300)",
             "'delta.enableTypeWidening' = 'true'",
         )
-        changes = {"b": "int", "i": "bigint", "d": "decimal(12,4)", **({"f": "double"} if SPARK_VERSION >= (4, 0) else {})}
+        changes = {
+            "b": "int",
+            "i": "bigint",
+            "d": "decimal(12,4)",
+            **({"f": "double"} if SPARK_VERSION >= (4, 0) else {}),
+        }
         for column, dtype in changes.items():
             spark.sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {dtype}")
         spark.sql(f"INSERT INTO {name} VALUES (100000, 5000000000, 1.5, 12345678.1234)")
@@ -327,7 +342,9 @@ class TestLeftToSpark:
     def test_change_data(self, spark, table):
         name = table(ROWS, "'delta.enableChangeDataFeed' = 'true'", VECTORS)
         spark.sql(f"DELETE FROM {name} WHERE id < 10")
-        check(spark.sql(f"SELECT _change_type, count(*) FROM table_changes('{name}', 0) GROUP BY _change_type"))
+        check(
+            spark.sql(f"SELECT _change_type, count(*) FROM table_changes('{name}', 0) GROUP BY _change_type")
+        )
 
     def test_metadata_columns(self, spark, table):
         name = table(ROWS, files=2)

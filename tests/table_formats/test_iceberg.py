@@ -15,7 +15,9 @@ from tests.conftest import SPARK_VERSION
 
 _numbers = itertools.count()
 
-ROWS = "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
+ROWS = (
+    "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
+)
 ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
 VERSIONS = ["2", "3"]
 GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP BY k"
@@ -63,7 +65,10 @@ class TestPlain:
             " named_struct('x', id, 'y', cast(id AS string)) r FROM range(200)"
         )
         check(spark.sql(f"SELECT * FROM {name}"))
-        whole(spark, f"SELECT b, sum(i), sum(l), sum(f), sum(d), sum(m), max(w), max(s), max(y), min(day), max(t), max(n) FROM {name} GROUP BY b")
+        whole(
+            spark,
+            f"SELECT b, sum(i), sum(l), sum(f), sum(d), sum(m), max(w), max(s), max(y), min(day), max(t), max(n) FROM {name} GROUP BY b",
+        )
         whole(spark, f"SELECT r.y, count(a[1]), sum(p['k']), sum(r.x) FROM {name} GROUP BY r.y")
 
     def test_no_rows(self, spark, table):
@@ -103,7 +108,10 @@ class TestPlain:
     def test_joins(self, spark, table):
         first, second = table(ROWS), table("SELECT id AS k, concat('n', id) AS name FROM range(7)")
         whole(spark, f"SELECT name, count(*) FROM {first} JOIN {second} USING (k) GROUP BY name")
-        whole(spark, f"SELECT a.k, count(*) FROM {first} a JOIN {first} b ON a.id = b.id + 1 WHERE a.k < 5 GROUP BY a.k")
+        whole(
+            spark,
+            f"SELECT a.k, count(*) FROM {first} a JOIN {first} b ON a.id = b.id + 1 WHERE a.k < 5 GROUP BY a.k",
+        )
 
     def test_time_travel_branches_and_tags(self, spark, table):
         name = table(ROWS)
@@ -182,13 +190,17 @@ class TestSchemas:
         spark.sql(f"ALTER TABLE {name} ADD COLUMN st.b int")
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN arr.element.c TO cc")
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN m.value.v TO vv")
-        spark.sql(f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} WHERE id < 5")
+        spark.sql(
+            f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} WHERE id < 5"
+        )
         whole(spark, f"SELECT st.a, sum(st.was_a), count(*) FROM {name} GROUP BY st.a")
         check(spark.sql(f"SELECT st.a, sum(st.b) FROM {name} GROUP BY st.a"))
         check(spark.sql(f"SELECT st, arr, m FROM {name} WHERE id < 10"))
 
     def test_promoted_types(self, spark, table):
-        name = table("SELECT cast(id AS int) i, cast(id AS float) f, cast(id AS decimal(6,2)) d FROM range(300)")
+        name = table(
+            "SELECT cast(id AS int) i, cast(id AS float) f, cast(id AS decimal(6,2)) d FROM range(300)"
+        )
         for column, dtype in {"i": "bigint", "f": "double", "d": "decimal(12,2)"}.items():
             spark.sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {dtype}")
         spark.sql(f"INSERT INTO {name} VALUES (5000000000, 1.5, 12345678.12)")
@@ -221,7 +233,9 @@ class TestLeftToSpark:
         name = table(ROWS)
         path = str(tmp_path / "plain")
         spark.sql(ROWS).write.parquet(path)
-        spark.sql(f"CALL ice.system.add_files(table => '{name.removeprefix('ice.')}', source_table => '`parquet`.`{path}`')")
+        spark.sql(
+            f"CALL ice.system.add_files(table => '{name.removeprefix('ice.')}', source_table => '`parquet`.`{path}`')"
+        )
         check(spark.sql(GROUPED.format(t=name)))
 
 

@@ -11,31 +11,34 @@ from typing import Any
 _NAME = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"
 _PARQUET_ID = "parquet.field.id"
-_UNMAPPED, _BY_NAME, _BY_ID = "none", "name", "id"
-MODES = (_UNMAPPED, _BY_NAME, _BY_ID)
+UNMAPPED, _BY_NAME, _BY_ID = "none", "name", "id"
+MODES = (UNMAPPED, _BY_NAME, _BY_ID)
 """The values of ``delta.columnMapping.mode``."""
 
 Column = Mapping[str, Any]
 
 
-def stored_column(column: Column, mode: str) -> Column:
-    """The column as the table's files have it: without mapping itself, else under its physical name.
+def stored_column(column: Column, mapped: Column, mode: str) -> Column:
+    """A column as the table's files have it, under its physical name.
 
-    Files are read by field ids where the mode says so; with the mode "name" they are not, whatever ids they have.
+    column: what is read of the table's column, which may be without some fields of its structs. mapped: the whole column,
+    with the metadata of the mapping. Files are read by field ids where the mode says so; with the mode "name" they are not,
+    whatever ids they have.
     """
-    if mode == _UNMAPPED:
-        return column
-    given = column.get("metadata") or {}
+    given = mapped["metadata"]
     metadata = {key: value for key, value in given.items() if key != _PARQUET_ID}
     if mode == _BY_ID:
         metadata[_PARQUET_ID] = given[_ID]
-    return {**column, "name": given[_NAME], "type": _stored_type(column["type"], mode), "metadata": metadata}
+    stored_type = _stored_type(column["type"], mapped["type"], mode)
+    return {**column, "name": given[_NAME], "type": stored_type, "metadata": metadata}
 
 
-def _stored_type(spark: Any, mode: str) -> Any:
+def _stored_type(spark: Any, mapped: Any, mode: str) -> Any:
     if not isinstance(spark, dict):
         return spark
     if spark["type"] == "struct":
-        return {**spark, "fields": [stored_column(field, mode) for field in spark["fields"]]}
-    parts = ("elementType", "keyType", "valueType")
-    return {**spark, **{part: _stored_type(spark[part], mode) for part in parts if part in spark}}
+        by_name = {field["name"]: field for field in mapped["fields"]}
+        fields = [stored_column(field, by_name[field["name"]], mode) for field in spark["fields"]]
+        return {**spark, "fields": fields}
+    parts = [part for part in ("elementType", "keyType", "valueType") if part in spark]
+    return {**spark, **{part: _stored_type(spark[part], mapped[part], mode) for part in parts}}

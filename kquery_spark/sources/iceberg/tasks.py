@@ -16,6 +16,7 @@ from kquery_spark.errors import Unsupported
 _POSITION_DELETES, _PUFFIN, _PARQUET = "position-deletes", "puffin", "parquet"
 _FILE_TASK = "file-scan-task"
 _PARQUET_HEADER_BYTES = 4
+_LAST_FIELD_ID = 2147483447  # that is no metadata column's (Iceberg's specification, "Reserved Field IDs")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Field:
     kind: str
     nested: tuple[Field, ...] = ()
     default: Any = None
+
+    @property
+    def is_metadata(self) -> bool:
+        """True if it is not of the table but about its files or rows, like ``_pos``."""
+        return self.id > _LAST_FIELD_ID
 
 
 @dataclass(frozen=True)
@@ -123,10 +129,14 @@ def _check_whole(path: str, size: int, ranges: Sequence[tuple[int, int]]) -> Non
     raise Unsupported(f"Spark reads a part of {path} only")
 
 
-def _constants(spec: Mapping[str, Any], partition: Mapping[str, Any]) -> dict[int, Any]:
+def _constants(spec: Mapping[str, Any], partition: Mapping[str, Any] | list[Any]) -> dict[int, Any]:
     """The partition's values of columns that it takes as they are, by the column's field id."""
-    identities = [f for f in spec["fields"] if f["transform"] == "identity"]
-    return {f["source-id"]: partition.get(str(f["field-id"])) for f in identities}
+    fields = spec["fields"]
+    if isinstance(partition, list):  # since Iceberg 1.11; before, by the fields' ids
+        values = dict(zip((f["field-id"] for f in fields), partition, strict=True))
+    else:
+        values = {f["field-id"]: partition.get(str(f["field-id"])) for f in fields}
+    return {f["source-id"]: values[f["field-id"]] for f in fields if f["transform"] == "identity"}
 
 
 def _delete_file(given: Mapping[str, Any]) -> DeleteFile:

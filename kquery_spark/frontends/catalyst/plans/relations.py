@@ -96,7 +96,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
         ]
     )
     for name in schema.names if scan.files else ():
-        if name not in by_name:
+        if name not in by_name or by_name[name].is_metadata:
             raise Unsupported(
                 f"the column {name} comes from the file and not from its data, so Spark reads it"
             )
