@@ -43,6 +43,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
+from kquery_spark.sources.object_stores import connect, store_of_options
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 #: How names of tables start that no user gave.
 _CACHED = "__cached_"
 
+StorageOptions = Mapping[str, Any] | None
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -86,33 +88,51 @@ class ExecutionContext:
 
     # --- tables -----------------------------------------------------------------------------------------
 
-    def register_parquet(self, name: str, path: Paths) -> None:
-        """Parquet files, directories (``year=2019/`` become columns) or globs."""
-        self._register_files("parquet", name, path)
+    def register_parquet(self, name: str, path: Paths, *, storage_options: StorageOptions = None) -> None:
+        """Parquet files, directories (``year=2019/`` become columns) or globs.
+
+        storage_options: of paths like ``s3://bucket/key`` and ``s3a://bucket/key``, how to reach the bucket, by the names of
+        environment variables in lower case (``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``,
+        ``aws_region``, ``aws_endpoint_url``) or of ``pyarrow.fs.S3FileSystem``'s arguments (``anonymous=True``). Without
+        them the surroundings say it, or Spark's Hadoop settings in a context on Spark.
+        """
+        self._register_files("parquet", name, path, storage_options)
 
     def register_csv(
-        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+        self,
+        name: str,
+        path: Paths,
+        schema: pa.Schema | str | None = None,
+        *,
+        storage_options: StorageOptions = None,
+        **options: Any,
     ) -> None:
         """CSV files with Spark's options; ``has_header`` (default true) is ``header``.
 
         schema: Arrow schema or SQL (``"id int, name string"``); without one types are inferred as Spark infers them.
         Without header and schema columns are ``field_1``, ``field_2`` and so on.
         """
-        self._register_files("csv", name, path, schema, options)
+        self._register_files("csv", name, path, storage_options, schema, options)
 
     def register_json(
-        self, name: str, path: Paths, schema: pa.Schema | str | None = None, **options: Any
+        self,
+        name: str,
+        path: Paths,
+        schema: pa.Schema | str | None = None,
+        *,
+        storage_options: StorageOptions = None,
+        **options: Any,
     ) -> None:
         """Files with one JSON object a line, with Spark's options.
 
         schema: Arrow schema or SQL (``"id int, tags array<string>"``); without one it is inferred from all lines as
         Spark infers it, columns in the order of their names.
         """
-        self._register_files("json", name, path, schema, options)
+        self._register_files("json", name, path, storage_options, schema, options)
 
-    def register_orc(self, name: str, path: Paths) -> None:
-        """ORC files, directories or globs."""
-        self._register_files("orc", name, path)
+    def register_orc(self, name: str, path: Paths, *, storage_options: StorageOptions = None) -> None:
+        """ORC files, directories or globs; storage_options as of ``register_parquet``."""
+        self._register_files("orc", name, path, storage_options)
 
     def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
         """A table in memory."""
@@ -234,13 +254,24 @@ class ExecutionContext:
         format_name: str,
         name: str,
         path: Paths,
+        storage_options: StorageOptions,
         schema: pa.Schema | str | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        facts = self._facts
-        read = PathsRead(_paths(path), self._schema(schema), facts.time_zone, facts.case_sensitive, options)
+        facts, paths = self._facts, _paths(path)
+        self._connect(paths, storage_options)
+        read = PathsRead(paths, self._schema(schema), facts.time_zone, facts.case_sensitive, options)
         source = format_named(format_name).open_paths(read)
         self.register_source(name, source)
+
+    def _connect(self, paths: Sequence[str], storage_options: StorageOptions) -> None:
+        """Have this process reach the buckets of these paths."""
+        if storage_options is not None:
+            connect([store_of_options(path, storage_options) for path in paths])
+        elif self._spark is not None:
+            from kquery_spark.context.on_spark import connect_as_spark
+
+            connect_as_spark(self._spark, paths)
 
     def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
         if not isinstance(schema, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from kquery_spark.compiler import Placement, compile_query
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.open_plans import OPEN_INPUT
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.importer import Importer
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
@@ -26,6 +27,7 @@ from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem
 from kquery_spark.sources.memory import MemorySource
+from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.pyspark_names import frame_of, spark_schema_of
 from kquery_spark.spark_bridge.relations import RelationReader
@@ -40,6 +42,17 @@ def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)
     return SessionFacts(settings.time_zone, settings.ansi, settings.case_sensitive), link.config()
+
+
+def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
+    """Have this process reach the buckets of ``s3a://`` paths as Spark does; SourceError where it cannot."""
+    hadoop = HadoopPaths(bridge(spark).hadoop_configuration)
+    try:
+        for path in paths:
+            if path.startswith("s3a://"):
+                hadoop.engine_path(path)
+    except Unsupported as error:
+        raise SourceError(f"{error.reason}; give storage_options") from None
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,9 @@ def _imported(frame: SparkFrame) -> tuple[LogicalPlan, dict[str, SparkFrame]]:
     link = bridge(frame.sparkSession)
     settings = session_settings(link.conf, link.jvm)
     facts = FactFetcher(link.jvm, link.optimized(frame))
-    importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
+    importer = Importer(
+        facts, RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration), settings
+    )
     try:
         imported = importer.import_plan(facts.parse())
         plan = with_output(imported.plan, imported.output)

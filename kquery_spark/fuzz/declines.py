@@ -25,7 +25,7 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
     settings = session_settings(link.conf, link.jvm)
     facts = FactFetcher(link.jvm, plan)
     root = facts.parse()
-    relations = RelationReader(facts, link.jvm, settings.time_zone)
+    relations = RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration)
     context = Context(facts, relations, settings, NodeMap(), Wanted.of(root))
     columns = context.subtree(root.children[0]).columns
     reasons = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import itertools
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -16,9 +17,13 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
+from kquery_spark.sources.object_stores import reach
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
 
+# ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_GCS_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -26,7 +31,7 @@ def local_path(path: str) -> str | None:
     """The path on this machine's filesystem, or None for another filesystem."""
     if path.startswith("file:"):
         return unquote(urlparse(path).path)
-    return None if "://" in path else path
+    return None if _SCHEME.match(path) else path
 
 
 def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
@@ -34,6 +39,11 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     local = local_path(path)
     if local is not None:
         return pafs.LocalFileSystem(), local
+    reached = reach(path)
+    if reached is not None:
+        return reached
+    if path.startswith(("gs://", "gcs://")):
+        path = f"{path}{'&' if '?' in path else '?'}retry_limit_seconds={_GCS_SECONDS}"
     try:
         resolved = pafs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError) as error:
@@ -75,6 +85,17 @@ def check_unchanged(file: DataFile) -> None:
         raise SourceError(f"{path} does not exist any more; it did when the query was planned") from None
     if is_changed(file, status):
         raise changed_error(path)
+
+
+def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
+    """Raise SourceError when a file of another filesystem is gone or not what it was when the query was planned."""
+    info = fs.get_file_info(inner)
+    if info.type == pafs.FileType.NotFound:
+        raise SourceError(f"{file.path} does not exist any more; it did when the query was planned")
+    # object stores answer in seconds or in milliseconds, depending on how they are asked
+    same_time = not file.modified_ms or _milliseconds(info) // 1000 == file.modified_ms // 1000
+    if info.size != file.size or not same_time:
+        raise changed_error(file.path)
 
 
 def changed_error(path: str) -> SourceError:
@@ -193,12 +214,18 @@ def _stat(path: str) -> DataFile:
 def _remote(path: str) -> list[tuple[DataFile, str]]:
     """The same on another filesystem; ``*``, ``?`` and ``[...]`` are a glob within each folder."""
     fs, inner = filesystem(path)
-    prefix = path[: len(path) - len(inner)] if path.endswith(inner) else None
-    if prefix is None:
-        raise SourceError(f"cannot list {path}: give the path without query parameters")
+    if "?" in path:
+        raise SourceError(f"cannot list {path}: give what stands behind the question mark as storage_options")
+    # ``abfss://container@account/a`` is ``container/a`` for Arrow
+    pairs = zip(reversed(path), reversed(inner), strict=False)
+    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    prefix, inner_prefix = path[: len(path) - same], inner[: len(inner) - same]
     try:
         return [
-            (DataFile(prefix + info.path, info.size, _milliseconds(info)), relative)
+            (
+                DataFile(prefix + info.path.removeprefix(inner_prefix), info.size, _milliseconds(info)),
+                relative,
+            )
             for root in _remote_roots(fs, inner)
             for info, relative in _remote_files(fs, root)
         ]

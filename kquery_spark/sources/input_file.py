@@ -14,10 +14,18 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.files import changed_error, check_unchanged, filesystem, is_changed, local_path
+from kquery_spark.sources.files import (
+    changed_error,
+    check_remote,
+    check_unchanged,
+    filesystem,
+    is_changed,
+    local_path,
+)
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 
@@ -35,12 +43,16 @@ class InputFile:
         local = local_path(file.path)
         self.is_local = local is not None
         self._path = local or file.path
+        self._remote: tuple[pafs.FileSystem, str] | None = None
         check_unchanged(file)
         try:
             if local is not None:
                 self.native: Any = pa.OSFile(local)
             else:
-                fs, inner = filesystem(file.path)
+                self._remote = filesystem(file.path)
+                fs, inner = self._remote
+                if file.modified_ms:
+                    check_remote(file, fs, inner)
                 self.native = fs.open_input_file(inner)
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot open {file.path}: {error}") from None
@@ -56,8 +68,19 @@ class InputFile:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the open file was written to since the query was planned; of other filesystems that is not known."""
-        return self.is_local and is_changed(self.file, self._status())
+        """Whether the open file was written to since the query was planned.
+
+        A table format's files on other filesystems, which are never written to, are not looked at again.
+        """
+        if self.is_local:
+            return is_changed(self.file, self._status())
+        if not self.file.modified_ms or self._remote is None:
+            return False
+        try:
+            check_remote(self.file, *self._remote)
+        except SourceError:
+            return True
+        return False
 
     def _status(self) -> os.stat_result:
         """Of the open file; of what has its path now where pyarrow is too old to tell the file's descriptor."""

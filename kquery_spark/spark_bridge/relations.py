@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
@@ -18,6 +18,7 @@ from kquery_spark.sources.file_relation import FileRelation, ListedFile, TableCo
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge import delta
+from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.iceberg import IcebergScan, iceberg_scan, is_iceberg
 from kquery_spark.spark_bridge.jvm import Jvm
@@ -82,14 +83,21 @@ Relation = FileRelation | IcebergScan | LocalRows | RangeRelation | OneRow | Oth
 class RelationReader:
     """Describes the leaves of one plan; a table that the plan reads several times is described once."""
 
-    def __init__(self, facts: Facts, jvm: Jvm, time_zone: str) -> None:
+    def __init__(
+        self, facts: Facts, jvm: Jvm, time_zone: str, hadoop_configuration: Callable[[], Any]
+    ) -> None:
         self._facts = facts
+        self._paths = HadoopPaths(hadoop_configuration)
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
         self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
+
+    def path(self, path: str) -> str:
+        """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""
+        return self._paths.engine_path(path)
 
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""

@@ -62,6 +62,10 @@ class Bridge:
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
         return (config.with_settings(given), costs.with_settings(given)) if given else (config, costs)
 
+    def hadoop_configuration(self) -> Any:
+        """Hadoop's configuration with what the session says in it."""
+        return self.spark._jsparkSession.sessionState().newHadoopConf()
+
     def warns_first_time(self, message: str) -> bool:
         """True once for each message of the session."""
         known = message in self._warned

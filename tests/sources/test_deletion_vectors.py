@@ -66,7 +66,7 @@ def test_a_vector_of_another_table_is_an_error(tmp_path):
 
 
 def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(SourceError, match="cannot read the deletion vector at byte 0 of .*gone"):
+    with pytest.raises(SourceError, match=r"cannot read the deletion vector at byte 0 of .*gone"):
         DeletionVector(3, 40, str(tmp_path / "gone.bin")).positions()
 
 

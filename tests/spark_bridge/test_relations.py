@@ -18,11 +18,11 @@ from kquery_spark.spark_bridge.session_settings import EXPECTED, session_setting
 
 
 @pytest.fixture
-def leaf(fetch, jvm):
+def leaf(spark, fetch, jvm):
     def leaf_of(query):
         facts = fetch(query)
         (node,) = (n for n in facts.parse().walk() if not n.children)
-        return RelationReader(facts, jvm, "UTC").read(node)
+        return RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration).read(node)
 
     return leaf_of
 
@@ -151,7 +151,7 @@ def test_a_table_read_twice_is_described_once(spark, fetch, jvm, tmp_path):
     frame = spark.read.parquet(path)
     facts = fetch(frame.crossJoin(frame).unionAll(spark.read.parquet(path).selectExpr("id", "id")))
     leaves = [node for node in facts.parse().walk() if node.cls == "LogicalRelation"]
-    reader = RelationReader(facts, jvm, "UTC")
+    reader = RelationReader(facts, jvm, "UTC", spark._jsc.hadoopConfiguration)
     first, second, other = (reader.read(node) for node in leaves)
     assert first is second
     assert other == first

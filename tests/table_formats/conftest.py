@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg, in a Spark session with their JARs: a process of its own runs these tests.
+"""Tables of Delta and Iceberg and files on S3, in a Spark session with their JARs: a process of its own runs these tests.
 
 ``tests/accelerate/test_table_formats.py`` starts it; ``KQUERY_TABLE_FORMAT=delta python -m pytest tests/table_formats`` does so by
 hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
@@ -6,6 +6,7 @@ hand. A JVM takes JARs when it starts, so the session of the other tests cannot 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from tests.maven import Unreachable, artifact
 FORMAT = os.environ.get("KQUERY_TABLE_FORMAT")
 collect_ignore_glob = [] if FORMAT else ["test_*.py"]
 if FORMAT:
-    collect_ignore_glob = [f"test_{name}*.py" for name in ("delta", "iceberg") if name != FORMAT]
+    collect_ignore_glob = [f"test_{name}*.py" for name in ("delta", "iceberg", "s3") if name != FORMAT]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,23 @@ ICEBERG = {
 }
 
 
+S3 = {
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+    "spark.hadoop.fs.s3a.access.key": "someone",
+    "spark.hadoop.fs.s3a.secret.key": "a-secret-that-nothing-shows",
+    "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+}
+
+
+def _s3(hadoop: str, sdk: str, accelerator: str) -> Library:
+    jars = (
+        f"org.apache.hadoop:hadoop-aws:{hadoop}",
+        f"software.amazon.awssdk:bundle:{sdk}",
+        f"software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:{accelerator}",
+    )
+    return Library(jars, S3)
+
+
 def _delta(scala: str, version: str) -> Library:
     jars = (f"io.delta:delta-spark_{scala}:{version}", f"io.delta:delta-storage:{version}")
     return Library(jars, DELTA)
@@ -62,8 +80,8 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
         (4, 0): _delta("2.13", "4.0.0"),
         (4, 1): _delta("4.1_2.13", "4.4.0"),
         (4, 2): _delta("4.2_2.13", "4.4.0"),
-        (4, 3): _delta("4.2_2.13", "4.4.0"),
     },
+    "s3": {(4, 3): _s3("3.5.0", "2.35.4", "1.3.1")},
     "iceberg": {
         (3, 5): _iceberg("3.5_2.12", "1.12.0"),
         (4, 0): _iceberg("4.0_2.13", "1.11.0"),
@@ -73,7 +91,20 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def s3_endpoint() -> Iterator[str]:
+    """The address of an S3 server on this machine."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A session with the format's JARs; the tests are skipped where there are none for this Spark."""
     from pyspark.sql import SparkSession
 
@@ -101,6 +132,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     for name, value in library.settings.items():
         builder = builder.config(name, value)
+    if FORMAT == "s3":
+        endpoint = request.getfixturevalue("s3_endpoint")
+        builder = builder.config("spark.hadoop.fs.s3a.endpoint", endpoint)
+        builder = builder.config("spark.eventLog.enabled", "true").config(
+            "spark.eventLog.dir", str(tmp_path_factory.mktemp("events"))
+        )
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

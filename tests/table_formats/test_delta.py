@@ -167,7 +167,7 @@ class TestDeletionVectors:
         crc = file.with_name(f".{file.name}.crc")
         crc.unlink(missing_ok=True)
         # Spark runs the query again and says it in its own words
-        with pytest.raises(Exception, match="FAILED_READ_FILE|deletion_vector"):
+        with pytest.raises(Exception, match=r"FAILED_READ_FILE|deletion_vector|EOFException|CHECKSUM"):
             spark.read.format("delta").load(path).groupBy("k").count().transform(
                 kquery_plan, when="always"
             ).collect()
@@ -203,7 +203,11 @@ class TestColumnMapping:
         spark.sql(
             f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} LIMIT 5"
         )
-        whole(spark, f"SELECT st.a, sum(st.was_a), sum(st.b), count(*) FROM {name} GROUP BY st.a")
+        # before 4.1 a struct that lacks fields in a file stays with Spark
+        report = check(
+            spark.sql(f"SELECT st.a, sum(st.was_a), sum(st.b), count(*) FROM {name} GROUP BY st.a")
+        )
+        assert report.coverage == 1.0 or SPARK_VERSION < (4, 1)
         check(spark.sql(f"SELECT st, arr, m FROM {name} WHERE id < 10"))
 
     def test_partitions_of_mapped_tables(self, spark, table):
@@ -240,19 +244,19 @@ class TestSchemas:
             "SELECT cast(id % 100 AS byte) b, cast(id AS int) i, cast(id AS float) f, cast(id AS decimal(6,2)) d FROM range(300)",
             "'delta.enableTypeWidening' = 'true'",
         )
-        changes = {
-            "b": "int",
-            "i": "bigint",
-            "d": "decimal(12,4)",
-            **({"f": "double"} if SPARK_VERSION >= (4, 0) else {}),
-        }
+        changes = {"b": "int"}
+        if SPARK_VERSION >= (4, 0):
+            changes |= {"i": "bigint", "d": "decimal(12,4)", "f": "double"}
         for column, dtype in changes.items():
             spark.sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {dtype}")
-        spark.sql(f"INSERT INTO {name} VALUES (100000, 5000000000, 1.5, 12345678.1234)")
+        big = ("5000000000", "12345678.1234") if SPARK_VERSION >= (4, 0) else ("500", "1234.12")
+        spark.sql(f"INSERT INTO {name} VALUES (100000, {big[0]}, 1.5, {big[1]})")
         check(spark.sql(f"SELECT sum(b), sum(i), sum(f), sum(d), max(d) FROM {name}"))
         check(spark.sql(f"SELECT * FROM {name} WHERE i > 290"))
 
     def test_generated_identity_and_default_columns(self, spark, table):
+        if SPARK_VERSION < (4, 0):
+            pytest.skip("SQL has no generated columns there")
         name = table("SELECT id FROM range(1)")
         spark.sql(f"DROP TABLE {name}")
         spark.sql(

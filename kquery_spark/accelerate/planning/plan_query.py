@@ -163,7 +163,9 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         root = facts.parse()
     except Unsupported as error:
         return _nothing(frame, link, config, error.reason)
-    importer = Importer(facts, RelationReader(facts, link.jvm, settings.time_zone), settings)
+    importer = Importer(
+        facts, RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration), settings
+    )
     parts, declined = _parts(root, importer, config)
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:

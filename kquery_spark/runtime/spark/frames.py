@@ -12,6 +12,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
 from kquery_spark.runtime.spark.metering import Meter
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
+from kquery_spark.sources.object_stores import stores_named_in
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
@@ -127,8 +128,9 @@ class _Builder:
     def _plan(self, stage: Stage) -> Any:
         last = stage.output is None
         sources = {i: self._numbers[i] for i in stage.inputs if i in self._numbers}
+        data = to_bytes(stage)
         task = StageTask(
-            to_bytes(stage),
+            data,
             self._settings,
             self._numbers[stage.stage_id],
             self._schema.names if last else None,
@@ -138,6 +140,7 @@ class _Builder:
             self._limit_of(stage),
             self._plans.container,
             self._plans.hash_partitioned,
+            stores_named_in(data),
         )
         child = self._input(stage)
         if last:

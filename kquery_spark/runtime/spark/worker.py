@@ -9,7 +9,7 @@ import contextlib
 import ctypes
 import gc
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -26,6 +26,7 @@ from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.sources.base import Split
+from kquery_spark.sources.object_stores import ObjectStore, connect
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
@@ -107,7 +108,7 @@ class StageTask:
     names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``encoding``: of
     the last stage's rows. ``limit``: bytes that a task which is no last one may write.
     ``container``: what the driver knows of the memory of executors. ``hash_partitioned``: whether Spark sends a row to the
-    partition that its number hashes to.
+    partition that its number hashes to. ``stores``: how the buckets are reached that the stage reads.
     """
 
     def __init__(
@@ -122,8 +123,10 @@ class StageTask:
         limit: int | None = None,
         container: ContainerFacts | None = None,
         hash_partitioned: bool = False,
+        stores: Sequence[ObjectStore] = (),
     ) -> None:
         self._stage = stage
+        self._stores = stores
         self._config = config
         self._number = number
         self._names = names
@@ -143,6 +146,7 @@ class StageTask:
 
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tune_process()
+        connect(self._stores)
         config = from_bytes(self._config, EngineConfig)
         config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())
         fit_heap(config.memory_bytes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -23,7 +23,7 @@ from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
 from kquery_spark.sources.parquet.field_ids import id_of, parts_of
-from kquery_spark.sources.parquet.file import open_file
+from kquery_spark.sources.parquet.file import OpenFile, open_files
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.position_deletes import PositionDeletes
@@ -53,10 +53,11 @@ def iceberg_source(
     """
     if not files or not len(schema):
         return _without_columns(schema, files)
+    plain = [_data_file(file, path_of(file.path)) for file in files]
     by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
-    for file in files:
-        layout, opened = _laid_out(schema, fields, file, path_of(file.path))
-        by_layout[layout].append((opened, file))
+    for opened, file in zip(open_files(plain), files, strict=True):
+        layout, values = _laid_out(schema, fields, file, opened)
+        by_layout[layout].append((replace(opened.file, partition=values), file))
     sources = tuple(_source(schema, layout, some, path_of) for layout, some in by_layout.items())
     if len(sources) == 1:
         return sources[0]
@@ -83,14 +84,17 @@ def _source(
     return source if layout.schema.equals(schema) else RenamedColumns(source, schema)
 
 
+def _data_file(file: PlannedFile, path: str) -> DataFile:
+    return DataFile(path, file.size, modified_ms(path), stamp=stamp_of(path))
+
+
 def _laid_out(
-    schema: pa.Schema, fields: Sequence[Field], file: PlannedFile, path: str
-) -> tuple[_Layout, DataFile]:
-    """How a file has the columns, and the file with the values of those that it does not have."""
-    plain = DataFile(path, file.size, modified_ms(path), stamp=stamp_of(path))
-    in_file = list(open_file(plain).schema)
+    schema: pa.Schema, fields: Sequence[Field], file: PlannedFile, opened: OpenFile
+) -> tuple[_Layout, tuple[Any, ...]]:
+    """How a file has the columns, and the values of those that are not read from it."""
+    in_file = list(opened.schema)
     if not any(id_of(column) is not None for column in in_file):
-        raise Unsupported(f"{path} has no field ids, so Spark reads it")
+        raise Unsupported(f"{file.path} has no field ids, so Spark reads it")
     columns: list[pa.Field] = []
     constants: dict[str, Any] = {}
     for column, field in zip(schema, fields, strict=True):
@@ -100,9 +104,7 @@ def _laid_out(
             given = file.constants.get(field.id, field.default)
             constants[stored.name] = _constant(given, field, column.type)
         columns.append(stored)
-    values = tuple(constants.values())
-    opened = DataFile(path, file.size, plain.modified_ms, values, plain.stamp)
-    return _Layout(pa.schema(columns), tuple(constants)), opened
+    return _Layout(pa.schema(columns), tuple(constants)), tuple(constants.values())
 
 
 def _absent(field: Field, in_file: Iterable[pa.Field]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,6 +49,7 @@ from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
 _MAX_CACHED_FOOTERS = 512
+_MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
 # of a column chunk for which looking at its pages takes less than reading it
 _MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
@@ -474,6 +476,14 @@ def open_file(file: DataFile) -> OpenFile:
         while len(_cache) > _MAX_CACHED_FOOTERS:
             _cache.popitem(last=False)
     return opened
+
+
+def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
+    """The open files; footers on other filesystems, of which each takes a while, are fetched at the same time."""
+    if len(files) < 2 or all(local_path(file.path) is not None for file in files):
+        return [open_file(file) for file in files]
+    with ThreadPoolExecutor(_MAX_FOOTERS_AT_ONCE) as pool:
+        return list(pool.map(open_file, files))
 
 
 def forget_file(file: DataFile) -> None:

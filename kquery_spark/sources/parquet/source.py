@@ -30,7 +30,7 @@ from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
 )
-from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file
+from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import spark_column_type
@@ -61,8 +61,8 @@ class ParquetSource(Source):
     def _splits(self) -> list[Split]:
         return [
             Split(index, (group,), rows, nbytes)
-            for index, file in enumerate(self.files)
-            for group, (rows, nbytes) in enumerate(open_file(file).groups)
+            for index, opened in enumerate(open_files(self.files))
+            for group, (rows, nbytes) in enumerate(opened.groups)
         ]
 
     def splits(self) -> list[Split]:
@@ -99,8 +99,7 @@ class ParquetSource(Source):
     def check_files(self, columns: Sequence[str]) -> None:
         """Looks at footers."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
-        for file in self.files:
-            opened = open_file(file)
+        for file, opened in zip(self.files, open_files(self.files), strict=True):
             for field in fields:
                 if field.name in opened.names:
                     _check_type(opened, field, self.rebase)

@@ -64,7 +64,9 @@ def take(spark: Any, jvm: Jvm, query: Any) -> Taken:
     frame = spark.sql(query) if isinstance(query, str) else query
     settings = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
     facts = FactFetcher(jvm, frame._jdf.queryExecution().optimizedPlan())
-    importer = Importer(facts, RelationReader(facts, jvm, settings.time_zone), settings)
+    importer = Importer(
+        facts, RelationReader(facts, jvm, settings.time_zone, spark._jsc.hadoopConfiguration), settings
+    )
     return Taken(spark, frame, facts, importer, facts.parse())
 
 

@@ -37,6 +37,9 @@ class Relations(Protocol):
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
 
+    def path(self, path: str) -> str:
+        """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""
+
 
 @dataclass(frozen=True)
 class Handover:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from urllib.parse import urlparse
 
 import pyarrow as pa
 
@@ -55,7 +54,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
             relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
     file_format = format_named(relation.format)
-    source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context.settings))
+    source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
     columns = []
     for column in (attribute["name"] for attribute in attributes):
@@ -75,7 +74,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         source.check_files(columns)
     except SourceError as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
-    source = source.once("table", partial(_table_source, relation, source))
+    source = source.once("table", partial(_table_source, relation, source, context.relations.path))
     if context.wanted.filters:
         source = source.under_filters(context.wanted.null_filters)
     return _scan(_table_name(relation), source, attributes, context)
@@ -102,7 +101,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
             )
     try:
         fields = [by_name[name] for name in schema.names] if scan.files else []
-        source = iceberg_source(schema, fields, scan.files, local)
+        source = iceberg_source(schema, fields, scan.files, context.relations.path)
         source.check_files(schema.names)
     except SourceError as error:
         raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
@@ -173,7 +172,8 @@ def one_row(node: CatalystNode, context: Context) -> Scope:
     return Scope(Scan("one_row", one_row_source(), ()), ())
 
 
-def _source(relation: FileRelation, file_format: Format, settings: SessionSettings) -> Source:
+def _source(relation: FileRelation, file_format: Format, context: Context) -> Source:
+    settings = context.settings
     partitions = set(relation.partition_schema.names)
     fields = [field for field in relation.data_schema if field.name not in partitions]
     fields = [*fields, *relation.partition_schema]
@@ -185,30 +185,30 @@ def _source(relation: FileRelation, file_format: Format, settings: SessionSettin
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
-        files = tuple(map(_file, relation.files))
+        files = tuple(_file(listed, context.relations.path) for listed in relation.files)
         return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
     except (ConfigError, SourceError) as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
 
 
-def _table_source(relation: FileRelation, source: Source) -> Source:
+def _table_source(relation: FileRelation, source: Source, path_of: Callable[[str], str]) -> Source:
     """The rows and columns of the table, given its files."""
     if any(file.deleted for file in relation.files):
-        source = LiveRows(source, tuple(_deleted(file) for file in relation.files))
+        source = LiveRows(source, tuple(_deleted(file, path_of) for file in relation.files))
     if relation.table_columns is not None:
         fields = relation.table_columns.fields
         source = RenamedColumns(source, pa.schema([fields[name] for name in source.schema.names]))
     return source
 
 
-def _deleted(listed: ListedFile) -> DeletionVector | None:
+def _deleted(listed: ListedFile, path_of: Callable[[str], str]) -> DeletionVector | None:
     vector = listed.deleted
-    return vector if vector is None or vector.path is None else replace(vector, path=local(vector.path))
+    return vector if vector is None or vector.path is None else replace(vector, path=path_of(vector.path))
 
 
-def _file(listed: ListedFile) -> DataFile:
+def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
     """The file as Spark lists it, for the engine."""
-    path = local(listed.path)
+    path = path_of(listed.path)
     modified = modified_ms(path) if listed.modified_ms is None else listed.modified_ms
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
 
@@ -221,17 +221,6 @@ def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) 
             raise Unsupported(f"files are read by Spark while {setting} is true")
         if given is not None and given.lower() != "false":
             raise Unsupported(f"files with the option {option} are read by Spark")
-
-
-def local(path: str) -> str:
-    """The plain path of Hadoop's ``file:/a b`` (nothing in it is escaped), or of a path without a scheme."""
-    scheme = urlparse(path).scheme
-    if not scheme and path.startswith("/"):
-        return path
-    if scheme != "file":
-        raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
-    plain = path.removeprefix("file:")
-    return "/" + plain.lstrip("/")
 
 
 def _value(value: pa.Scalar) -> object:

@@ -1,0 +1,45 @@
+"""Paths as Hadoop writes them, and the engine's paths of the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.sources.object_stores import bucket_of, connect
+from kquery_spark.spark_bridge.object_stores import object_store
+
+
+class HadoopPaths:
+    """Finds out how files are reached, and has this process reach them so.
+
+    configuration: returns Hadoop's, of the session.
+    """
+
+    def __init__(self, configuration: Callable[[], Any]) -> None:
+        self._configuration = configuration
+        self._connected: set[tuple[str, str]] = set()
+
+    def engine_path(self, path: str) -> str:
+        """The path by which the engine opens a file; Unsupported for filesystems that it does not read.
+
+        path: like ``file:/a b`` or ``s3a://bucket/a b``, in which nothing is escaped, or one without a scheme.
+        """
+        scheme, colon, rest = path.partition(":")
+        if not colon and path.startswith("/"):
+            return path
+        if scheme == "file":
+            return "/" + rest.lstrip("/")
+        bucket = bucket_of(path)
+        if bucket is None:
+            raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
+        if (scheme, bucket) not in self._connected:
+            self._connect(scheme, bucket)
+            self._connected.add((scheme, bucket))
+        return path
+
+    def _connect(self, scheme: str, bucket: str) -> None:
+        try:
+            connect([object_store(self._configuration(), scheme, bucket)])
+        except ConfigError as error:
+            raise Unsupported(f"files are read by Spark: {error}") from None

@@ -1,0 +1,123 @@
+"""Files on S3: the engine reads what Spark reads by s3a, whole, from a real server on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+import pytest
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+from tests.accelerate.checks import check
+
+SECRET = "a-secret-that-nothing-shows"
+ROWS = (
+    "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
+)
+GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP BY k"
+
+
+@pytest.fixture(scope="module")
+def bucket(spark: Any, s3_endpoint: str) -> str:
+    fs = pafs.S3FileSystem(
+        access_key="someone",
+        secret_key=SECRET,
+        region="us-east-1",
+        endpoint_override=s3_endpoint,
+        allow_bucket_creation=True,
+    )
+    fs.create_dir("bucket-of-spark")
+    spark.sql(ROWS).repartition(3).write.partitionBy("k").parquet("s3a://bucket-of-spark/a b/plain")
+    return "s3a://bucket-of-spark"
+
+
+@pytest.fixture
+def table(spark: Any, bucket: str) -> str:
+    spark.read.parquet(f"{bucket}/a b/plain").createOrReplaceTempView("on_s3")
+    return "on_s3"
+
+
+def test_parquet_with_partitions(spark, table):
+    check(spark.sql(GROUPED.format(t=table)), coverage=1.0)
+    check(spark.sql(f"SELECT count(*), sum(d) FROM {table} WHERE k > 3 AND id < 900"), coverage=1.0)
+    check(
+        spark.sql(f"SELECT a.k, count(*) FROM {table} a JOIN {table} b ON a.id = b.id + 1 GROUP BY a.k"),
+        coverage=1.0,
+    )
+
+
+@pytest.mark.parametrize("name", ["orc", "csv", "json"])
+def test_other_formats(spark, bucket, name):
+    path = f"{bucket}/{name}"
+    spark.sql(ROWS).repartition(2).write.format(name).save(path)
+    frame = spark.read.schema("id bigint, k bigint, s string, d double").format(name).load(path)
+    check(frame.groupBy("k").count(), coverage=1.0)
+
+
+def test_no_secret_is_shown(spark, table, tmp_path):
+    frame = spark.sql(GROUPED.format(t=table))
+    fast = frame.transform(kquery_plan, when="always")
+    texts = [str(kq.explain(frame)), kq.explain(frame)._repr_html_(), fast._jdf.queryExecution().toString()]
+    fast.collect()
+    assert not any(SECRET in text for text in texts)
+    logs = [
+        file.read_text(errors="replace")
+        for file in Path(spark.conf.get("spark.eventLog.dir")).rglob("*")
+        if file.is_file()
+    ]
+    assert logs and not any(SECRET in log for log in logs)
+
+
+def test_a_frame_is_written_where_it_is_read_while_enabled(spark, bucket):
+    path = f"{bucket}/overwritten"
+    spark.sql(ROWS).write.parquet(path)
+    kq.enable(spark)
+    try:
+        with pytest.raises(Exception, match=r"FILE_NOT_EXIST"):
+            spark.read.parquet(path).write.mode("overwrite").parquet(path)
+        spark.read.parquet(path).where("k < 3").write.mode("overwrite").parquet(f"{bucket}/copy")
+    finally:
+        kq.disable(spark)
+    assert spark.read.parquet(f"{bucket}/copy").count() == spark.read.parquet(path).where("k < 3").count()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "sentence"),
+    [
+        ("fs.s3a.requester.pays.enabled", "true", "while fs.s3a.requester.pays.enabled is true"),
+        ("fs.s3a.bucket.bucket-of-spark.encryption.algorithm", "CSE-KMS", "is CSE-KMS"),
+        (
+            "fs.s3a.aws.credentials.provider",
+            "com.example.Provider",
+            "only Spark has the credentials of com.example.Provider",
+        ),
+    ],
+)
+def test_what_arrow_cannot_follow_stays_with_spark(spark, bucket, setting, value, sentence):
+    frame = spark.read.parquet(f"{bucket}/a b/plain").groupBy("k").count()
+    spark.conf.set(setting, value)
+    try:
+        explained = kq.explain(frame)
+    finally:
+        spark.conf.unset(setting)
+    assert explained.coverage < 1
+    assert any(sentence in reason for _, reason in explained.reasons), explained.reasons
+
+
+def test_replaced_files_are_noticed(spark, bucket):
+    path = f"{bucket}/replaced"
+    spark.sql(ROWS).coalesce(1).write.parquet(path)
+    fast = spark.read.parquet(path).groupBy("k").count().transform(kquery_plan, when="always")
+    assert sum(row[1] for row in fast.collect()) == 2000
+    spark.sql(ROWS).where("id < 100").coalesce(1).write.mode("overwrite").parquet(path)
+    again = spark.read.parquet(path).groupBy("k").count().transform(kquery_plan, when="always")
+    assert sum(row[1] for row in again.collect()) == 100
+
+
+def test_a_context_on_spark_reads_as_spark_does(spark, bucket):
+    ctx = kq.ExecutionContext(spark)
+    ctx.register_parquet("t", f"{bucket}/a b/plain")
+    assert ctx.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 2000}]
+    assert ctx.sql("SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY k").to_arrow().num_rows == 7
