@@ -14,7 +14,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql coverage faults fuzz matrix lowest check lint bench proto clean
+.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ lint: venv ## style, format, types and layers, without the tests
 
 matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; ARGS="3.5 4.0" selects (an hour)
 	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
+
+tables: venv ## Delta, Iceberg and S3 with every PySpark that they have JARs for (half an hour, JARs of 900 MB)
+	@$(SPARK_ENV) KQUERY_ALL_TABLES=1 $(PY) -m pytest tests/accelerate/test_table_formats.py $(ARGS)
 
 lowest: venv ## the same with the lowest versions that pyproject.toml allows
 	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)

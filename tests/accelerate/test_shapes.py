@@ -40,3 +40,29 @@ def test_ansi_and_legacy_arithmetic(spark, tables, same):
             same("SELECT n_regionkey, sum(n_nationkey / nullif(n_regionkey, 0)) FROM nation GROUP BY 1")
         finally:
             spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_rows_without_nulls(spark, numbers, same):
+    frame = spark.table(numbers).selectExpr(
+        "id",
+        "if(id % 3 = 0, NULL, i) AS i",
+        "CASE WHEN id % 4 = 0 THEN double('NaN') WHEN id % 5 = 0 THEN NULL ELSE d END AS d",
+        "if(id % 7 = 0, NULL, s) AS s",
+    )
+    for kept in (
+        frame.dropna(),
+        frame.dropna(how="all", subset=["i", "d"]),
+        frame.dropna(thresh=3),
+        frame.dropna(thresh=2, subset=["i", "d", "s"]),
+    ):
+        same(kept.groupBy((kept.id % 3).alias("k")).count())
+
+
+def test_the_number_of_partitions_is_sparks_where_it_is_seen(spark, tables):
+    import kquery_spark as kq
+    from kquery_spark import kquery_plan
+
+    frame = spark.table("nation").groupBy("n_regionkey").count().repartition(3)
+    assert frame.transform(kquery_plan, when="always").rdd.getNumPartitions() == 3
+    below = spark.table("nation").repartition(3).where("n_nationkey > 2").groupBy("n_regionkey").count()
+    assert kq.explain(below).coverage == 1.0

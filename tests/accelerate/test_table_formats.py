@@ -1,4 +1,8 @@
-"""Tables of Delta and Iceberg, in a process whose JVM has their JARs: the tests below ``tests/table_formats``."""
+"""Tables of Delta and Iceberg and files on S3: the tests below ``tests/table_formats``, each format in a process of its own.
+
+Each runs with a release of PySpark that the format has JARs for, in the environment that ``make matrix`` makes for it.
+``make tables`` runs all of them with every such release; as a part of ``make check`` the essential ones run with one.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,39 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.conftest import ROOT
+from tests import matrix
+from tests.conftest import ROOT, SPARK_VERSION
+from tests.table_formats.conftest import LIBRARIES
 
+ALL = "KQUERY_ALL_TABLES" in os.environ
 SECONDS = 1500
+# Both formats have JARs for this release.
+ESSENTIAL = [("delta", (4, 1)), ("iceberg", (4, 1))]
+CASES = (
+    [(name, release) for name, by_release in LIBRARIES.items() for release in by_release]
+    if ALL
+    else ESSENTIAL
+)
 
 
-@pytest.mark.timeout(SECONDS + 60)
-@pytest.mark.parametrize("table_format", ["delta"])
-def test_tables(table_format, tmp_path):
-    report = tmp_path / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", "tests/table_formats"]
-    variables = {**os.environ, "KQUERY_TABLE_FORMAT": table_format}
-    for name in ("PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
+@pytest.mark.timeout(SECONDS + 600)
+@pytest.mark.parametrize(("table_format", "release"), CASES)
+def test_tables(table_format: str, release: tuple[int, int], tmp_path: object) -> None:
+    report = f"{tmp_path}/report.xml"
+    python = (
+        sys.executable if release == SPARK_VERSION else str(matrix.environment(".".join(map(str, release))))
+    )
+    command = [python, "-m", "pytest", "-q", f"--junitxml={report}", "tests/table_formats"]
+    if not ALL:
+        command += ["-m", "essential"]
+    variables = {**os.environ, "KQUERY_TABLE_FORMAT": table_format, "PYSPARK_PYTHON": python}
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "SPARK_HOME", "PYSPARK_DRIVER_PYTHON"):
         variables.pop(name, None)
     done = subprocess.run(
         command, cwd=ROOT, env=variables, timeout=SECONDS, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{done.stdout[-20_000:]}\n{done.stderr[-2_000:]}"
     cases = list(ElementTree.parse(report).iter("testcase"))
-    if all(case.find("skipped") is not None for case in cases):
-        pytest.skip(str(cases[0].find("skipped").get("message")))
+    reasons = [case.find("skipped") for case in cases]
+    if all(reason is not None for reason in reasons):
+        pytest.skip(str(next(reason.get("message") for reason in reasons if reason is not None)))

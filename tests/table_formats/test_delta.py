@@ -53,6 +53,7 @@ def whole(spark: Any, sql: str) -> None:
 
 
 class TestPlain:
+    @pytest.mark.essential
     def test_by_name_and_by_path(self, spark, table, tmp_path):
         name = table(ROWS)
         whole(spark, GROUPED.format(t=name))
@@ -61,6 +62,7 @@ class TestPlain:
         check(spark.read.format("delta").load(path).groupBy("k").count(), coverage=1.0)
         whole(spark, f"SELECT s, count(*) FROM delta.`{path}` GROUP BY s")
 
+    @pytest.mark.essential
     def test_partitions(self, spark, table):
         name = table(
             "SELECT id, id % 3 AS p, if(id % 5 = 0, NULL, date_add(date'2020-01-01', cast(id % 4 AS int))) AS day FROM range(500)",
@@ -106,6 +108,7 @@ class TestPlain:
 
 class TestDeletionVectors:
     @pytest.mark.parametrize("files", [1, 3])
+    @pytest.mark.essential
     def test_deleted_rows_are_not_read(self, spark, table, files):
         name = table(ROWS, VECTORS, files=files)
         spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
@@ -149,6 +152,7 @@ class TestDeletionVectors:
         whole(spark, f"SELECT k, count(*), max(id) FROM {name} GROUP BY k")
 
     @pytest.mark.parametrize("damage", ["truncated", "changed", "gone"])
+    @pytest.mark.essential
     def test_a_damaged_vector_is_an_error(self, spark, tmp_path, damage):
         path = str(tmp_path / "t")
         frame = (
@@ -175,6 +179,7 @@ class TestDeletionVectors:
 
 class TestColumnMapping:
     @pytest.mark.parametrize("mode", [BY_NAME, BY_ID])
+    @pytest.mark.essential
     def test_renamed_swapped_dropped_and_added_columns(self, spark, table, mode):
         name = table(ROWS, mode)
         whole(spark, GROUPED.format(t=name))
@@ -225,6 +230,7 @@ class TestColumnMapping:
         name = table("SELECT id AS `a b`, id % 3 AS `c.d`, id % 2 AS `e,f` FROM range(50)", BY_NAME)
         whole(spark, f"SELECT `c.d`, `e,f`, sum(`a b`) FROM {name} GROUP BY ALL")
 
+    @pytest.mark.essential
     def test_with_deletion_vectors(self, spark, table):
         name = table(ROWS, BY_NAME, VECTORS)
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN s TO t")
@@ -277,6 +283,7 @@ class TestSchemas:
 
 
 class TestWrites:
+    @pytest.mark.essential
     def test_statements_are_right_with_the_engine_enabled(self, spark, table):
         name, other = table(ROWS, VECTORS), table(ROWS, VECTORS)
         statements = (

@@ -57,6 +57,7 @@ class TestPlain:
         whole(spark, f"SELECT count(*), sum(d) FROM {name} WHERE s = 's3' AND id > 100")
         check(spark.sql(f"SELECT * FROM {name} WHERE id < 50"))
 
+    @pytest.mark.essential
     def test_all_types(self, spark, table):
         name = table(
             "SELECT id % 2 = 0 AS b, cast(id AS int) i, id l, cast(id AS float) f, cast(id AS double) d, cast(id AS decimal(9,2)) m,"
@@ -90,6 +91,7 @@ class TestPlain:
         whole(spark, f"SELECT s, count(*), max(t) FROM {name} WHERE t > timestamp'1970-03-01' GROUP BY s")
         whole(spark, f"SELECT count(*), sum(id) FROM {name} WHERE s = 's4' AND id < 250")
 
+    @pytest.mark.essential
     def test_identity_partitions_and_their_evolution(self, spark, table):
         name = table(
             "SELECT id, id % 3 AS p, if(id % 5 = 0, NULL, date_add(date'2020-01-01', cast(id % 4 AS int))) AS day,"
@@ -128,6 +130,7 @@ class TestPlain:
 class TestDeletes:
     @pytest.mark.parametrize("number", VERSIONS)
     @pytest.mark.parametrize("files", [1, 3])
+    @pytest.mark.essential
     def test_deleted_rows_are_not_read(self, spark, table, number, files):
         name = table(ROWS, version(number), ON_READ, files=files)
         spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
@@ -166,6 +169,7 @@ class TestDeletes:
 
 
 class TestSchemas:
+    @pytest.mark.essential
     def test_renamed_swapped_dropped_and_added_columns(self, spark, table):
         name = table(ROWS)
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN id TO tmp")
@@ -179,6 +183,7 @@ class TestSchemas:
         whole(spark, GROUPED.format(t=name))
         whole(spark, f"SELECT k, id FROM {name} WHERE k > 1990")
 
+    @pytest.mark.essential
     def test_fields_of_structs(self, spark, table):
         name = table(
             "SELECT id, named_struct('a', id, 'b', concat('x', id % 5)) AS st, array(named_struct('c', id % 3)) AS arr,"
@@ -217,6 +222,7 @@ class TestSchemas:
 
 
 class TestLeftToSpark:
+    @pytest.mark.essential
     def test_metadata_tables_and_columns(self, spark, table):
         name = table(ROWS)
         check(spark.sql(f"SELECT count(*), sum(record_count) FROM {name}.files"))

@@ -1,4 +1,4 @@
-"""Which columns of its leaves a plan reads, so that scans start narrow and plans print short."""
+"""What a plan reads of its leaves, so that scans start narrow and plans print short, and what nobody sees of its nodes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ _PASSING = frozenset(
         "WindowGroupLimit",
         "Generate",
         "Join",
+        "Repartition",
+        "RepartitionByExpression",
+        "RebalancePartitions",
     }
 )
+# Nodes above which nobody sees in which partitions the rows below are; so is a Sort of all rows.
+_REDISTRIBUTING = frozenset({"Aggregate", "Join", "Window", "Distinct"})
 _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 
 
@@ -31,11 +36,13 @@ _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 class Wanted:
     """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read.
 
+    ``redistributed``: nodes (by identity) whose partitions nobody sees.
     ``filters``: there is one. ``null_filters``: it has a condition that NULL may pass and a value may not.
     """
 
     ids: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
+    redistributed: set[int] = field(default_factory=set)
     filters: bool = False
     null_filters: bool = False
 
@@ -43,15 +50,21 @@ class Wanted:
     def of(cls, root: CatalystNode) -> Wanted:
         """The columns that a plan reads to produce all of its output."""
         columns_read = cls()
-        stack = [(root, True)]
+        stack = [(root, True, False)]
         while stack:
-            node, everything = stack.pop()
+            node, everything, redistributed = stack.pop()
+            if redistributed:
+                columns_read.redistributed.add(id(node))
             if not node.children:
                 if everything:
                     columns_read.whole.add(id(node))
                 continue
-            stack += [(plan, True) for plan in columns_read._expressions(node)]
-            stack += zip(node.children, _children(node, everything), strict=True)
+            stack += [(plan, True, False) for plan in columns_read._expressions(node)]
+            below = redistributed or node.cls in _REDISTRIBUTING or bool(node.fields.get("global"))
+            stack += [
+                (child, whole, below)
+                for child, whole in zip(node.children, _children(node, everything), strict=True)
+            ]
         return columns_read
 
     def __call__(self, leaf: CatalystNode, attribute: CatalystNode) -> bool:

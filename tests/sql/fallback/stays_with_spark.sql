@@ -34,7 +34,7 @@ query expect_fallback(decimal(38,2)) context_declines(A RANGE frame with an offs
 SELECT id, count(*) OVER (ORDER BY CAST(m AS DECIMAL(38, 2)) RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM t
 
 query expect_fallback(repartitioning is done by Spark)
-SELECT k, count(*) FROM (SELECT /*+ REPARTITION(3) */ * FROM t) GROUP BY k
+SELECT /*+ REPARTITION(3) */ k, count(*) AS n FROM t GROUP BY k
 
 -- MinSparkVersion: 4.0
 query expect_fallback(stays with) context_declines(there is no function map)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Expr, InList, Literal
+from kquery_spark.expr import Call, Case, Expr, InList, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.functions.registry import for_catalyst
@@ -50,3 +50,27 @@ def like(node: CatalystNode, translate: Translator) -> Expr:
     if escape == "\\":
         return Call.of(function.name, left, right)
     return Call.of(function.name, left, right, Literal(escape, t.STRING))
+
+
+@EXPRESSIONS.handles("AtLeastNNonNulls", family="predicates")
+def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
+    """``dropna``: so many columns are neither NULL nor NaN."""
+    present = [_is_present(translate(child)) for child in node.child_list("children")]
+    needed: int = node["n"]
+    if needed <= 0:
+        return Literal(True, t.BOOL)
+    if needed == len(present):
+        return reduce(lambda a, b: Call.of("and", a, b), present)
+    if needed == 1 and present:
+        return reduce(lambda a, b: Call.of("or", a, b), present)
+    one, zero = Literal(1, t.INT), Literal(0, t.INT)
+    counted: list[Expr] = [Case(((condition, one),), zero) for condition in present]
+    count = reduce(lambda a, b: Call.of("add", a, b), counted, zero)
+    return Call.of("gteq", count, Literal(needed, t.INT))
+
+
+def _is_present(value: Expr) -> Expr:
+    present = Call.of("isnotnull", value)
+    if value.dtype not in (t.FLOAT, t.DOUBLE):
+        return present
+    return Call.of("and", present, Call.of("not", Call.of("isnan", value)))

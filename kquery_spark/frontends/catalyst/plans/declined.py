@@ -30,9 +30,6 @@ PLANS.declines(
 )
 PLANS.declines(
     "partitions",
-    Repartition="repartitioning is done by Spark",
-    RepartitionByExpression="repartitioning is done by Spark",
-    RebalancePartitions="repartitioning is done by Spark",
     Sample="random samples are drawn by Spark",
     CollectMetrics="observed metrics are collected by Spark",
 )

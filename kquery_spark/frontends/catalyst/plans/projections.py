@@ -1,4 +1,4 @@
-"""Project and Filter."""
+"""Project and Filter, and nodes that change no row."""
 
 from __future__ import annotations
 
@@ -20,6 +20,18 @@ _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
 def same(node: CatalystNode, context: Context) -> Scope:
     """Nodes that only give names."""
+    return context.subtree(node.children[0])
+
+
+@PLANS.handles(
+    *("Repartition", "RepartitionByExpression", "RebalancePartitions"),
+    family="partitions",
+    partly="below an aggregate, a join, a window or a sort of all rows, which distribute rows anew",
+)
+def repartition(node: CatalystNode, context: Context) -> Scope:
+    """A distribution of rows that nobody sees."""
+    if id(node) not in context.wanted.redistributed:
+        raise Unsupported("repartitioning is done by Spark")
     return context.subtree(node.children[0])
 
 
