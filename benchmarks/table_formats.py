@@ -23,6 +23,8 @@ SETTINGS = {
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # of logs of a few entries; the default of 50 tasks for each table takes longer than many a query
+        "spark.databricks.delta.snapshotPartitions": "2",
     },
     "iceberg": {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

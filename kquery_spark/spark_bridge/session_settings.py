@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.formats import FORMATS
@@ -44,6 +45,7 @@ FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
 _UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settings.unset)
 _UNDEFINED = "<undefined>"
+_unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
 _OWN = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
@@ -94,21 +96,11 @@ class SessionSettings:
 
 def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     """Reads ``sessionState().conf()``, a SQLConf."""
-    names = (*_OWN, *(name for name in EXPECTED if name not in _UNSET_BY_DEFAULT))
-    optional = tuple(name for name in EXPECTED if name in _UNSET_BY_DEFAULT)
     try:
-        texts: list[str | None] = [
-            None if text == "null" else text for text in session_values(conf, jvm, names)
-        ]
-    except Exception:  # one unknown name fails them all: this Spark is older or newer than the list
-        texts = [_one(conf, name) for name in names]
-    values = dict(zip(names, texts, strict=True))
-    if optional:
-        optional_texts = session_values(conf, jvm, optional, unset=_UNDEFINED)
-        values.update(
-            (n, None if text == _UNDEFINED else text)
-            for n, text in zip(optional, optional_texts, strict=True)
-        )
+        values = _values(conf, jvm)
+    except Exception:  # py4j's: a setting that this Spark does not know was set in another session
+        _unknown.pop(jvm, None)
+        values = _values(conf, jvm)
     return SessionSettings(
         version=jvm.spark_version,
         ansi=_text(values, "spark.sql.ansi.enabled") == "true",
@@ -119,17 +111,45 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     )
 
 
+def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
+    """All settings that decide answers; None for one that is not set and has no default in this Spark."""
+    unknown = _unknown_names(conf, jvm)
+    names = tuple(name for name in (*_OWN, *EXPECTED) if name not in unknown)
+    texts = session_values(conf, jvm, names)
+    values = {name: None if text == "null" else text for name, text in zip(names, texts, strict=True)}
+    if unknown:
+        texts = session_values(conf, jvm, unknown, unset=_UNDEFINED)
+        values.update(
+            (name, None if text == _UNDEFINED else text) for name, text in zip(unknown, texts, strict=True)
+        )
+    return values
+
+
 def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | None = None) -> list[str]:
     """The values of settings in one go; ``unset`` for those that are not set, else Spark's defaults."""
     return jvm.map_strings(names, jvm.caller(conf, _CONF, "getConfString", unset))
 
 
-def _one(conf: Any, name: str) -> str | None:
+def _unknown_names(conf: Any, jvm: Jvm) -> tuple[str, ...]:
+    """The settings without a default in this Spark; one of them would fail a request for all."""
+    known = _unknown.get(jvm)
+    if known is None:
+        required = tuple(name for name in (*_OWN, *EXPECTED) if name not in _UNSET_BY_DEFAULT)
+        missing: list[str] = []
+        try:
+            session_values(conf, jvm, required)
+        except Exception:  # py4j's: this Spark is older or newer than the list
+            missing = [name for name in required if not _has_value(conf, name)]
+        known = _unknown[jvm] = (*missing, *(name for name in EXPECTED if name in _UNSET_BY_DEFAULT))
+    return known
+
+
+def _has_value(conf: Any, name: str) -> bool:
     try:
-        value = conf.getConfString(name)
+        conf.getConfString(name)
     except Exception:  # py4j's error for NoSuchElementException
-        return None
-    return None if value is None else str(value)
+        return False
+    return True
 
 
 def _text(values: Mapping[str, str | None], name: str) -> str:

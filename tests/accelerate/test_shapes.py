@@ -66,3 +66,22 @@ def test_the_number_of_partitions_is_sparks_where_it_is_seen(spark, tables):
     assert frame.transform(kquery_plan, when="always").rdd.getNumPartitions() == 3
     below = spark.table("nation").repartition(3).where("n_nationkey > 2").groupBy("n_regionkey").count()
     assert kq.explain(below).coverage == 1.0
+
+
+def test_char_columns_are_padded(spark, same):
+    import kquery_spark as kq
+
+    spark.sql("CREATE TABLE char_columns (id INT, c CHAR(5), v VARCHAR(5), n CHAR(2)) USING parquet")
+    try:
+        spark.sql(
+            "INSERT INTO char_columns VALUES (1, 'ab', 'ab', 'x'), (2, 'abcde', 'ab   ', 'xy'), (3, NULL, NULL, ''), (4, 'äö', 'äö', 'ß')"
+        )
+        for sql in (
+            "SELECT c, v, n, length(c), count(*) FROM char_columns GROUP BY c, v, n",
+            "SELECT count(*), max(id) FROM char_columns WHERE c = 'ab' AND v = 'ab'",
+            "SELECT a.id, b.id FROM char_columns a JOIN char_columns b ON a.c = b.c AND a.n <> 'x' ORDER BY a.id, b.id",
+        ):
+            same(sql)
+            assert kq.explain(spark.sql(sql)).coverage == 1.0
+    finally:
+        spark.sql("DROP TABLE char_columns")

@@ -67,5 +67,5 @@ query expect_fallback(Collate) context_declines(COLLATE is not supported)
 SELECT s COLLATE UTF8_LCASE AS v, count(*) FROM t GROUP BY 1
 
 -- MinSparkVersion: 4.0
-query expect_fallback(a function that Spark calls as a Java method) context_declines(there is no function parse_json)
+query expect_fallback(the Java method) context_declines(there is no function parse_json)
 SELECT parse_json('{"a": ' || k || '}') IS NULL AS v, count(*) FROM t GROUP BY 1

@@ -69,7 +69,7 @@ query
 SELECT id, unhex('C3A4') = CAST('ä' AS BINARY), length(X'C3A4'), CAST(s AS BINARY) FROM t
 
 -- MinSparkVersion: 4.0
-query expect_fallback(a function that Spark calls as a Java method runs in Spark) context_declines(CAST from binary to string is not supported.)
+query expect_fallback(runs in Spark) context_declines(CAST from binary to string is not supported.)
 SELECT id, CAST(X'C3A4' AS STRING), decode(X'C3A4', 'UTF-8'), encode(s, 'UTF-8') FROM t
 
 query

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from kquery_spark.errors import Unsupported
@@ -60,13 +61,19 @@ def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
     if needed <= 0:
         return Literal(True, t.BOOL)
     if needed == len(present):
-        return reduce(lambda a, b: Call.of("and", a, b), present)
+        return _joined("and", present)
     if needed == 1 and present:
-        return reduce(lambda a, b: Call.of("or", a, b), present)
+        return _joined("or", present)
     one, zero = Literal(1, t.INT), Literal(0, t.INT)
-    counted: list[Expr] = [Case(((condition, one),), zero) for condition in present]
-    count = reduce(lambda a, b: Call.of("add", a, b), counted, zero)
+    count = _joined("add", [Case(((condition, one),), zero) for condition in present] or [zero])
     return Call.of("gteq", count, Literal(needed, t.INT))
+
+
+def _joined(function: str, parts: Sequence[Expr]) -> Expr:
+    first, *others = parts
+    for other in others:
+        first = Call.of(function, first, other)
+    return first
 
 
 def _is_present(value: Expr) -> Expr:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Cast, Expr, Literal
+from kquery_spark.expr import Call, Case, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.registry import EvalMode, for_catalyst, function
 from kquery_spark.spark_bridge.plan_tree import EXPRESSION_CLASSES, CatalystNode
 from kquery_spark.types import names as t
 
+_CHAR = "org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils"
 _BASE64 = f"{EXPRESSION_CLASSES}Base64"
 
 
@@ -73,9 +74,16 @@ def precise(node: CatalystNode, translate: Translator) -> Expr:
     return Call.of("precise_timestamp", translate(node.children[0]), dtype=dtype)
 
 
-@EXPRESSIONS.handles("StaticInvoke", family="functions", partly="base64; other Java methods run in Spark")
+@EXPRESSIONS.handles(
+    "StaticInvoke", family="functions", partly="base64, CHAR columns; other Java methods run in Spark"
+)
 def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     """Functions that Spark replaces by a call of a Java method."""
-    if node.fields.get("staticObject") != _BASE64 or node.fields.get("functionName") != "encode":
-        raise Unsupported("a function that Spark calls as a Java method runs in Spark")
-    return Call.of("base64", *[translate(child) for child in node.children])
+    owner, method = str(node.fields.get("staticObject")), str(node.fields.get("functionName"))
+    if (owner, method) == (_BASE64, "encode"):
+        return Call.of("base64", *[translate(child) for child in node.children])
+    if (owner, method) == (_CHAR, "readSidePadding"):
+        text, length = (translate(child) for child in node.children)
+        long_enough = Call.of("gteq", Call.of("length", text), length)
+        return Case(((long_enough, text),), Call.of("rpad", text, length, Literal(" ", t.STRING)))
+    raise Unsupported(f"the Java method {method} of {owner.rsplit('.', 1)[-1]} runs in Spark")
