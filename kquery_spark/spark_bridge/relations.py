@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,27 +11,25 @@ import pyarrow as pa
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.delta.column_mapping import Column
 from kquery_spark.sources.file_format import Format
-from kquery_spark.sources.file_relation import FileRelation, ListedFile, TableColumns
+from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge import delta
+from kquery_spark.spark_bridge.file_listing import listed_files, schema_columns
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.iceberg import IcebergScan, iceberg_scan, is_iceberg
 from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.literal_values import array_of_texts, from_text, scalar
+from kquery_spark.spark_bridge.literal_values import array_of_texts
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
-_DIRECTORY = f"{_SOURCES}PartitionDirectory"
-_FILE = f"{_SOURCES}FileStatusWithMetadata"
 _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {delta.FORMAT_CLASS: PARQUET}
 V2_SCAN = "DataSourceV2ScanRelation"
 _NAME = "java.lang.Class getName"
-_STRUCT = "org.apache.spark.sql.types.StructType"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +140,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
     if isinstance(described, OtherRelation):
         return described
     try:
-        files = _files(source, described, jvm)
+        files = listed_files(source, described, jvm)
     except (Unsupported, SourceError) as error:
         return OtherRelation(described.format, _reason(error))
     if not format_named(described.format).in_jvm_zone:
@@ -167,8 +162,8 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
     name = file_format.name
     try:
         from_log = format_class == delta.FORMAT_CLASS
-        table_columns = _fields(source.dataSchema(), jvm)
-        partitions = _fields(source.partitionSchema(), jvm)
+        table_columns = schema_columns(source.dataSchema(), jvm)
+        partitions = schema_columns(source.partitionSchema(), jvm)
         columns, stored_partitions = table_columns, partitions
         if from_log:
             columns = delta.stored_columns(table_columns, source.fileFormat(), jvm)
@@ -246,65 +241,3 @@ def _readable(
 
 def _has_zone(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(dtype)) and dtype.tz is not None
-
-
-def _fields(struct: Any, jvm: Jvm) -> list[Any]:
-    text = jvm.text(struct, _STRUCT, "json")
-    if '"EXISTS_DEFAULT"' in text:
-        raise Unsupported("columns with default values, which files may lack, are read by Spark")
-    fields: list[Any] = json.loads(text)["fields"]
-    return fields
-
-
-def _files(source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
-    """The files that Spark itself would list: hidden and empty ones are left out by ``listFiles``."""
-    schema, seq = relation.partition_schema, jvm.scala.seq
-    if relation.from_log:
-        directories = delta.directories(source.location(), jvm)
-    else:
-        listed = jvm.steps(
-            "directories",
-            (f"{_SOURCES}HadoopFsRelation", "location"),
-            (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
-        )
-        directories = listed.apply(source)
-    facts = [
-        text[1:-1].rsplit(",", 2)
-        for text in _of_files(directories, jvm.triple(_FILE, "getPath", "getLen", "getModificationTime"), jvm)
-    ]
-    if not len(schema):
-        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
-    else:
-        length = jvm.getter(_DIRECTORY, "files", f"{seq} length")
-        counts = jvm.strings(jvm.mapped(directories, length))
-        rows = jvm.mapped(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
-        values = _partition_values(rows, source.partitionSchema(), schema, jvm)
-        partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
-    files = [
-        ListedFile(path, int(size), None if relation.from_log else int(time), partition)
-        for (path, size, time), partition in zip(facts, partitions, strict=True)
-    ]
-    if not relation.from_log:
-        return tuple(files)
-    vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
-    return tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
-
-
-def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
-    """A fact of each file of a ``Seq[PartitionDirectory]``, as Scala prints it; fact: a function of the file's status."""
-    of_directory = jvm.steps(f"files {id(fact)}", (_DIRECTORY, "files"), jvm.map_step("map", fact))
-    return jvm.strings(jvm.flat_mapped(directories, of_directory))
-
-
-def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:
-    columns = []
-    for i, (column, given) in enumerate(zip(schema, _fields(struct, jvm), strict=True)):
-        texts = jvm.column_texts(rows, i, given["type"])
-        if pa.types.is_decimal(column.type) and any(
-            -int(Decimal(text).as_tuple().exponent) != column.type.scale for text in texts if text is not None
-        ):
-            raise Unsupported(f"folders of {column.name} have other decimal places than its type")
-        columns.append(
-            [scalar(None if text is None else from_text(text, column.type), column.type) for text in texts]
-        )
-    return list(zip(*columns, strict=True))
