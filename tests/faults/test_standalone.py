@@ -100,16 +100,29 @@ def wait_for(log: Path, text: str, times: int) -> None:
         time.sleep(0.2)
 
 
-def submit(master: str, archive: Path, tmp_path: Path) -> dict[str, object]:
-    """What the job prints, run by ``spark-submit`` with this process's Python as driver."""
+def zipped(folder: Path) -> Path:
+    """The package as a zip file."""
+    shutil.copytree(
+        ROOT / "kquery_spark", folder / "kquery_spark", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return Path(shutil.make_archive(str(folder.with_name("kquery_spark")), "zip", folder))
+
+
+def submit(
+    master: str, archive: Path, tmp_path: Path, *options: str, driver_path: Path = ROOT
+) -> dict[str, object]:
+    """What the job prints, run by ``spark-submit`` with this process's Python as driver.
+
+    driver_path: where the driver finds the package.
+    """
     job = subprocess.run(
         [
             str(SPARK / "bin" / "spark-submit"), "--master", master, "--archives", f"{archive}#env",
             "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
-            "--conf", "spark.driver.host=127.0.0.1", str(JOB), str(tmp_path),
+            "--conf", "spark.driver.host=127.0.0.1", *options, str(JOB), str(tmp_path),
         ],
         env={
-            **variables(), "PYTHONPATH": str(ROOT), "PYSPARK_DRIVER_PYTHON": sys.executable,
+            **variables(), "PYTHONPATH": str(driver_path), "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYSPARK_PYTHON": "./env/bin/python",
         },
         cwd=tmp_path, capture_output=True, text=True, timeout=300,
@@ -132,4 +145,13 @@ def test_an_environment_without_the_package_leaves_queries_to_spark(master: str,
     said = submit(master, environment(tmp_path / "bare", with_package=False), tmp_path)
     (warning,) = said["warnings"]  # type: ignore[misc]
     assert "cannot import what this process" in warning and "/env/bin/python" in warning
+    assert said["engine"] == said["spark"]
+
+
+def test_a_zip_of_the_package_runs_the_engine(master: str, tmp_path: Path) -> None:
+    package = zipped(tmp_path / "source")
+    archive = environment(tmp_path / "zip", with_package=False)
+    said = submit(master, archive, tmp_path, "--py-files", str(package), driver_path=package)
+    assert said["warnings"] == []
+    assert said["accelerated"] is True
     assert said["engine"] == said["spark"]
