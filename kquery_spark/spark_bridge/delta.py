@@ -14,11 +14,14 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, Column, stored_column
 from kquery_spark.sources.delta.deletion_vectors import encoded_deletion_vector
+from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _DELTA = "org.apache.spark.sql.delta."
 FORMAT_CLASS = f"{_DELTA}DeltaParquetFileFormat"
-"""Delta's FileFormat, which reads Parquet files."""
+"""Delta's FileFormat."""
+FILE_FORMAT = PARQUET
+"""The format of Delta's data files."""
 # The indexes of a table's snapshot; others list files for Delta's own commands and for change data.
 _LATEST, _PREPARED = f"{_DELTA}files.TahoeLogFileIndex", f"{_DELTA}stats.PreparedDeltaFileIndex"
 _STRUCT = "org.apache.spark.sql.types.StructType"

@@ -13,7 +13,6 @@ from kquery_spark.sources.delta.column_mapping import Column
 from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
-from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge import delta
 from kquery_spark.spark_bridge.file_listing import listed_files, schema_columns
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
@@ -27,7 +26,9 @@ from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
-_FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {delta.FORMAT_CLASS: PARQUET}
+_FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {
+    delta.FORMAT_CLASS: delta.FILE_FORMAT
+}
 V2_SCAN = "DataSourceV2ScanRelation"
 _NAME = "java.lang.Class getName"
 

@@ -80,7 +80,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     return _scan(_table_name(relation), source, attributes, context)
 
 
-@PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables in Parquet files")
+@PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
 def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
     """The rows of an Iceberg table's snapshot."""
     scan = context.relations.read(node)
