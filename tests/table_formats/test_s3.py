@@ -121,3 +121,9 @@ def test_a_context_on_spark_reads_as_spark_does(spark, bucket):
     ctx.register_parquet("t", f"{bucket}/a b/plain")
     assert ctx.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 2000}]
     assert ctx.sql("SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY k").to_arrow().num_rows == 7
+
+
+def test_more_files_than_the_driver_can_look_at_are_sparks(spark, table, monkeypatch):
+    monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.relations._MAX_REMOTE_FILES", 5)
+    explained = kq.explain(spark.sql(GROUPED.format(t=table)))
+    assert any("take the driver too long" in reason for _, reason in explained.reasons)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +24,7 @@ from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
+from kquery_spark.sources.object_stores import bucket_of
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.renamed import RenamedColumns
@@ -40,6 +41,8 @@ from kquery_spark.spark_bridge.spark_types import arrow_type
 # Every task carries the rows with it, and so does the query's plan.
 _MAX_INLINE_VALUES = 20_000
 _MAX_RANGE_WIDTH = 1 << 62
+# Their footers are fetched by the driver while it plans, and stay in memory; ``parquet.file`` keeps about as many.
+_MAX_REMOTE_FILES = 500
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
@@ -100,6 +103,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
                 f"the column {name} comes from the file and not from its data, so Spark reads it"
             )
     try:
+        _check_count([file.path for file in scan.files])
         fields = [by_name[name] for name in schema.names] if scan.files else []
         source = iceberg_source(schema, fields, scan.files, context.relations.path)
         source.check_files(schema.names)
@@ -185,6 +189,7 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
+        _check_count([listed.path for listed in relation.files])
         files = tuple(_file(listed, context.relations.path) for listed in relation.files)
         return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
     except (ConfigError, SourceError) as error:
@@ -211,6 +216,15 @@ def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
     path = path_of(listed.path)
     modified = modified_ms(path) if listed.modified_ms is None else listed.modified_ms
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
+
+
+def _check_count(paths: Sequence[str]) -> None:
+    """Raise Unsupported for more files of other filesystems than the driver can look at while it plans."""
+    if len(paths) > _MAX_REMOTE_FILES and bucket_of(paths[0]) is not None:
+        raise Unsupported(
+            f"the {len(paths):,} files are read by Spark: more than {_MAX_REMOTE_FILES} on another filesystem take the "
+            "driver too long to look at"
+        )
 
 
 def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:
