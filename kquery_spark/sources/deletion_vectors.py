@@ -11,7 +11,6 @@ import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError
@@ -93,11 +92,3 @@ def _read(vector: DeletionVector) -> bytes:
 
 def _damaged(vector: DeletionVector, why: str) -> SourceError:
     return SourceError(f"{vector.title} is damaged: {why}")
-
-
-def live_rows(deleted: Int64s, start: int, rows: int) -> Int64s:
-    """The rows that are left of ``rows`` ones from ``start``, by their numbers among these."""
-    low, high = np.searchsorted(deleted, (start, start + rows))
-    flags = np.ones(rows, np.bool_)
-    flags[deleted[low:high] - start] = False
-    return np.flatnonzero(flags)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.deletion_vectors import DeletionVector, live_rows
+from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.position_deletes import PositionDeletes
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
+
+_MAX_CACHED = 4  # row groups whose rows are kept, as each column asks for them
 
 DeletedRows = DeletionVector | PositionDeletes
 
@@ -69,7 +73,7 @@ class LiveRows(SourceView):
         vector = self.deleted[split.file]
         if vector is None:
             return None
-        return live_rows(vector.positions(), *self._places[split.file, split.pieces[0]])
+        return _live_rows(vector, *self._places[split.file, split.pieces[0]])
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -86,7 +90,14 @@ class LiveRows(SourceView):
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        return super().coded(split, column, rows) if self.deleted[split.file] is None else None
+        live = self._live(split)
+        if live is None:
+            return super().coded(split, column, rows)
+        coded = super().coded(split, column, live if rows is None else live[rows])
+        if coded is None:
+            return None
+        parts = {field.name: getattr(coded, field.name) for field in fields(CodedColumn)}
+        return _LiveCodedColumn(**parts, live=live)
 
     @override
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
@@ -104,6 +115,39 @@ class LiveRows(SourceView):
     @override
     def row_count(self) -> int | None:
         return sum(split.rows for split in self._splits)
+
+
+@lru_cache(maxsize=_MAX_CACHED)
+def _live_rows(deleted: DeletedRows, start: int, rows: int) -> Int64s:
+    """The rows that are left of ``rows`` ones of a file from ``start``, by their numbers among these."""
+    positions = deleted.positions()
+    low, high = np.searchsorted(positions, (start, start + rows))
+    flags = np.ones(rows, np.bool_)
+    flags[positions[low:high] - start] = False
+    return np.flatnonzero(flags)  # not read-only, as compiled kernels take no such arrays
+
+
+@dataclass(frozen=True)
+class _LiveCodedColumn(CodedColumn):
+    """Codes of all rows, of which those with the numbers ``live`` are there; each is known by its number among these."""
+
+    live: Int64s
+
+    @override
+    def rows_where(self, selected: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
+        hits = super().rows_where(selected, self.live if rows is None else self.live[rows])
+        return self._numbers[hits]
+
+    @override
+    def take(self, rows: Int64s | None) -> pa.Array:
+        return super().take(self.live if rows is None else self.live[rows])
+
+    @cached_property
+    def _numbers(self) -> Int64s:
+        """The number among the live rows of each live one."""
+        numbers = np.zeros(self.rows, np.int64)
+        numbers[self.live] = np.arange(len(self.live))
+        return numbers
 
 
 def _of_fewer_rows(known: ColumnRange | None) -> ColumnRange | None:

@@ -11,6 +11,7 @@ import pytest
 from pyroaring import BitMap64
 
 from kquery_spark.errors import SourceError
+from kquery_spark.sources import compiled
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.delta.deletion_vectors import deletion_vector, encoded_deletion_vector
 from kquery_spark.sources.live_rows import LiveRows
@@ -191,3 +192,31 @@ class TestLiveRows:
         assert source.ranges(split, "x").nulls == 0
         assert source.ranges(split, "s").nulls is None
         assert source.ranges(whole, "s").nulls == sum(i % 7 == 0 for i in range(250, 500))
+
+    @pytest.mark.parametrize(
+        "deleted", [[*range(0, 200_000, 3)], [70_000, 70_001, 199_999]], ids=["many", "few"]
+    )
+    def test_codes_are_those_of_the_rows_that_are_left(self, tmp_path, deleted):
+        rows = 200_000
+        table = pa.table(
+            {"x": [i % 97 for i in range(rows)], "n": [None if i % 5 == 0 else i % 7 for i in range(rows)]}
+        )
+        pq.write_table(table, tmp_path / "a.parquet", row_group_size=100_000)
+        data = stored(deleted)
+        whole = parquet_source([str(tmp_path)])
+        source = LiveRows(whole, (DeletionVector(len(deleted), len(data), inline=data),))
+        if compiled.compile_now() is None:
+            pytest.skip("there are no kernels here")
+        compiled.load()
+        for split in source.splits():
+            (batch,) = source.read(split, ["x", "n"])
+            for i, name in enumerate(("x", "n")):
+                column = source.coded(split, name)
+                values, some = batch.columns[i].to_pylist(), np.arange(0, batch.num_rows, 11)
+                assert column.take(None).to_pylist() == values
+                assert column.take(some).to_pylist() == values[::11]
+                selected = np.array([value == 3 for value in column.values.to_pylist()])
+                assert column.rows_where(selected).tolist() == [k for k, v in enumerate(values) if v == 3]
+                assert column.rows_where(selected, some).tolist() == [k for k in some if values[k] == 3]
+                few = np.array([5, 17, 40_000])
+                assert source.coded(split, name, few).take(few).to_pylist() == [values[k] for k in few]
