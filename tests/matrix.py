@@ -129,18 +129,27 @@ def _counts_of(cases: Sequence[ElementTree.Element]) -> Counts:
     return Counts(len(ran), len(equal), len(equal) - len(declined))
 
 
-def table(results: Sequence[Result]) -> str:
-    """The results as a table of Markdown."""
+def table(results: Sequence[Result], others: Sequence[str] = ()) -> str:
+    """The results as a table of Markdown. others: rows of other releases, from earlier runs."""
     titles = " | ".join(title for title, _ in SUITES)
     header = f"| PySpark | beside it | {titles} |\n|---|---|{'---|' * len(SUITES)}\n"
-    return header + "".join(result.row() for result in results)
+    rows = sorted([*others, *(result.row() for result in results)], key=_release_of)
+    return header + "".join(rows)
+
+
+def _release_of(row: str) -> tuple[int, ...]:
+    """The release that a row is about; of the header's rows none."""
+    version = row.strip("| ").partition(" ")[0]
+    return tuple(map(int, version.split(".")[:2])) if version[:1].isdigit() else ()
 
 
 def write_page(results: Sequence[Result]) -> None:
-    """Put the table into the page."""
+    """Put the results into the page's table; rows of releases that did not run stay as they are."""
     before, _, rest = PAGE.read_text().partition(START)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{START}{table(results)}{END}{after}")
+    old, _, after = rest.partition(END)
+    ran = {(), *(_release_of(result.row()) for result in results)}
+    others = [row for row in old.splitlines(keepends=True) if _release_of(row) not in ran]
+    PAGE.write_text(f"{before}{START}{table(results, others)}{END}{after}")
 
 
 def main() -> int:
