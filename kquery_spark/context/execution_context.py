@@ -16,6 +16,7 @@ from typing_extensions import override
 from kquery_spark.compiler import compile_query
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.processor import available_cores
+from kquery_spark.context.delta_table import delta_source
 from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
@@ -133,6 +134,16 @@ class ExecutionContext:
     def register_orc(self, name: str, path: Paths, *, storage_options: StorageOptions = None) -> None:
         """ORC files, directories or globs; storage_options as of ``register_parquet``."""
         self._register_files("orc", name, path, storage_options)
+
+    def register_delta(
+        self, name: str, path: str, version: int | None = None, *, storage_options: StorageOptions = None
+    ) -> None:
+        """A Delta table as it is now, or as it was at a version; needs the extra ``kquery-spark[delta]``.
+
+        storage_options as of ``register_parquet``. SourceError where the table cannot be read.
+        """
+        self._connect([path], storage_options)
+        self.register_source(name, delta_source(path, version, self._facts.time_zone, storage_options))
 
     def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
         """A table in memory."""

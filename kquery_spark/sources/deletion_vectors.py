@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError
@@ -48,6 +49,19 @@ class DeletionVector:
     def positions(self) -> Int64s:
         """The numbers of the deleted rows in rising order; SourceError where the vector is missing or damaged."""
         return _positions(self)
+
+
+@dataclass(frozen=True)
+class DeletedPositions:
+    """Deleted rows that somebody else has read. data: their numbers in rising order, as 64-bit integers."""
+
+    count: int
+    data: bytes = field(repr=False)
+
+    def positions(self) -> Int64s:
+        """The numbers of the deleted rows in rising order."""
+        positions: Int64s = np.frombuffer(self.data, "<i8")
+        return positions
 
 
 @lru_cache(maxsize=_MAX_CACHED)

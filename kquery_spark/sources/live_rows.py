@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
 from kquery_spark.sources.position_deletes import PositionDeletes
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch, pick
@@ -22,7 +22,7 @@ from kquery_spark.types.vector import Int64s
 
 _MAX_CACHED = 4  # row groups whose rows are kept, as each column asks for them
 
-DeletedRows = DeletionVector | PositionDeletes
+DeletedRows = DeletionVector | PositionDeletes | DeletedPositions
 
 
 @dataclass(frozen=True)

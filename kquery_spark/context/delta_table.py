@@ -1,0 +1,131 @@
+"""Delta tables without Spark: what the ``deltalake`` package says of a version, read by the engine's own sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.deletion_vectors import DeletedPositions
+from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, stored_column
+from kquery_spark.sources.files import modified_ms, stamp_of
+from kquery_spark.sources.live_rows import LiveRows
+from kquery_spark.sources.memory import memory_source
+from kquery_spark.sources.parquet.source import ParquetSource
+from kquery_spark.sources.partitions import plain_value
+from kquery_spark.sources.renamed import RenamedColumns
+from kquery_spark.spark_bridge.spark_types import arrow_schema
+
+# What a table may ask of its readers; deltalake refuses to open tables that ask for what it does not know.
+_FEATURES = frozenset(
+    {
+        "deletionVectors",
+        "columnMapping",
+        "timestampNtz",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "typeWidening",
+    }
+)
+_INSTALL = "Delta tables are read by the package deltalake: pip install 'kquery-spark[delta]'"
+
+
+def delta_source(path: str, version: int | None, time_zone: str, options: Mapping[str, Any] | None) -> Source:
+    """The rows of a version of a table, the latest by default; SourceError where it cannot be read.
+
+    options: those of ``register_parquet``, as deltalake takes them, too.
+    """
+    table = _opened(path, version, options)
+    features = set(table.protocol().reader_features or ())
+    if not features <= _FEATURES:
+        raise SourceError(
+            f"{path} asks its readers for {', '.join(sorted(features - _FEATURES))}, which is not read"
+        )
+    columns = json.loads(table.schema().to_json())["fields"]
+    metadata = table.metadata()
+    mode = metadata.configuration.get("delta.columnMapping.mode") or UNMAPPED
+    try:
+        schema = arrow_schema({"fields": columns}, time_zone)
+        if mode not in MODES:
+            raise Unsupported(f"its column mapping is {mode}")
+        stored = columns if mode == UNMAPPED else [stored_column(c, c, mode) for c in columns]
+        stored_schema = arrow_schema({"fields": stored}, time_zone)
+    except Unsupported as error:
+        raise SourceError(f"{path} cannot be read: {error.reason}") from None
+    files = _files(path, table, [schema.field(name) for name in metadata.partition_columns])
+    if not files:
+        return memory_source(schema.empty_table(), time_zone)
+    by_name = dict(zip(schema.names, stored_schema.names, strict=True))
+    partitions = tuple(by_name[name] for name in metadata.partition_columns)
+    source: Source = ParquetSource(files, stored_schema, partitions)
+    deleted = _deleted(path, table, files) if "deletionVectors" in features else ()
+    if any(deleted):
+        source = LiveRows(source, deleted)
+    source = source if mode == UNMAPPED else RenamedColumns(source, schema)
+    source.check_files(schema.names)
+    return source
+
+
+def _opened(path: str, version: int | None, options: Mapping[str, Any] | None) -> Any:
+    try:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+    except ImportError:
+        raise SourceError(_INSTALL) from None
+    texts = None if options is None else {name: str(value) for name, value in options.items()}
+    if texts is not None and str(texts.get("aws_endpoint_url", "")).startswith("http://"):
+        texts.setdefault("aws_allow_http", "true")
+    try:
+        return DeltaTable(path.replace("s3a://", "s3://", 1), version=version, storage_options=texts)
+    except (DeltaError, OSError, ValueError) as error:
+        raise SourceError(f"cannot open the Delta table {path}: {error}") from None
+
+
+def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataFile, ...]:
+    """The table's files with the values of their partitions."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    values = [_values(actions[f"partition.{field.name}"], field.type) for field in partitions]
+    files = []
+    rows = zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
+    for row, (name, size) in enumerate(rows):
+        file = _absolute(path, name)
+        partition = tuple(plain_value(column[row]) for column in values)
+        files.append(DataFile(file, size, modified_ms(file), partition, stamp_of(file)))
+    return tuple(files)
+
+
+def _absolute(path: str, name: str) -> str:
+    """The path of a file as the log names it, which is escaped and mostly relative to the table's."""
+    name = unquote(name)
+    return name if "://" in name or name.startswith("/") else f"{path.rstrip('/')}/{name}"
+
+
+def _values(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    """The values of a partition column as the table's type; deltalake has instants without their zone."""
+    if pa.types.is_timestamp(dtype) and pa.types.is_timestamp(column.type) and column.type.tz is None:
+        return column.cast(pa.timestamp("us")).cast(pa.int64()).cast(dtype)
+    return column.cast(dtype)
+
+
+def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedPositions | None, ...]:
+    """The deleted rows of each file."""
+    by_path: dict[str, DeletedPositions] = {}
+    for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
+        for name, live in zip(batch["filepath"].to_pylist(), batch["selection_vector"], strict=True):
+            positions = np.flatnonzero(~live.values.to_numpy(zero_copy_only=False)).astype("<i8")
+            by_path[_plain(name)] = DeletedPositions(len(positions), positions.tobytes())
+    deleted = tuple(by_path.pop(_plain(file.path), None) for file in files)
+    if by_path:
+        raise SourceError(f"{path} has deleted rows of {next(iter(by_path))}, which is no file of it")
+    return deleted
+
+
+def _plain(path: str) -> str:
+    """A path as the key that two spellings of it share."""
+    return unquote(path.removeprefix("file://")).replace("s3a://", "s3://", 1)

@@ -1,0 +1,111 @@
+"""Delta tables in a context without Spark, which the deltalake package writes and describes."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from moto.server import ThreadedMotoServer
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+
+ROWS = pa.table(
+    {
+        "id": range(100),
+        "p": [f"a b/%{i % 3}" for i in range(100)],
+        "day": [None if i % 4 == 0 else datetime.date(2020, 1, 1 + i % 3) for i in range(100)],
+        "m": pa.array([Decimal(i) / 4 for i in range(100)], pa.decimal128(9, 2)),
+    }
+)
+
+
+def rows(ctx: kq.ExecutionContext, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in ctx.sql(sql).collect()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A table of three versions: 100 rows, without 10 of them, with 5 others."""
+    path = str(tmp_path / "t a")
+    write_deltalake(path, ROWS, partition_by=["p", "day"])
+    DeltaTable(path).delete("id < 10")
+    write_deltalake(path, ROWS.slice(0, 5), mode="append")
+    return path
+
+
+def test_versions_and_partitions(path: str) -> None:
+    ctx = kq.ExecutionContext()
+    for version, count in ((0, 100), (1, 90), (2, 95), (None, 95)):
+        ctx.register_delta("t", path, version)
+        assert rows(ctx, "SELECT count(*) FROM t") == [(count,)]
+    by_partition = rows(
+        ctx, "SELECT p, day, count(*), sum(m) FROM t WHERE id >= 10 GROUP BY p, day ORDER BY p, day"
+    )
+    expected: dict[tuple[Any, Any], list[Any]] = {}
+    for row in ROWS.slice(10).to_pylist():
+        count = expected.setdefault((row["p"], row["day"]), [0, Decimal(0)])
+        count[0] += 1
+        count[1] += row["m"]
+    assert {(p, day): [n, m] for p, day, n, m in by_partition} == expected
+
+
+def test_columns_are_those_of_the_log(path: str) -> None:
+    ctx = kq.ExecutionContext()
+    ctx.register_delta("t", path)
+    assert ctx.sql("SELECT * FROM t").to_arrow().schema.names == ["id", "p", "day", "m"]
+    assert ctx.table("t").schema.field("m").type == pa.decimal128(9, 2)
+
+
+def test_on_s3(tmp_path: Path) -> None:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        endpoint = f"http://{host}:{port}"
+        options = {
+            "aws_access_key_id": "someone",
+            "aws_secret_access_key": "secret",
+            "aws_region": "us-east-1",
+            "aws_endpoint_url": endpoint,
+        }
+        pa.fs.S3FileSystem(
+            access_key="someone",
+            secret_key="secret",
+            region="us-east-1",
+            endpoint_override=endpoint,
+            allow_bucket_creation=True,
+        ).create_dir("delta-of-tests")
+        write_deltalake(
+            "s3://delta-of-tests/t",
+            ROWS,
+            storage_options={**options, "aws_allow_http": "true", "aws_s3_allow_unsafe_rename": "true"},
+        )
+        ctx = kq.ExecutionContext()
+        ctx.register_delta("t", "s3a://delta-of-tests/t", storage_options=options)
+        assert rows(ctx, "SELECT count(*), sum(id) FROM t") == [(100, 4950)]
+    finally:
+        server.stop()
+
+
+def test_what_is_no_table_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"cannot open the Delta table .*nothing"):
+        kq.ExecutionContext().register_delta("t", str(tmp_path / "nothing"))
+
+
+def test_a_version_that_is_not_there_is_an_error(path: str) -> None:
+    with pytest.raises(SourceError, match="cannot open the Delta table"):
+        kq.ExecutionContext().register_delta("t", path, 7)
+
+
+def test_without_the_package_the_error_says_how_to_get_it(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(SourceError, match=r"pip install 'kquery-spark\[delta\]'"):
+        kq.ExecutionContext().register_delta("t", path)
