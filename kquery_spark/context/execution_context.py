@@ -17,6 +17,7 @@ from kquery_spark.compiler import compile_query
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.processor import available_cores
 from kquery_spark.context.delta_table import delta_source
+from kquery_spark.context.iceberg_table import iceberg_table_source
 from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
@@ -44,7 +45,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.object_stores import connect, store_of_options
+from kquery_spark.sources.object_stores import bucket_of, connect, store_of_options
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -144,6 +145,21 @@ class ExecutionContext:
         """
         self._connect([path], storage_options)
         self.register_source(name, delta_source(path, version, self._facts.time_zone, storage_options))
+
+    def register_iceberg(
+        self, name: str, table: Any, snapshot: int | None = None, *, storage_options: StorageOptions = None
+    ) -> None:
+        """An Iceberg table as it is now, or a snapshot of it; needs the extra ``kquery-spark[iceberg]``.
+
+        table: a ``pyiceberg.table.Table`` of a catalog, or the path of a metadata file (``.../metadata/v3.metadata.json``).
+        storage_options as of ``register_parquet``. SourceError where the table cannot be read.
+        """
+        location = table if isinstance(table, str) else table.location()
+        if bucket_of(location) is not None:
+            self._connect([location], storage_options)
+        self.register_source(
+            name, iceberg_table_source(table, snapshot, self._facts.time_zone, storage_options)
+        )
 
     def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
         """A table in memory."""

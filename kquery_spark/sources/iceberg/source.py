@@ -172,6 +172,8 @@ def _from_json(value: Any, dtype: pa.DataType) -> pa.Scalar:
     if pa.types.is_decimal(dtype):
         return pa.scalar(Decimal(value), dtype)
     if pa.types.is_temporal(dtype):
+        if isinstance(value, int):  # days or microseconds, as manifests have them
+            return pa.scalar(value, pa.int32() if pa.types.is_date(dtype) else pa.int64()).cast(dtype)
         return pa.scalar(value, pa.string()).cast(dtype)
     if pa.types.is_binary(dtype):
         return pa.scalar(bytes.fromhex(value), dtype)

@@ -1,0 +1,121 @@
+"""Iceberg tables without Spark: what the ``pyiceberg`` package plans to read, read by the engine's own sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.base import Source
+from kquery_spark.sources.iceberg.source import iceberg_source
+from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile, read_schema
+from kquery_spark.types import names as t
+
+_INSTALL = "Iceberg tables are read by the package pyiceberg: pip install 'kquery-spark[iceberg]'"
+_TYPES = {
+    "boolean": t.BOOL,
+    "int": t.INT,
+    "long": t.LONG,
+    "float": t.FLOAT,
+    "double": t.DOUBLE,
+    "date": t.DATE,
+    "string": t.STRING,
+    "binary": t.BINARY,
+    "timestamp": pa.timestamp("us"),
+}
+_DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
+# pyiceberg's settings of S3 by the names of storage options
+_PROPERTIES = {
+    "aws_access_key_id": "s3.access-key-id",
+    "aws_secret_access_key": "s3.secret-access-key",
+    "aws_session_token": "s3.session-token",
+    "aws_region": "s3.region",
+    "aws_endpoint_url": "s3.endpoint",
+}
+
+
+def iceberg_table_source(
+    table: Any, snapshot: int | None, time_zone: str, options: Mapping[str, Any] | None
+) -> Source:
+    """The rows of a snapshot of a table, the latest by default; SourceError where it cannot be read.
+
+    table: a ``pyiceberg.table.Table``, or the path of a table's metadata file. options: as of ``register_parquet``.
+    """
+    opened = _opened(table, options) if isinstance(table, str) else table
+    scan = opened.scan(snapshot_id=snapshot)
+    try:
+        fields = read_schema(scan.projection().model_dump_json())
+        schema = pa.schema([_arrow_field(field, time_zone) for field in fields])
+        files = [_planned(task, opened.specs()) for task in scan.plan_files()]
+        source = iceberg_source(schema, fields, files, _local)
+    except Unsupported as error:
+        raise SourceError(f"the Iceberg table {opened.name()} cannot be read: {error.reason}") from None
+    except (ValueError, OSError) as error:  # pyiceberg's for a snapshot that is not there
+        raise SourceError(f"the Iceberg table {opened.name()} cannot be read: {error}") from None
+    source.check_files(schema.names)
+    return source
+
+
+def _opened(path: str, options: Mapping[str, Any] | None) -> Any:
+    try:
+        from pyiceberg.table import StaticTable
+    except ImportError:
+        raise SourceError(_INSTALL) from None
+    properties = {_PROPERTIES.get(name.lower(), name): str(value) for name, value in (options or {}).items()}
+    try:
+        return StaticTable.from_metadata(path, properties)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot open the Iceberg table {path}: {error}") from None
+
+
+def _local(path: str) -> str:
+    return path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+
+
+def _arrow_field(field: Field, time_zone: str) -> pa.Field:
+    return pa.field(field.name, _arrow_type(field, time_zone))
+
+
+def _arrow_type(field: Field, time_zone: str) -> pa.DataType:
+    nested = [_arrow_field(part, time_zone) for part in field.nested]
+    if field.kind == "struct":
+        return pa.struct(nested)
+    if field.kind == "list":
+        return pa.list_(nested[0])
+    if field.kind == "map":
+        return pa.map_(nested[0].type, nested[1].type)
+    if field.kind == "timestamptz":
+        return t.timestamp(time_zone)
+    decimal = _DECIMAL.fullmatch(field.kind)
+    if decimal is not None:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    if field.kind not in _TYPES:
+        raise Unsupported(f"{field.name} is of the type {field.kind}")
+    return _TYPES[field.kind]
+
+
+def _planned(task: Any, specs: Mapping[int, Any]) -> PlannedFile:
+    file = task.file
+    if file.file_format.value.lower() != "parquet" or file.key_metadata is not None:
+        raise Unsupported(f"{file.file_path} is no plain Parquet file")
+    deletes = tuple(_delete(delete) for delete in task.delete_files)
+    constants = dict(_constants(specs[file.spec_id].fields, file.partition))
+    return PlannedFile(file.file_path, file.file_size_in_bytes, constants, deletes)
+
+
+def _constants(fields: Sequence[Any], partition: Any) -> Iterator[tuple[int, Any]]:
+    """The values of identity partitions by the column's field id."""
+    from pyiceberg.transforms import IdentityTransform
+
+    for position, field in enumerate(fields):
+        if isinstance(field.transform, IdentityTransform):
+            yield field.source_id, partition[position]
+
+
+def _delete(delete: Any) -> DeleteFile:
+    if delete.content.name != "POSITION_DELETES" or delete.file_format.value.lower() != "parquet":
+        raise Unsupported(f"{delete.file_path} deletes rows in a way that is not read")
+    return DeleteFile(delete.file_path, delete.file_size_in_bytes, delete.record_count)

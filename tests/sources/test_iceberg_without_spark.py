@@ -1,0 +1,99 @@
+"""Iceberg tables in a context without Spark, which the pyiceberg package writes and plans."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import StringType
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+
+ROWS = pa.table(
+    {
+        "id": range(100),
+        "p": [f"a b/%{i % 3}" for i in range(100)],
+        "day": [None if i % 4 == 0 else datetime.date(2020, 1, 1 + i % 3) for i in range(100)],
+        "m": pa.array([Decimal(i) / 4 for i in range(100)], pa.decimal128(9, 2)),
+        "s": [{"x": i, "y": f"y{i % 2}"} for i in range(100)],
+    }
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> SqlCatalog:
+    catalog = SqlCatalog(
+        "c", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/ware house"
+    )
+    catalog.create_namespace("db")
+    return catalog
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Any:
+    made = catalog.create_table("db.t", ROWS.schema)
+    with made.update_spec() as update:
+        update.add_identity("p")
+        update.add_identity("day")
+    made.append(ROWS)
+    return made
+
+
+def rows(ctx: kq.ExecutionContext, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in ctx.sql(sql).collect()]
+
+
+def test_partitions_and_metadata_files(table: Any) -> None:
+    ctx = kq.ExecutionContext()
+    ctx.register_iceberg("t", table)
+    expected: dict[tuple[Any, Any], list[Any]] = {}
+    for row in ROWS.to_pylist():
+        count = expected.setdefault((row["p"], row["day"]), [0, Decimal(0)])
+        count[0] += 1
+        count[1] += row["m"]
+    found = rows(ctx, "SELECT p, day, count(*), sum(m) FROM t GROUP BY p, day")
+    assert {(p, day): [n, m] for p, day, n, m in found} == expected
+    ctx.register_iceberg("same", table.metadata_location)
+    assert rows(ctx, "SELECT count(*), sum(s.x) FROM same WHERE s.y = 'y1'") == [(50, 2500)]
+
+
+def test_snapshots_and_renames(table: Any) -> None:
+    first = table.current_snapshot().snapshot_id
+    with table.update_schema() as update:
+        update.rename_column("id", "number")
+        update.rename_column(("s", "x"), "was_x")
+    with table.update_schema() as update:
+        update.add_column("id", StringType())
+    table.append(ROWS.rename_columns(["number", "p", "day", "m", "s"]).drop(["s"]))
+    ctx = kq.ExecutionContext()
+    ctx.register_iceberg("t", table)
+    assert rows(ctx, "SELECT count(*), sum(number), count(id), sum(s.was_x) FROM t") == [(200, 9900, 0, 4950)]
+    ctx.register_iceberg("before", table, first)
+    assert rows(ctx, "SELECT count(*) FROM before") == [(100,)]
+
+
+def test_no_rows(catalog: SqlCatalog) -> None:
+    empty = catalog.create_table("db.empty", ROWS.schema)
+    ctx = kq.ExecutionContext()
+    ctx.register_iceberg("t", empty)
+    assert rows(ctx, "SELECT count(*), max(id) FROM t") == [(0, None)]
+
+
+def test_what_is_no_table_is_an_error(tmp_path: Path, table: Any) -> None:
+    with pytest.raises(SourceError, match=r"cannot open the Iceberg table .*nothing"):
+        kq.ExecutionContext().register_iceberg("t", str(tmp_path / "nothing.metadata.json"))
+    with pytest.raises(SourceError, match=r"the Iceberg table .* cannot be read"):
+        kq.ExecutionContext().register_iceberg("t", table, 5)
+
+
+def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
+    with pytest.raises(SourceError, match=r"pip install 'kquery-spark\[iceberg\]'"):
+        kq.ExecutionContext().register_iceberg("t", "x.metadata.json")
