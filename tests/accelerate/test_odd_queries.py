@@ -100,7 +100,7 @@ def test_programs_whole_in_the_engine(spark, zoo, name):
 PARTLY = {
     "observed": lambda s: s.table("odd_u").observe("o", F.count(F.lit(1)).alias("n")).groupBy("k").count(),
     "checkpointed": lambda s: s.table("odd_u").localCheckpoint().groupBy("k").agg(F.sum("v")),
-    "repartitioned": lambda s: s.table("odd_u").repartition(3, "k").groupBy("k").count(),
+    "repartitioned": lambda s: s.table("odd_u").groupBy("k").count().repartition(3, "k"),
     "coalesced": lambda s: s.table("odd_u").groupBy("k").count().coalesce(1),
     "a window without its constant order": lambda s: s.sql(
         """SELECT a.k, x FROM odd_t a, LATERAL (SELECT v x FROM odd_u b WHERE b.k = a.k ORDER BY b.id LIMIT 1)"""),
