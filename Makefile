@@ -36,7 +36,7 @@ test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
 
 faults: venv ## killed processes, 22 configurations, other interpreters, Spark's own odd files (many minutes)
 	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults tests/runtime/test_other_interpreter.py \
-		tests/accelerate/test_no_growth.py tests/accelerate/test_estimates.py \
+		tests/accelerate/test_no_growth.py tests/accelerate/test_estimates.py tests/accelerate/test_driver_cancel.py \
 		tests/sources/test_spark_test_data.py $(ARGS)
 
 sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects

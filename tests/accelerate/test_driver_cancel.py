@@ -23,7 +23,7 @@ from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge import cancellation
 from kquery_spark.spark_bridge.failures import error_class
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
-from tests.conftest import settings
+from tests.conftest import in_faults, settings
 
 QUERY = "SELECT k, count(*) AS c, sum(v) AS s FROM slow GROUP BY k ORDER BY k"
 ENDLESS = (
@@ -156,7 +156,9 @@ def test_what_cancels_a_job_cancels_work_in_the_driver(
         assert [row.c for row in fast.collect()] == [200_000] * 3
 
 
-@pytest.mark.parametrize("where", [STAGES, WORKERS], ids=["gathered rows", "result"])
+@pytest.mark.parametrize(
+    "where", [STAGES, pytest.param(WORKERS, marks=in_faults)], ids=["gathered rows", "result"]
+)
 def test_jobs_of_the_engine_are_cancelled(spark: Any, monkeypatch: Any, where: dict[str, str]):
     monkeypatch.setattr(Part, "is_bounded", True)
     with settings(spark, where):

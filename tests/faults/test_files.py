@@ -208,6 +208,7 @@ def test_odd_values_of_partition_columns(spark: Any, tmp_path: Path) -> None:
     assert outcome(kquery_plan(one, when="always", fallback="error")) == outcome(one)
 
 
+@in_faults
 def test_many_small_files(spark: Any, tmp_path: Path) -> None:
     """10,000 files of one row: planned and read in bounded time, by no more tasks than Spark would start."""
     import pyarrow as pa

@@ -53,7 +53,6 @@ def whole(spark: Any, sql: str) -> None:
 
 
 class TestPlain:
-    @pytest.mark.essential
     def test_by_name_and_by_path(self, spark, table, tmp_path):
         name = table(ROWS)
         whole(spark, GROUPED.format(t=name))
@@ -152,7 +151,6 @@ class TestDeletionVectors:
         whole(spark, f"SELECT k, count(*), max(id) FROM {name} GROUP BY k")
 
     @pytest.mark.parametrize("damage", ["truncated", "changed", "gone"])
-    @pytest.mark.essential
     def test_a_damaged_vector_is_an_error(self, spark, tmp_path, damage):
         path = str(tmp_path / "t")
         frame = (
@@ -283,7 +281,6 @@ class TestSchemas:
 
 
 class TestWrites:
-    @pytest.mark.essential
     def test_statements_are_right_with_the_engine_enabled(self, spark, table):
         name, other = table(ROWS, VECTORS), table(ROWS, VECTORS)
         statements = (
