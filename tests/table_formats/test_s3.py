@@ -70,14 +70,16 @@ def test_no_secret_is_shown(spark, table, tmp_path):
     assert logs and not any(SECRET in log for log in logs)
 
 
-def test_a_frame_is_written_where_it_is_read_while_enabled(spark, bucket):
-    path = f"{bucket}/overwritten"
-    spark.sql(ROWS).write.parquet(path)
+def test_frames_are_written_while_enabled(spark, bucket):
+    path, lost = f"{bucket}/kept", f"{bucket}/overwritten"
+    for folder in (path, lost):
+        spark.sql(ROWS).write.parquet(folder)
     kq.enable(spark)
     try:
-        with pytest.raises(Exception, match=r"FILE_NOT_EXIST"):
-            spark.read.parquet(path).write.mode("overwrite").parquet(path)
         spark.read.parquet(path).where("k < 3").write.mode("overwrite").parquet(f"{bucket}/copy")
+        # Spark deletes what it is about to read
+        with pytest.raises(Exception, match=r"FILE_NOT_EXIST"):
+            spark.read.parquet(lost).write.mode("overwrite").parquet(lost)
     finally:
         kq.disable(spark)
     assert spark.read.parquet(f"{bucket}/copy").count() == spark.read.parquet(path).where("k < 3").count()
