@@ -58,10 +58,7 @@ def make(spark: SparkSession, kind: str, variant: str, files: Path, folder: Path
         source = f"parquet.`{files / table}.parquet`"
         done = path.with_suffix(".done")
         if not done.exists():
-            if kind == "delta":
-                spark.sql(f"CREATE TABLE {name} USING delta {clause} AS SELECT * FROM {source}")
-            else:
-                spark.sql(f"CREATE TABLE {name} USING iceberg {clause} AS SELECT * FROM {source}")
+            spark.sql(f"CREATE TABLE {name} USING {kind} {clause} AS SELECT * FROM {source}")
             if variant not in ("plain", _MAPPED) and table in _DELETED:
                 spark.sql(f"DELETE FROM {name} WHERE {_DELETED[table]}")
             done.parent.mkdir(parents=True, exist_ok=True)
@@ -95,13 +92,9 @@ def main() -> None:
     arguments = parser.parse_args()
     files = tpch.generate(arguments.data / f"tpch-{arguments.scale:g}", arguments.scale)
     folder = arguments.data / f"{arguments.kind}-{arguments.scale:g}"
-    conf = {
-        **SETTINGS[arguments.kind],
-        "spark.jars": arguments.jars,
-        "spark.sql.catalog.ice.warehouse": str(folder / "warehouse"),
-    }
-    if arguments.kind == "delta":
-        del conf["spark.sql.catalog.ice.warehouse"]
+    conf = {**SETTINGS[arguments.kind], "spark.jars": arguments.jars}
+    if arguments.kind == "iceberg":
+        conf["spark.sql.catalog.ice.warehouse"] = str(folder / "warehouse")
     spark = session(f"kquery_spark bench {arguments.kind}", conf=conf)
     numbers = [int(n) for n in arguments.queries.split(",") if n] or list(tpch.QUERIES)
     report: dict[str, object] = {"machine": machine(), "kind": arguments.kind, "scale": arguments.scale}

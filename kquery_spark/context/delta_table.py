@@ -17,6 +17,7 @@ from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, stored_co
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import memory_source
+from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.renamed import RenamedColumns
@@ -63,6 +64,11 @@ def delta_source(path: str, version: int | None, time_zone: str, options: Mappin
         return memory_source(schema.empty_table(), time_zone)
     by_name = dict(zip(schema.names, stored_schema.names, strict=True))
     partitions = tuple(by_name[name] for name in metadata.partition_columns)
+    ids = {c["name"]: i for c in stored if c["name"] not in partitions and (i := field_ids(c)) is not None}
+    try:
+        check_field_ids(files, ids, by_id=True, ignore_missing=False)
+    except Unsupported as error:
+        raise SourceError(f"{path} cannot be read: {error.reason}") from None
     source: Source = ParquetSource(files, stored_schema, partitions)
     deleted = _deleted(path, table, files) if "deletionVectors" in features else ()
     if any(deleted):
@@ -119,13 +125,13 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
     for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
         for name, live in zip(batch["filepath"].to_pylist(), batch["selection_vector"], strict=True):
             positions = np.flatnonzero(~live.values.to_numpy(zero_copy_only=False)).astype("<i8")
-            by_path[_plain(name)] = DeletedPositions(len(positions), positions.tobytes())
-    deleted = tuple(by_path.pop(_plain(file.path), None) for file in files)
+            by_path[_path_of(name)] = DeletedPositions(len(positions), positions.tobytes())
+    deleted = tuple(by_path.pop(file.path.replace("s3a://", "s3://", 1), None) for file in files)
     if by_path:
         raise SourceError(f"{path} has deleted rows of {next(iter(by_path))}, which is no file of it")
     return deleted
 
 
-def _plain(path: str) -> str:
-    """A path as the key that two spellings of it share."""
-    return unquote(path.removeprefix("file://")).replace("s3a://", "s3://", 1)
+def _path_of(uri: str) -> str:
+    """The path that a URI, or a path, stands for."""
+    return unquote(uri).removeprefix("file://") if "://" in uri else uri

@@ -33,7 +33,7 @@ class ConcatenatedSource(Source):
         return self.sources[0].schema
 
     @cached_property
-    def _places(self) -> list[tuple[Source, int]]:
+    def _by_file(self) -> list[tuple[Source, int]]:
         """For each file its source, and its number there."""
         return [
             (source, file)
@@ -54,7 +54,7 @@ class ConcatenatedSource(Source):
         return self._splits
 
     def _in_source(self, split: Split) -> tuple[Source, Split]:
-        source, file = self._places[split.file]
+        source, file = self._by_file[split.file]
         return source, replace(split, file=file)
 
     @override

@@ -82,7 +82,7 @@ def check_unchanged(file: DataFile) -> None:
     try:
         status = os.stat(path)
     except OSError:
-        raise SourceError(f"{path} does not exist any more; it did when the query was planned") from None
+        raise missing_error(path) from None
     if is_changed(file, status):
         raise changed_error(path)
 
@@ -91,11 +91,16 @@ def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
     """Raise SourceError when a file of another filesystem is gone or not what it was when the query was planned."""
     info = fs.get_file_info(inner)
     if info.type == pafs.FileType.NotFound:
-        raise SourceError(f"{file.path} does not exist any more; it did when the query was planned")
+        raise missing_error(file.path)
     # object stores answer in seconds or in milliseconds, depending on how they are asked
     same_time = not file.modified_ms or _milliseconds(info) // 1000 == file.modified_ms // 1000
     if info.size != file.size or not same_time:
         raise changed_error(file.path)
+
+
+def missing_error(path: str) -> SourceError:
+    """The error for a file that is gone."""
+    return SourceError(f"{path} does not exist any more; it did when the query was planned")
 
 
 def changed_error(path: str) -> SourceError:

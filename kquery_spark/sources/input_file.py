@@ -25,6 +25,7 @@ from kquery_spark.sources.files import (
     filesystem,
     is_changed,
     local_path,
+    missing_error,
 )
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
@@ -51,9 +52,9 @@ class InputFile:
             else:
                 self._remote = filesystem(file.path)
                 fs, inner = self._remote
-                if file.modified_ms:
-                    check_remote(file, fs, inner)
                 self.native = fs.open_input_file(inner)
+        except FileNotFoundError:
+            raise missing_error(file.path) from None
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot open {file.path}: {error}") from None
         self.check_unchanged()

@@ -47,24 +47,25 @@ class LiveRows(SourceView):
         return self._splits
 
     @cached_property
-    def _places(self) -> dict[tuple[int, int], tuple[int, int]]:
+    def _row_ranges(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Where each piece of a file begins in it, and how many rows it has, deleted ones included."""
-        places: dict[tuple[int, int], tuple[int, int]] = {}
+        ranges: dict[tuple[int, int], tuple[int, int]] = {}
         for file, splits in groupby(self.source.splits(), key=lambda split: split.file):
             pieces = [(split.pieces[0], split.rows) for split in splits]
             starts = accumulate((rows for _, rows in pieces), initial=0)
             for (piece, rows), start in zip(pieces, starts, strict=False):
-                places[file, piece] = start, rows
-        return places
+                ranges[file, piece] = start, rows
+        return ranges
 
     def _deleted_rows(self, split: Split) -> int:
         """How many rows of a split of one piece are deleted."""
         vector = self.deleted[split.file]
         if vector is None:
             return 0
-        start, rows = self._places[split.file, split.pieces[0]]
-        if vector.count is not None and start == 0 and (split.file, split.pieces[0] + 1) not in self._places:
-            return vector.count  # all of the file
+        start, rows = self._row_ranges[split.file, split.pieces[0]]
+        is_whole_file = start == 0 and (split.file, split.pieces[0] + 1) not in self._row_ranges
+        if is_whole_file and vector.count is not None and vector.count <= rows:
+            return vector.count
         low, high = np.searchsorted(vector.positions(), (start, start + rows))
         return int(high - low)
 
@@ -73,7 +74,7 @@ class LiveRows(SourceView):
         vector = self.deleted[split.file]
         if vector is None:
             return None
-        return _live_rows(vector, *self._places[split.file, split.pieces[0]])
+        return _live_rows(vector, *self._row_ranges[split.file, split.pieces[0]])
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

@@ -55,11 +55,8 @@ class RenamedColumns(SourceView):
         coded = self.source.coded(split, self._stored[column], rows)
         if coded is None:
             return None
-        old, new = (schema.field(name).type for schema, name in self._both(column))
-        return replace(coded, values=renamed_array(coded.values, old, new))
-
-    def _both(self, column: str) -> tuple[tuple[pa.Schema, str], tuple[pa.Schema, str]]:
-        return (self.source.schema, self._stored[column]), (self.table_schema, column)
+        old = self.source.schema.field(self._stored[column]).type
+        return replace(coded, values=renamed_array(coded.values, old, self.table_schema.field(column).type))
 
     @override
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:

@@ -107,9 +107,9 @@ class RelationReader:
             rows = self._facts.jvm_object(node).data()
             return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
-            return self._logical(self._facts.jvm_object(node).relation())
+            return self._once(self._facts.jvm_object(node).relation(), self._logical)
         if node.cls == V2_SCAN:
-            return self._scan(self._facts.jvm_object(node).scan())
+            return self._once(self._facts.jvm_object(node).scan(), self._scan)
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
 
     def _scan(self, scan: Any) -> Relation:
@@ -121,12 +121,15 @@ class RelationReader:
             return OtherRelation(V2_SCAN, error.reason)
 
     def _logical(self, source: Any) -> Relation:
+        return _logical_relation(source, self._jvm, self._time_zone)
+
+    def _once(self, source: Any, describe: Callable[[Any], Relation]) -> Relation:
         if self._positions is None:
             self._positions = self._jvm.identity_map()
         index: int | None = self._positions.get(source)
         if index is not None:
             return self._known[index]
-        self._known.append(_logical_relation(source, self._jvm, self._time_zone))
+        self._known.append(describe(source))
         self._positions.put(source, len(self._known) - 1)
         return self._known[-1]
 

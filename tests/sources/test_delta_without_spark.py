@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import json
 import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.fs
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from moto.server import ThreadedMotoServer
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
+from tests.s3 import new_bucket, s3_server, storage_options
 
 ROWS = pa.table(
     {
@@ -64,35 +65,71 @@ def test_columns_are_those_of_the_log(path: str) -> None:
     assert ctx.table("t").schema.field("m").type == pa.decimal128(9, 2)
 
 
-def test_on_s3(tmp_path: Path) -> None:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        options = {
-            "aws_access_key_id": "someone",
-            "aws_secret_access_key": "secret",
-            "aws_region": "us-east-1",
-            "aws_endpoint_url": endpoint,
-        }
-        pa.fs.S3FileSystem(
-            access_key="someone",
-            secret_key="secret",
-            region="us-east-1",
-            endpoint_override=endpoint,
-            allow_bucket_creation=True,
-        ).create_dir("delta-of-tests")
-        write_deltalake(
-            "s3://delta-of-tests/t",
-            ROWS,
-            storage_options={**options, "aws_allow_http": "true", "aws_s3_allow_unsafe_rename": "true"},
-        )
+def test_on_s3() -> None:
+    with s3_server() as endpoint:
+        new_bucket(endpoint, "delta-of-tests")
+        options = storage_options(endpoint)
+        written = {**options, "aws_allow_http": "true", "aws_s3_allow_unsafe_rename": "true"}
+        write_deltalake("s3://delta-of-tests/t", ROWS, storage_options=written)
         ctx = kq.ExecutionContext()
         ctx.register_delta("t", "s3a://delta-of-tests/t", storage_options=options)
         assert rows(ctx, "SELECT count(*), sum(id) FROM t") == [(100, 4950)]
-    finally:
-        server.stop()
+
+
+MAPPED = {"a": ("stored_a", 1), "b": ("stored_b", 2)}
+
+
+def mapped_table(folder: Path, mode: str, ids: dict[str, int]) -> str:
+    """A table with column mapping whose one file has these columns with these field ids."""
+    (folder / "_delta_log").mkdir(parents=True)
+    fields = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(i)}) for name, i in ids.items()]
+    columns = [[10 * i + k for k in range(5)] for i in ids.values()]
+    pq.write_table(pa.table(columns, schema=pa.schema(fields)), folder / "1.parquet")
+    schema = [
+        {
+            "name": name,
+            "type": "long",
+            "nullable": True,
+            "metadata": {"delta.columnMapping.physicalName": stored, "delta.columnMapping.id": number},
+        }
+        for name, (stored, number) in MAPPED.items()
+    ]
+    metadata = {
+        "id": "t",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": schema}),
+        "partitionColumns": [],
+        "configuration": {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"},
+    }
+    size = (folder / "1.parquet").stat().st_size
+    actions = [
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+        {"metaData": metadata},
+        {
+            "add": {
+                "path": "1.parquet",
+                "partitionValues": {},
+                "size": size,
+                "modificationTime": 1,
+                "dataChange": True,
+            }
+        },
+    ]
+    (folder / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    return str(folder)
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_column_mapping(tmp_path: Path, mode: str) -> None:
+    ctx = kq.ExecutionContext()
+    ctx.register_delta("t", mapped_table(tmp_path, mode, {"stored_b": 2, "stored_a": 1}))
+    assert rows(ctx, "SELECT sum(a), sum(b) FROM t") == [(60, 110)]
+
+
+def test_files_whose_ids_are_those_of_other_columns_are_an_error(tmp_path: Path) -> None:
+    path = mapped_table(tmp_path, "id", {"stored_a": 2, "stored_b": 1})
+    with pytest.raises(SourceError, match=r"the field id of stored_a is that of another column"):
+        kq.ExecutionContext().register_delta("t", path)
 
 
 def test_what_is_no_table_is_an_error_that_names_it(tmp_path: Path) -> None:

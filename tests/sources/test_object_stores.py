@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,6 @@ import pyarrow.fs as pafs
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 
 import kquery_spark as kq
 from kquery_spark.errors import ConfigError, KQueryError, SourceError
@@ -21,9 +19,7 @@ from kquery_spark.sources.files import local_path
 from kquery_spark.sources.object_stores import ObjectStore, connect, reach, stores_named_in, without_secrets
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
-
-SECRET = "a-secret-that-nothing-shows"
-OPTIONS = {"aws_access_key_id": "someone", "aws_secret_access_key": SECRET, "aws_region": "us-east-1"}
+from tests.s3 import SECRET, new_bucket, s3_server, storage_options
 
 
 def rows(ctx: kq.ExecutionContext, sql: str) -> list[tuple[Any, ...]]:
@@ -32,25 +28,19 @@ def rows(ctx: kq.ExecutionContext, sql: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="module")
-def bucket(server) -> str:
+def filesystem(server: str) -> pafs.S3FileSystem:
+    return new_bucket(server, "data-of-tests")
+
+
+@pytest.fixture(scope="module")
+def bucket(filesystem: pafs.S3FileSystem) -> str:
     """A bucket with the same rows in each format, some in folders that are partitions."""
-    fs = pafs.S3FileSystem(
-        access_key="someone",
-        secret_key=SECRET,
-        region="us-east-1",
-        endpoint_override=server,
-        allow_bucket_creation=True,
-    )
-    fs.create_dir("data-of-tests")
+    fs = filesystem
     table = pa.table({"id": range(1000), "s": [f"t{i % 7}" for i in range(1000)]})
     for year in (2019, 2020):
         for part in range(3):
@@ -66,8 +56,8 @@ def bucket(server) -> str:
 
 
 @pytest.fixture
-def options(server) -> dict[str, Any]:
-    return {**OPTIONS, "aws_endpoint_url": server}
+def options(server: str) -> dict[str, Any]:
+    return storage_options(server)
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
@@ -92,10 +82,8 @@ def test_globs(bucket, options):
     assert rows(ctx, "SELECT count(*) FROM t") == [(4000,)]
 
 
-def test_an_object_that_was_replaced_is_an_error(server, bucket, options):
-    fs = pafs.S3FileSystem(
-        access_key="someone", secret_key=SECRET, region="us-east-1", endpoint_override=server
-    )
+def test_an_object_that_was_replaced_is_an_error(filesystem, bucket, options):
+    fs = filesystem
 
     def write(rows: int) -> None:
         with fs.open_output_stream(f"{bucket}/replaced.parquet") as file:

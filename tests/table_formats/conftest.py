@@ -6,9 +6,9 @@ hand. A JVM takes JARs when it starts, so the session of the other tests cannot 
 
 from __future__ import annotations
 
-import logging
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,14 +93,10 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """The address of an S3 server on this machine."""
-    from moto.server import ThreadedMotoServer
+    from tests.s3 import s3_server
 
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="session")
@@ -142,3 +138,27 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+#: What the names of tables start with.
+_NAMESPACES = {"delta": "", "iceberg": "ice.db."}
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def table(spark: Any) -> Iterator[Callable[..., str]]:
+    """Makes tables of the format: a query of their rows, their properties and partitioning; gives the name."""
+    assert FORMAT is not None
+    made = []
+
+    def make(query: str, *properties: str, partitioned: str = "", files: int = 2) -> str:
+        name = f"{_NAMESPACES[FORMAT]}t{next(_numbers)}"
+        made.append(name)
+        clause = f"TBLPROPERTIES ({', '.join(properties)})" if properties else ""
+        spark.sql(query).repartition(files).createOrReplaceTempView("rows_of_table")
+        spark.sql(f"CREATE TABLE {name} USING {FORMAT} {partitioned} {clause} AS SELECT * FROM rows_of_table")
+        return name
+
+    yield make
+    for name in made:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")

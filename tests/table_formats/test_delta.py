@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shutil
 import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,39 +15,11 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
+from tests.table_formats.queries import GROUPED, ROWS, whole
 
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def table(spark: Any) -> Any:
-    """Makes tables: SQL of their columns, a query of their rows, properties; gives the name."""
-    made = []
-
-    def make(query: str, *properties: str, partitioned: str = "", files: int = 2) -> str:
-        name = f"t{next(_numbers)}"
-        made.append(name)
-        clause = f"TBLPROPERTIES ({', '.join(properties)})" if properties else ""
-        spark.sql(query).repartition(files).createOrReplaceTempView("rows_of_table")
-        spark.sql(f"CREATE TABLE {name} USING delta {partitioned} {clause} AS SELECT * FROM rows_of_table")
-        return name
-
-    yield make
-    for name in made:
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
-
-
-ROWS = (
-    "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
-)
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 BY_NAME = "'delta.columnMapping.mode' = 'name'"
 BY_ID = "'delta.columnMapping.mode' = 'id'"
-GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP BY k"
-
-
-def whole(spark: Any, sql: str) -> None:
-    check(spark.sql(sql), coverage=1.0)
 
 
 class TestPlain:

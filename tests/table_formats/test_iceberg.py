@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,37 +10,10 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
+from tests.table_formats.queries import GROUPED, ROWS, whole
 
-_numbers = itertools.count()
-
-ROWS = (
-    "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
-)
 ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
 VERSIONS = ["2", "3"]
-GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP BY k"
-
-
-@pytest.fixture
-def table(spark: Any) -> Any:
-    """Makes tables: a query of their rows, their properties and partitioning; gives the name."""
-    made = []
-
-    def make(query: str, *properties: str, partitioned: str = "", files: int = 2) -> str:
-        name = f"ice.db.t{next(_numbers)}"
-        made.append(name)
-        clause = f"TBLPROPERTIES ({', '.join(properties)})" if properties else ""
-        spark.sql(query).repartition(files).createOrReplaceTempView("rows_of_table")
-        spark.sql(f"CREATE TABLE {name} USING iceberg {partitioned} {clause} AS SELECT * FROM rows_of_table")
-        return name
-
-    yield make
-    for name in made:
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
-
-
-def whole(spark: Any, sql: str) -> None:
-    check(spark.sql(sql), coverage=1.0)
 
 
 def version(number: str) -> str:

@@ -5,30 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow.fs as pafs
 import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
-
-SECRET = "a-secret-that-nothing-shows"
-ROWS = (
-    "SELECT id, id % 7 AS k, if(id % 11 = 0, NULL, concat('s', id % 13)) AS s, id / 3 AS d FROM range(2000)"
-)
-GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP BY k"
+from tests.s3 import SECRET, new_bucket
+from tests.table_formats.queries import GROUPED, ROWS
 
 
 @pytest.fixture(scope="module")
 def bucket(spark: Any, s3_endpoint: str) -> str:
-    fs = pafs.S3FileSystem(
-        access_key="someone",
-        secret_key=SECRET,
-        region="us-east-1",
-        endpoint_override=s3_endpoint,
-        allow_bucket_creation=True,
-    )
-    fs.create_dir("bucket-of-spark")
+    new_bucket(s3_endpoint, "bucket-of-spark")
     spark.sql(ROWS).repartition(3).write.partitionBy("k").parquet("s3a://bucket-of-spark/a b/plain")
     return "s3a://bucket-of-spark"
 

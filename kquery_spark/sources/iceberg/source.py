@@ -51,8 +51,8 @@ def iceberg_source(
 
     path_of: the path by which the engine opens a file, given Iceberg's; Unsupported for filesystems that it does not read.
     """
-    if not files or not len(schema):
-        return _without_columns(schema, files)
+    if not files:
+        return local_source(schema.empty_table())
     plain = [_data_file(file, path_of(file.path)) for file in files]
     by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
     for opened, file in zip(open_files(plain), files, strict=True):
@@ -62,12 +62,6 @@ def iceberg_source(
     if len(sources) == 1:
         return sources[0]
     return ConcatenatedSource(sources, tuple(map(len, by_layout.values())))
-
-
-def _without_columns(schema: pa.Schema, files: Sequence[PlannedFile]) -> Source:
-    if files:
-        raise Unsupported("an Iceberg scan of no column is Spark's")
-    return local_source(schema.empty_table())
 
 
 def _source(
@@ -102,6 +96,8 @@ def _laid_out(
         if stored is None:
             stored = column.with_name(_absent(field, in_file))
             given = file.constants.get(field.id, field.default)
+            if given is None and not column.nullable:
+                raise Unsupported(f"{file.path} lacks {field.name}, which is never NULL, so Spark reads it")
             constants[stored.name] = _constant(given, field, column.type)
         columns.append(stored)
     return _Layout(pa.schema(columns), tuple(constants)), tuple(constants.values())

@@ -89,26 +89,8 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
     scan = context.relations.read(node)
     if not isinstance(scan, IcebergScan):
         raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
+    source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
-    by_name = {field.name: field for field in scan.fields}
-    schema = pa.schema(
-        [
-            pa.field(a["name"], arrow_type(a["dataType"], context.settings.time_zone), bool(a["nullable"]))
-            for a in attributes
-        ]
-    )
-    for name in schema.names if scan.files else ():
-        if name not in by_name or by_name[name].is_metadata:
-            raise Unsupported(
-                f"the column {name} comes from the file and not from its data, so Spark reads it"
-            )
-    try:
-        _check_count([file.path for file in scan.files])
-        fields = [by_name[name] for name in schema.names] if scan.files else []
-        source = iceberg_source(schema, fields, scan.files, context.relations.path)
-        source.check_files(schema.names)
-    except SourceError as error:
-        raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
     return _scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source, attributes, context)
 
 
@@ -194,6 +176,30 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
         return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
     except (ConfigError, SourceError) as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+
+
+def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> Source:
+    """The columns of a scan, which Spark has narrowed to those that the query reads."""
+    schema = pa.schema(
+        [
+            pa.field(a["name"], arrow_type(a["dataType"], context.settings.time_zone), bool(a["nullable"]))
+            for a in node.trees("output")
+        ]
+    )
+    by_name = {field.name: field for field in scan.fields if not field.is_metadata}
+    for name in schema.names if scan.files else ():
+        if name not in by_name:
+            raise Unsupported(
+                f"the column {name} comes from the file and not from its data, so Spark reads it"
+            )
+    fields = [by_name[name] for name in schema.names] if scan.files else []
+    try:
+        _check_count([file.path for file in scan.files])
+        source = iceberg_source(schema, fields, scan.files, context.relations.path)
+        source.check_files(schema.names)
+    except SourceError as error:
+        raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
+    return source
 
 
 def _table_source(relation: FileRelation, source: Source, path_of: Callable[[str], str]) -> Source:
