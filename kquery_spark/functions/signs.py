@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,13 +24,22 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
 
+def _is_checked(context: CallContext) -> bool:
+    """Whether the smallest integer, which has no counterpart, is an error."""
+    return t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY
+
+
+def _checked(kernel: Callable[[Data], Data], child: Vector, context: CallContext) -> Data:
+    try:
+        return kernel(child.data)
+    except pa.ArrowInvalid:
+        raise overflow(context.dtype) from None
+
+
 def _negative(args: Sequence[Vector], context: CallContext) -> Data:
     (child,) = args
-    if t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY:
-        try:
-            return pc.negate_checked(child.data)
-        except pa.ArrowInvalid:
-            raise overflow(context.dtype) from None
+    if _is_checked(context):
+        return _checked(pc.negate_checked, child, context)
     if context.dtype == t.DAY_TIME:
         return pc.negate(child.data.cast(t.LONG)).cast(t.DAY_TIME)
     if t.is_decimal(context.dtype):
@@ -67,11 +76,8 @@ def _check_digits(values: Sequence[decimal.Decimal | None], dtype: pa.DataType) 
 
 def _abs(args: Sequence[Vector], context: CallContext) -> Data:
     (child,) = args
-    if t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY:
-        try:
-            return pc.abs_checked(child.data)
-        except pa.ArrowInvalid:
-            raise overflow(context.dtype) from None
+    if _is_checked(context):
+        return _checked(pc.abs_checked, child, context)
     if t.is_decimal(context.dtype):
         return _sign_change(child, context, negate=False)
     return pc.abs(child.data)

@@ -17,7 +17,7 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.object_stores import reach
+from kquery_spark.sources.object_stores import reach, store_of
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
 
@@ -52,10 +52,14 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
 
 
 def stamp_of(path: str) -> int:
-    """A number that changes with a local file whatever is done to its time: of its inode and of when that changed last."""
+    """A number that changes with a local file whatever is done to its time: of its inode and of when that changed last.
+
+    Of a file in a bucket it changes with the bucket's endpoint.
+    """
     local = local_path(path)
     if local is None:
-        return 0
+        store = store_of(path)
+        return 0 if store is None else store.stamp
     try:
         status = os.stat(local)
     except OSError:  # of another machine
@@ -88,12 +92,19 @@ def check_unchanged(file: DataFile) -> None:
 
 
 def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
-    """Raise SourceError when a file of another filesystem is gone or not what it was when the query was planned."""
+    """Raise SourceError when a file of another filesystem is gone or not what it was when the query was planned.
+
+    A table format's files, whose times are not known, are never written to: only their bucket may be another by now.
+    """
+    if file.stamp and stamp_of(file.path) != file.stamp:
+        raise changed_error(file.path)
+    if not file.modified_ms:
+        return
     info = fs.get_file_info(inner)
     if info.type == pafs.FileType.NotFound:
         raise missing_error(file.path)
     # object stores answer in seconds or in milliseconds, depending on how they are asked
-    same_time = not file.modified_ms or _milliseconds(info) // 1000 == file.modified_ms // 1000
+    same_time = _milliseconds(info) // 1000 == file.modified_ms // 1000
     if info.size != file.size or not same_time:
         raise changed_error(file.path)
 
@@ -228,7 +239,12 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
     try:
         return [
             (
-                DataFile(prefix + info.path.removeprefix(inner_prefix), info.size, _milliseconds(info)),
+                DataFile(
+                    prefix + info.path.removeprefix(inner_prefix),
+                    info.size,
+                    _milliseconds(info),
+                    stamp=stamp_of(path),
+                ),
                 relative,
             )
             for root in _remote_roots(fs, inner)

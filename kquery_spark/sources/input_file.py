@@ -69,14 +69,9 @@ class InputFile:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the open file was written to since the query was planned.
-
-        A table format's files on other filesystems, which are never written to, are not looked at again.
-        """
-        if self.is_local:
+        """Whether the open file was written to since the query was planned."""
+        if self._remote is None:
             return is_changed(self.file, self._status())
-        if not self.file.modified_ms or self._remote is None:
-            return False
         try:
             check_remote(self.file, *self._remote)
         except SourceError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,7 +19,7 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import ConfigError, SourceError
 
-_S3_PATH = re.compile(r"(s3|s3a|s3n)://([^/@?]+)(?:/([^?]*))?$")
+_S3_PATH = re.compile(r"(s3|s3a|s3n)://([^/@?]+)(?:/[^?]*)?$")
 _HIDDEN = "(hidden)"
 # Options of the environment variables' names, as other libraries take them, by those of Arrow's filesystem.
 _STORAGE_OPTIONS = {
@@ -46,10 +47,9 @@ class ObjectStore:
     options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
     @property
-    def endpoint(self) -> tuple[Any, ...]:
-        """What tells one bucket from another of the same name."""
-        given = dict(self.options)
-        return given.get("endpoint_override"), given.get("scheme")
+    def stamp(self) -> int:
+        """A number that tells the bucket from one of the same name at another endpoint."""
+        return zlib.crc32(str(dict(self.options).get("endpoint_override")).encode())
 
     def filesystem(self) -> pafs.FileSystem:
         """The filesystem of the bucket, of which this process has one; SourceError where none can be made."""
@@ -83,19 +83,9 @@ _stores: dict[str, ObjectStore] = {}
 
 
 def connect(stores: Iterable[ObjectStore]) -> None:
-    """Have this process reach buckets in these ways from now on.
-
-    Raises ConfigError where a bucket of that name was reached at another endpoint: what is cached of one could be taken for
-    the other's.
-    """
+    """Have this process reach buckets in these ways from now on."""
     with _lock:
-        for store in stores:
-            known = _stores.get(store.bucket)
-            if known is not None and known.endpoint != store.endpoint:
-                raise ConfigError(
-                    f"the bucket {store.bucket} has been read at another endpoint by this process; start another one"
-                )
-            _stores[store.bucket] = store
+        _stores.update({store.bucket: store for store in stores})
 
 
 def stores_named_in(data: bytes) -> tuple[ObjectStore, ...]:
@@ -110,15 +100,19 @@ def bucket_of(path: str) -> str | None:
     return None if match is None else match[2]
 
 
+def store_of(path: str) -> ObjectStore | None:
+    """How this process reaches the bucket of a path of S3, by default as the surroundings say; None for other paths."""
+    bucket = bucket_of(path)
+    if bucket is None:
+        return None
+    with _lock:
+        return _stores.get(bucket, ObjectStore(bucket))
+
+
 def reach(path: str) -> tuple[pafs.FileSystem, str] | None:
     """The filesystem of a path of S3 and the path in it; None for other paths."""
-    match = _S3_PATH.match(path)
-    if match is None:
-        return None
-    _, bucket, key = match.groups()
-    with _lock:
-        store = _stores.get(bucket, ObjectStore(bucket))
-    return store.filesystem(), f"{bucket}/{key or ''}".rstrip("/")
+    store = store_of(path)
+    return None if store is None else (store.filesystem(), path.partition("://")[2].rstrip("/"))
 
 
 def store_of_options(path: str, options: Mapping[str, Any]) -> ObjectStore:
@@ -134,7 +128,7 @@ def store_of_options(path: str, options: Mapping[str, Any]) -> ObjectStore:
     unknown = sorted(set(named) - _OPTIONS)
     if unknown:
         raise ConfigError(f"storage_options have no {unknown[0]}; there are {', '.join(sorted(_OPTIONS))}")
-    endpoint = named.get("endpoint_override")
-    if isinstance(endpoint, str) and "://" in endpoint:
-        named.setdefault("scheme", endpoint.partition("://")[0])
+    scheme, given, host = str(named.get("endpoint_override", "")).partition("://")
+    if given:
+        named |= {"endpoint_override": host.rstrip("/"), "scheme": named.get("scheme", scheme)}
     return ObjectStore(bucket, tuple(sorted(named.items())))

@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
@@ -44,24 +43,31 @@ class PositionDeletes:
 
 @lru_cache(maxsize=_MAX_CACHED)
 def _positions(deletes: PositionDeletes) -> Int64s:
-    parts = [_of_file(table, deletes.data_path) for table in map(_read, deletes.paths)]
-    positions = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
-    positions.flags.writeable = False
-    return positions
-
-
-def _of_file(table: pa.Table, data_path: str) -> Int64s:
-    positions: Int64s = table.filter(pc.equal(table["file_path"], data_path))["pos"].to_numpy()
-    return positions
+    none = np.zeros(0, np.int64)
+    return np.unique(
+        np.concatenate([none, *(_read(path).get(deletes.data_path, none) for path in deletes.paths)])
+    )
 
 
 @lru_cache(maxsize=_MAX_CACHED)
-def _read(path: str) -> pa.Table:
+def _read(path: str) -> dict[str, Int64s]:
+    """The positions by the path of the data file."""
     fs, inner = filesystem(path)
     try:
-        table = pq.read_table(inner, filesystem=fs, columns=["file_path", "pos"], partitioning=None)
+        table = pq.read_table(
+            inner,
+            filesystem=fs,
+            columns=["file_path", "pos"],
+            partitioning=None,
+            read_dictionary=["file_path"],
+        )
         if table["pos"].null_count or table["file_path"].null_count:
             raise SourceError(f"{path}, a file of deleted rows, lacks a path or a position")
-        return table.cast(pa.schema([("file_path", pa.string()), ("pos", pa.int64())]))
+        positions = table["pos"].to_numpy().astype(np.int64)
+        paths = table["file_path"].combine_chunks().dictionary_encode()
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise SourceError(f"cannot read {path}, a file of deleted rows: {error}") from None
+    codes = paths.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(paths.dictionary)))
+    return dict(zip(paths.dictionary.to_pylist(), np.split(positions[order], ends[:-1]), strict=True))

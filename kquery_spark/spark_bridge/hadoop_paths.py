@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.errors import Unsupported
 from kquery_spark.sources.object_stores import bucket_of, connect
 from kquery_spark.spark_bridge.object_stores import object_store
 
@@ -34,12 +34,6 @@ class HadoopPaths:
         if bucket is None:
             raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
         if (scheme, bucket) not in self._connected:
-            self._connect(scheme, bucket)
+            connect([object_store(self._configuration(), scheme, bucket)])
             self._connected.add((scheme, bucket))
         return path
-
-    def _connect(self, scheme: str, bucket: str) -> None:
-        try:
-            connect([object_store(self._configuration(), scheme, bucket)])
-        except ConfigError as error:
-            raise Unsupported(f"files are read by Spark: {error}") from None

@@ -16,7 +16,14 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.errors import ConfigError, KQueryError, SourceError
 from kquery_spark.sources.files import local_path
-from kquery_spark.sources.object_stores import ObjectStore, connect, reach, stores_named_in, without_secrets
+from kquery_spark.sources.object_stores import (
+    ObjectStore,
+    connect,
+    reach,
+    store_of_options,
+    stores_named_in,
+    without_secrets,
+)
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
 from tests.s3 import SECRET, new_bucket, s3_server, storage_options
@@ -117,10 +124,23 @@ def test_wrong_options_are_named(options):
         ctx.register_parquet("t", "/tmp/x", storage_options=options)
 
 
-def test_a_bucket_of_the_same_name_elsewhere_is_refused():
-    connect([ObjectStore("one-name", (("endpoint_override", "http://127.0.0.1:1"),))])
-    with pytest.raises(ConfigError, match="one-name has been read at another endpoint"):
-        connect([ObjectStore("one-name", (("endpoint_override", "http://127.0.0.1:2"),))])
+def test_a_bucket_of_the_same_name_elsewhere_is_another_one(bucket, options):
+    early, late = kq.ExecutionContext(), kq.ExecutionContext()
+    early.register_parquet("t", f"s3://{bucket}/a b", storage_options=options)
+    assert rows(early, "SELECT count(*), sum(id) FROM t") == [(6000, 2997000)]
+    with s3_server() as elsewhere:
+        late.register_parquet("t", f"s3://{bucket}/a b", storage_options=storage_options(elsewhere))
+        assert rows(late, "SELECT count(*), sum(id) FROM t") == [(6000, 2997000)]
+        with pytest.raises(KQueryError, match="has changed since the query was planned"):
+            rows(early, "SELECT min(id), max(s) FROM t")
+    connect([store_of_options(f"s3://{bucket}/x", options)])
+    assert rows(early, "SELECT min(id), max(s) FROM t") == [(0, "t6")]
+
+
+def test_an_endpoint_is_the_same_however_it_is_written():
+    one = store_of_options("s3://b/x", {"aws_endpoint_url": "http://h:1/"})
+    other = store_of_options("s3://b/x", {"endpoint_override": "h:1", "scheme": "http"})
+    assert one == other and one.stamp == other.stamp != ObjectStore("b").stamp
 
 
 def test_secrets_are_not_shown():

@@ -7,11 +7,10 @@ from kquery_spark.expr import Call, Case, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.registry import EvalMode, for_catalyst, function
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan_tree import CHAR_UTILITIES, EXPRESSION_CLASSES, CatalystNode
 from kquery_spark.types import names as t
 
-_CHAR = "CharVarcharCodegenUtils"
-_BASE64 = "Base64"
+_BASE64 = f"{EXPRESSION_CLASSES}Base64"
 
 
 @EXPRESSIONS.handles(
@@ -80,11 +79,10 @@ def precise(node: CatalystNode, translate: Translator) -> Expr:
 def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     """Functions that Spark replaces by a call of a Java method."""
     owner, method = str(node.fields.get("staticObject")), str(node.fields.get("functionName"))
-    owner = owner.rsplit(".", 1)[-1]
     if (owner, method) == (_BASE64, "encode"):
         return Call.of("base64", *[translate(child) for child in node.children])
-    if (owner, method) == (_CHAR, "readSidePadding"):
+    if (owner, method) == (CHAR_UTILITIES, "readSidePadding"):
         text, length = (translate(child) for child in node.children)
         long_enough = Call.of("gteq", Call.of("length", text), length)
         return Case(((long_enough, text),), Call.of("rpad", text, length, Literal(" ", t.STRING)))
-    raise Unsupported(f"the Java method {method} of {owner} runs in Spark")
+    raise Unsupported(f"the Java method {method} of {owner.rsplit('.', 1)[-1]} runs in Spark")
