@@ -96,7 +96,7 @@ class ExecutionContext:
         storage_options: of paths like ``s3://bucket/key`` and ``s3a://bucket/key``, how to reach the bucket, by the names of
         environment variables in lower case (``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``,
         ``aws_region``, ``aws_endpoint_url``) or of ``pyarrow.fs.S3FileSystem``'s arguments (``anonymous=True``). Without
-        them the surroundings say it, or Spark's Hadoop settings in a context on Spark.
+        them AWS's default credentials are used, or Spark's Hadoop settings in a context on Spark.
         """
         self._register_files("parquet", name, path, storage_options)
 

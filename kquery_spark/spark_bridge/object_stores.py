@@ -18,13 +18,13 @@ _HADOOP, _SDK1, _SDK2 = (
     "com.amazonaws.auth.",
     "software.amazon.awssdk.auth.credentials.",
 )
-# Providers of credentials by what they look at; Arrow looks at the environment, profiles and the instance in this order.
+# Providers of credentials; those of the default chain are what Arrow asks, too: environment, profiles, the instance.
 _KEYS = frozenset({f"{_HADOOP}SimpleAWSCredentialsProvider", f"{_HADOOP}TemporaryAWSCredentialsProvider"})
 _ANONYMOUS = f"{_HADOOP}AnonymousAWSCredentialsProvider"
 _ASSUMED_ROLES = frozenset(
     {f"{_HADOOP}auth.AssumedRoleCredentialProvider", f"{_HADOOP}AssumedRoleCredentialProvider"}
 )
-_SURROUNDINGS = frozenset(
+_DEFAULT_CHAIN = frozenset(
     {
         f"{_HADOOP}auth.IAMInstanceCredentialsProvider",
         *(
@@ -109,7 +109,7 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if region:
         options["region"] = region
-    if endpoint and not _is_amazons(endpoint):
+    if endpoint and not _is_aws(endpoint):
         parsed = urlparse(endpoint if "://" in endpoint else f"//{endpoint}")
         encrypted = settings.text("connection.ssl.enabled") != "false"
         options["scheme"] = parsed.scheme or ("https" if encrypted else "http")
@@ -119,7 +119,7 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
     return options
 
 
-def _is_amazons(endpoint: str) -> bool:
+def _is_aws(endpoint: str) -> bool:
     """Whether an endpoint is one that the SDK finds by the region."""
     host = urlparse(endpoint if "://" in endpoint else f"//{endpoint}").hostname or ""
     return host.startswith("s3.") and host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
@@ -145,7 +145,7 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
                 return keys
         elif provider == _ANONYMOUS:
             return {"anonymous": True}
-        elif provider in _SURROUNDINGS:
+        elif provider in _DEFAULT_CHAIN:
             return {}
         elif provider in _ASSUMED_ROLES:
             return _assumed_role(settings)
@@ -173,11 +173,11 @@ def _keys(settings: _Settings, needs_token: bool) -> dict[str, Any]:
 
 
 def _assumed_role(settings: _Settings) -> dict[str, Any]:
-    """A role that is assumed by who the surroundings say that this is."""
+    """A role that the credentials of AWS's default chain assume."""
     base = [
         name.strip() for name in settings.text("assumed.role.credentials.provider").split(",") if name.strip()
     ]
-    if not base or not _SURROUNDINGS.issuperset(base) or settings.text("assumed.role.policy"):
+    if not base or not _DEFAULT_CHAIN.issuperset(base) or settings.text("assumed.role.policy"):
         raise Unsupported("files of s3a: are read by Spark, as it assumes a role by keys or with a policy")
     options = {"role_arn": settings.text("assumed.role.arn")}
     if settings.text("assumed.role.session.name"):
