@@ -101,7 +101,7 @@ def bucket_of(path: str) -> str | None:
 
 
 def store_of(path: str) -> ObjectStore | None:
-    """How this process reaches the bucket of a path of S3, with the default credentials if it was not told; None for other paths."""
+    """How this process reaches the bucket of a path of S3, by default with the default credentials; None for other paths."""
     bucket = bucket_of(path)
     if bucket is None:
         return None
