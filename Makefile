@@ -5,6 +5,8 @@ PY := $(VENV)/bin/python
 ARGS ?=
 # processes that run tests, each with a Spark session of its own
 WORKERS ?= 2
+# A file runs in one process, whose fixtures it shares; files in their order, as the long ones come first then.
+DIST := --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Spark's JVM and its Python workers: a Java 17+, and the interpreter of this environment in every worker.
@@ -32,18 +34,20 @@ demo: venv ## Spark and kquery_spark side by side on taxi and TPC-H data (about 
 	@$(SPARK_ENV) $(PY) -m benchmarks.demo $(ARGS)
 
 test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
-	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) $(ARGS)
 
 faults: venv ## killed processes, 22 configurations, other interpreters, Spark's own odd files (many minutes)
 	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults tests/runtime/test_other_interpreter.py \
 		tests/accelerate/test_no_growth.py tests/accelerate/test_estimates.py tests/accelerate/test_driver_cancel.py \
+		tests/accelerate/test_driver.py tests/accelerate/test_driver_threads.py tests/accelerate/test_every_action.py \
+		tests/physical/test_min_max_filter.py tests/runtime/test_changing_files.py \
 		tests/sources/test_spark_test_data.py $(ARGS)
 
 sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects
-	@$(SPARK_ENV) KQUERY_ALL_AS_MANY_TASKS=1 $(PY) -m pytest -n $(WORKERS) --dist loadfile tests/sql $(ARGS)
+	@$(SPARK_ENV) KQUERY_ALL_AS_MANY_TASKS=1 $(PY) -m pytest -n $(WORKERS) $(DIST) tests/sql $(ARGS)
 
 coverage: venv ## the tests, then which lines of the driver's code no test runs; ARGS="tests/optimizer" selects
-	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) --dist loadfile --cov=kquery_spark --cov-report=term-missing:skip-covered $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) --cov=kquery_spark --cov-report=term-missing:skip-covered $(ARGS)
 
 lint: venv ## style, format, types and layers, without the tests
 	$(PY) -m ruff check .

@@ -26,13 +26,13 @@ ROWS_OUT = {
     "join": f"SELECT a.v, b.text FROM {PAIRS}",
     "cross join": "SELECT a.v, b.text FROM small AS a CROSS JOIN small AS b",
     "explode": "SELECT v, explode(sequence(1, n)) AS e FROM small WHERE v > 5995",
-    "repeat": "SELECT v, repeat(text, n) AS t FROM small WHERE v > 5940",
+    "repeat": "SELECT v, repeat(text, n) AS t FROM small WHERE v > 5980",
 }
 FEW_ROWS = {
     "join": f"SELECT b.text, count(*) AS c, sum(a.v) AS s FROM {PAIRS} GROUP BY b.text",
     "join without result": f"SELECT a.v FROM {PAIRS} AND a.v + b.v < 0",
     "explode": "SELECT v, count(e) AS c FROM (SELECT v, explode(sequence(1, n)) AS e FROM small WHERE v > 5995) GROUP BY v",
-    "repeat": "SELECT v, length(repeat(text, n)) AS l FROM small WHERE v > 5940 ORDER BY v",
+    "repeat": "SELECT v, length(repeat(text, n)) AS l FROM small WHERE v > 5980 ORDER BY v",
 }
 FIRST_ROWS = {
     "count": lambda frame: frame.count(),
@@ -54,7 +54,7 @@ ALL_ROWS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def skewed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """6,000 rows that are 36 million in a join, though the key goes from 1 to 6,000; and a part of them: 4 million."""
+    """6,000 rows that are 36 million in a join, though the key goes from 1 to 6,000; and a part of them: a million."""
     folder = tmp_path_factory.mktemp("skewed")
     table = {
         "k": pa.array([1] * (ROWS - 1) + [ROWS]),
@@ -63,7 +63,7 @@ def skewed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         "text": ["some text"] * ROWS,
     }
     pq.write_table(pa.table(table), folder / "1.parquet")
-    small = pa.table(table).slice(ROWS - 2000)
+    small = pa.table(table).slice(ROWS - 1000)
     pq.write_table(small, folder / "small.parquet")
     spark.read.parquet(str(folder / "1.parquet")).createOrReplaceTempView("skewed")
     spark.read.parquet(str(folder / "small.parquet")).createOrReplaceTempView("small")
@@ -74,10 +74,10 @@ def skewed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 @pytest.fixture
 def misjudged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the query, it is estimated to be little work; the limits are a tenth of what they are, as the tables are."""
+    """Whatever the query, it is estimated to be little work; the limits are as small as the tables are."""
     monkeypatch.setattr(Part, "is_bounded", True)
-    monkeypatch.setattr(driver, "_MAX_ROWS", 2_000_000)
-    monkeypatch.setattr(driver, "_MAX_BYTES", 20 * MEGABYTES)
+    monkeypatch.setattr(driver, "_MAX_ROWS", 500_000)
+    monkeypatch.setattr(driver, "_MAX_BYTES", 5 * MEGABYTES)
     monkeypatch.setattr(driver, "_BYTES_PER_INPUT_BYTE", 0)
 
 

@@ -36,8 +36,7 @@ QUERY = textwrap.dedent(
 )
 
 
-@pytest.mark.parametrize("umask", ["000", "077", "777"])
-@pytest.mark.parametrize("home", [None, "/nowhere", "/proc"], ids=["unset", "missing", "unwritable"])
+@pytest.mark.parametrize(("home", "umask"), [(None, "777"), ("/nowhere", "077"), ("/proc", "000")])
 def test_no_home_and_any_umask(tmp_path: Path, home: str | None, umask: str) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
     environment.update(worker_environment())

@@ -181,19 +181,19 @@ def session(folder):
     spark.stop()
 
 
-def main(place, folder):
-    kinds = ("plain", "csv") if place == "workers" else FORMATS  # workers read as the driver does, but slower
+def main(place, folder, times):
+    kinds = FORMATS if place == "context" else ("plain", "csv")  # sessions read as contexts do, but slower
     cases = [Case(folder, kind) for kind in kinds]
     if place == "context":
-        found = hammer(cases, in_context, CHANGES, 6)
+        found = hammer(cases, in_context, CHANGES, 3 * times)
     else:
         with session(folder) as spark:
             size = "1g" if place == "driver" else "0"
             spark.conf.set("spark.kquery.driverBytes", size)
             spark.conf.set("spark.kquery.threadBytes", size)
-            found = hammer(cases, on_spark(spark, "error"), ("truncate", "overwrite", "delete"), 2)
+            found = hammer(cases, on_spark(spark, "error"), ("truncate", "overwrite", "delete"), times)
     print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
