@@ -144,16 +144,6 @@ def test_a_wrong_column_and_a_failing_one_are_found_in_a_batch(spark, store, mon
     assert [kind for _, kind in found] == ["same", "rows"]
 
 
-@pytest.mark.parametrize("number", [*range(4), 40])
-def test_same_answers_as_spark(spark, store, number):
-    batch = random_batch(2026, number)
-    judged = BatchOracle(spark, store).run(batch)
-    wrong = [f"{one.expr.sql()}\n    {one.outcome.detail}" for one in judged if one.outcome.mismatch]
-    assert not wrong, "\n".join([*wrong, str(batch.settings)])
-    left = [one.outcome.detail for one in judged if one.outcome.kind in ("left to spark", "invalid")]
-    assert len(left) < len(judged) / 5, "\n".join(left)
-
-
 def test_settings_come_back(spark):
     before = spark.conf.get("spark.sql.session.timeZone")
     with applied(spark, UNCOMPILED | {"spark.sql.session.timeZone": "Asia/Tokyo"}):
