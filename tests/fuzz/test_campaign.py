@@ -22,5 +22,5 @@ def test_five_minutes_find_no_difference(spark: SparkSession) -> None:
     assert record.findings == [], str(record)
     assert record.mismatches == 0, str(record)
     outcomes = record.by(lambda key: key[3])
-    assert outcomes["same"] > SECONDS, str(record)
+    assert outcomes["same"] > SECONDS / 10, str(record)  # 40 times as many on an idle machine
     assert outcomes["left to spark"] < sum(outcomes.values()) / 5, str(record)
