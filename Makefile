@@ -16,7 +16,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest check lint bench proto clean
+.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest docs check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -64,7 +64,10 @@ tables: venv ## Delta, Iceberg and S3 with every PySpark that they have JARs for
 lowest: venv ## the same with the lowest versions that pyproject.toml allows
 	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)
 
-check: lint test ## everything a change must pass: lint, then the tests
+docs: venv ## the documentation as a site in .site; a warning is an error, links are checked
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+
+check: lint docs test ## everything a change must pass: lint, the site, then the tests
 
 fuzz: venv ## random queries and expressions in Spark and the engine, five minutes; ARGS="--seconds 60 --seeds 1,2" selects
 	@$(SPARK_ENV) $(VENV)/bin/kquery-spark fuzz $(if $(ARGS),$(ARGS),--seconds 300 --seeds 1,2,3,4)
@@ -80,6 +83,6 @@ proto: ## write the messages' Python code from the .proto files
 		kquery_spark/sources/orc_footer.proto kquery_spark/service/flight_sql.proto
 
 clean: ## remove the environment, caches, and generated data
-	rm -rf $(VENV) .lowest .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .lowest .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .site
 	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

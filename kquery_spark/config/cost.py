@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from kquery_spark.config.names import camel_case
+from kquery_spark.config.names import camel_case, setting
 from kquery_spark.errors import ConfigError
 
 COST_PREFIX = "spark.kquery.cost."
@@ -16,43 +16,44 @@ class CostModel:
     """Seconds that ``when="auto"`` weighs, as measured on two cores with Spark 4.3 and warm workers.
 
     Only the proportions matter. ``kquery-spark calibrate`` measures them on other machines.
-
-    Costs of the engine:
-    result_row_seconds: to pass one row of the result from Arrow to Spark, or to hand one over to the engine.
-    counted_row_seconds: to count one number of a range or of inline rows, which Spark's generated code does for free.
-    stage_seconds: to start a Python stage in addition to one of Spark's own. planning_seconds: to plan in the engine.
-    exchanged_text_byte_seconds: to exchange one byte of text between stages, which Spark does faster; texts of at most
-    short_text_bytes on average do not count.
-
-    Savings of the engine:
-    decoded_byte_seconds: one byte that the engine, not Spark, reads and decodes. step_seconds: Spark's exchange, stage and
-    generated code for one join, aggregate, window or sort. step_row_seconds: one input row of the largest of these.
-    top_seconds: one top-k; little, as Spark does not exchange all rows for it either.
-
-    The last sort: spark_sort_row_seconds: one row in Spark, whose tasks share the sort. sort_row_seconds,
-    sort_value_seconds, sort_byte_seconds: one row, value and byte in the engine, where one task may have to sort alone.
-
-    Collecting to the driver as Arrow: arrow_result_seconds: fixed cost. arrow_value_seconds: saved for one value.
-    arrow_text_byte_seconds: lost for one byte of text.
     """
 
-    result_row_seconds: float = 1.5e-7
-    counted_row_seconds: float = 1.0e-8
-    stage_seconds: float = 0.03
-    planning_seconds: float = 0.05
-    exchanged_text_byte_seconds: float = 1.0e-8
-    short_text_bytes: float = 24.0
-    decoded_byte_seconds: float = 2.0e-9
-    step_seconds: float = 0.12
-    step_row_seconds: float = 2.5e-7
-    top_seconds: float = 0.02
-    spark_sort_row_seconds: float = 1.4e-6
-    sort_row_seconds: float = 1.5e-7
-    sort_value_seconds: float = 2.0e-8
-    sort_byte_seconds: float = 4.0e-9
-    arrow_result_seconds: float = 0.018
-    arrow_value_seconds: float = 2.0e-8
-    arrow_text_byte_seconds: float = 1.5e-9
+    result_row_seconds: float = setting(
+        1.5e-7, "Cost: to pass one row of the result from Arrow to Spark, or to hand one over to the engine."
+    )
+    counted_row_seconds: float = setting(
+        1.0e-8,
+        "Cost: to count one number of a range or of inline rows, which Spark's generated code does for free.",
+    )
+    stage_seconds: float = setting(0.03, "Cost: to start a Python stage in addition to one of Spark's own.")
+    planning_seconds: float = setting(0.05, "Cost: to plan in the engine.")
+    exchanged_text_byte_seconds: float = setting(
+        1.0e-8, "Cost: to exchange one byte of text between stages, which Spark does faster."
+    )
+    short_text_bytes: float = setting(24.0, "Texts that are no longer on average cost nothing to exchange.")
+    decoded_byte_seconds: float = setting(
+        2.0e-9, "Saving: one byte that the engine, not Spark, reads and decodes."
+    )
+    step_seconds: float = setting(
+        0.12, "Saving: Spark's exchange, stage and generated code for one join, aggregate, window or sort."
+    )
+    step_row_seconds: float = setting(2.5e-7, "Saving: one input row of the largest of these.")
+    top_seconds: float = setting(
+        0.02, "Saving: one top-k; little, as Spark does not exchange all rows for it either."
+    )
+    spark_sort_row_seconds: float = setting(
+        1.4e-6, "The last sort: one row in Spark, whose tasks share the sort."
+    )
+    sort_row_seconds: float = setting(
+        1.5e-7, "The last sort: one row in the engine, where one task may have to sort alone."
+    )
+    sort_value_seconds: float = setting(2.0e-8, "The last sort: one value in the engine.")
+    sort_byte_seconds: float = setting(4.0e-9, "The last sort: one byte in the engine.")
+    arrow_result_seconds: float = setting(0.018, "Collecting to the driver as Arrow: fixed cost.")
+    arrow_value_seconds: float = setting(2.0e-8, "Collecting to the driver as Arrow: saved for one value.")
+    arrow_text_byte_seconds: float = setting(
+        1.5e-9, "Collecting to the driver as Arrow: lost for one byte of text."
+    )
 
     @property
     def least_bytes_of_top_k(self) -> float:

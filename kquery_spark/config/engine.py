@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from kquery_spark.config.cost import COST_PREFIX
-from kquery_spark.config.names import camel_case
+from kquery_spark.config.names import camel_case, setting
 from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
@@ -15,35 +15,40 @@ DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """Every setting with its default.
+    """Every setting with its default and what it means."""
 
-    parallelism: tasks that run at once (cores). batch_rows: rows a batch is cut to. broadcast_bytes: a build side
-    estimated below this is replicated to every task. small_bytes: a query whose scans read less runs as one task.
-    split_bytes: scan bytes a task gets. shuffle_partitions: reduce tasks (0: as parallelism and sizes ask).
-    payload_bytes: size of a shuffled piece. memory_bytes: state a task may hold before it spills (0: what its
-    container leaves to Python, see ``config.memory``, and at most 1 GiB). kept_bytes: build
-    sides of replicated joins that a worker keeps for its next tasks and queries (0: none). sort_rows: rows that a task
-    of the last sort gets at most, or Spark sorts them. driver_bytes: a last stage of one task that takes in less runs
-    in the driver when an action brings the result there (0: never). thread_bytes: so does all of a query whose last
-    stage does and whose scans read less, by threads (0: never). compiled: whether kernels compiled by numba may be used
-    where they are at hand. disabled_rules: optimizer rules switched off.
-    """
-
-    enabled: bool = True
-    parallelism: int = 2
-    batch_rows: int = 128 * 1024
-    broadcast_bytes: int = 128 * 1024 * 1024
-    small_bytes: int = 8 * 1024 * 1024
-    split_bytes: int = 256 * 1024 * 1024
-    shuffle_partitions: int = 0
-    payload_bytes: int = 8 * 1024 * 1024
-    memory_bytes: int = 0
-    kept_bytes: int = 512 * 1024 * 1024
-    sort_rows: int = 10_000_000
-    driver_bytes: int = 8 * 1024 * 1024
-    thread_bytes: int = 32 * 1024 * 1024
-    compiled: bool = True
-    disabled_rules: tuple[str, ...] = ()
+    enabled: bool = setting(True, "Whether the engine is used at all.")
+    parallelism: int = setting(2, "Tasks that run at once. In a Spark session: its cores.")
+    batch_rows: int = setting(128 * 1024, "Rows that a batch is cut to.")
+    broadcast_bytes: int = setting(
+        128 * 1024 * 1024,
+        "The build side of a join that is estimated to be smaller is replicated to every task, without a shuffle.",
+    )
+    small_bytes: int = setting(8 * 1024 * 1024, "A query whose scans read less runs as one task.")
+    split_bytes: int = setting(256 * 1024 * 1024, "Bytes of a scan that a task gets.")
+    shuffle_partitions: int = setting(0, "Reduce tasks. 0: as parallelism and sizes ask.")
+    payload_bytes: int = setting(8 * 1024 * 1024, "Size of a shuffled piece.")
+    memory_bytes: int = setting(
+        0,
+        "State that a task may hold before it spills. 0: what its container leaves to Python, at most 1 GiB.",
+    )
+    kept_bytes: int = setting(
+        512 * 1024 * 1024,
+        "Build sides of replicated joins that a worker keeps for its next tasks and queries. 0: none.",
+    )
+    sort_rows: int = setting(10_000_000, "Rows that a task of the last sort gets at most; Spark sorts more.")
+    driver_bytes: int = setting(
+        8 * 1024 * 1024,
+        "A last stage of one task that takes in less runs in the driver, when an action brings the result there. 0: never.",
+    )
+    thread_bytes: int = setting(
+        32 * 1024 * 1024,
+        "All of a query whose last stage runs in the driver, and whose scans read less, runs there, by threads. 0: never.",
+    )
+    compiled: bool = setting(True, "Whether kernels compiled by numba may be used where they are at hand.")
+    disabled_rules: tuple[str, ...] = setting(
+        (), "Optimizer rules that are switched off, with commas between."
+    )
 
     def setting_names(self) -> list[str]:
         """The full names of all settings (``spark.kquery.batchRows`` ...)."""

@@ -1,0 +1,29 @@
+"""What MkDocs needs for files of the repository's root: two of them are pages, and links to the root are links to pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+LINKS = {**PAGES, "README.md": "index.md"}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that stand in the root."""
+    for name, page in PAGES.items():
+        text = re.sub(r"\]\(docs/", "](", (ROOT / name).read_text())
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links to files of the root lead to their pages; other links out of the folder become plain text."""
+    up = "../" * page.file.src_uri.count("/")
+    for name, target in LINKS.items():
+        markdown = markdown.replace(f"]({up}../{name}", f"]({up}{target}")
+    return re.sub(rf"\[([^\]]+)\]\({re.escape(up)}\.\./[^)]+\)", r"\1", markdown)
