@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kquery_spark.accelerate.api import kquery_plan
     from kquery_spark.accelerate.enable import disable, enable
     from kquery_spark.accelerate.explain import assert_accelerated, explain
+    from kquery_spark.accelerate.observers import QueryEvent, on_query
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.context.execution_context import ExecutionContext
     from kquery_spark.context.open_plans import plan, sql_plan
@@ -27,6 +28,7 @@ __version__ = "0.2.0"
 # Loaded on first use: Spark's workers import the engine without PySpark's DataFrames or the frontends.
 _LAZY = {
     "ExecutionContext": "kquery_spark.context.execution_context",
+    "QueryEvent": "kquery_spark.accelerate.observers",
     "QueryService": "kquery_spark.service",
     "Window": "kquery_spark.frontends.dataframe",
     "arrow_udf": "kquery_spark.frontends.dataframe",
@@ -38,6 +40,7 @@ _LAZY = {
     "enable": "kquery_spark.accelerate.enable",
     "explain": "kquery_spark.accelerate.explain",
     "lit": "kquery_spark.frontends.dataframe",
+    "on_query": "kquery_spark.accelerate.observers",
     "sql_expr": "kquery_spark.frontends.dataframe",
     "plan": "kquery_spark.context.open_plans",
     "sql_plan": "kquery_spark.context.open_plans",
@@ -51,6 +54,7 @@ __all__ = [
     "ExecutionContext",
     "FallbackWarning",
     "KQueryError",
+    "QueryEvent",
     "QueryService",
     "Window",
     "arrow_udf",
@@ -63,6 +67,7 @@ __all__ = [
     "explain",
     "kquery_plan",
     "lit",
+    "on_query",
     "plan",
     "sql_expr",
     "sql_plan",

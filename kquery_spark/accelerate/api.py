@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Literal
 
 from pyspark.sql import DataFrame
@@ -10,11 +12,13 @@ from pyspark.sql import DataFrame
 from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import PlacedQuery
+from kquery_spark.accelerate.observers import Place, QueryEvent, is_observed, notify
 from kquery_spark.accelerate.planning.decision import decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.garbage import collection_paused
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, plan_frame
-from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, coverage, plan_frame
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import ConfigError, KQueryError, Unsupported
 from kquery_spark.spark_bridge.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
 from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
@@ -41,9 +45,10 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     execution = execution_of(frame)
     if execution is not None:
         frame = execution.original
+    start = perf_counter()
     try:
         with collection_paused():
-            return _planned(frame, fallback, when)
+            result = _planned(frame, fallback, when)
     except ConfigError:
         raise
     except Exception as error:
@@ -51,19 +56,54 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
             raise
         reason = error.reason if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
         warn_user(f"the engine could not plan the query, so Spark runs it: {reason}")
-        return frame
+        result = _Result(frame, failure=reason)
+    _notify(result, perf_counter() - start)
+    return result.frame
 
 
-def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
+@dataclass(frozen=True)
+class _Result:
+    """The DataFrame to use. chosen: the parts in it that the engine runs. failure: why the engine could not plan it."""
+
+    frame: DataFrame
+    planned: PlannedQuery | None = None
+    chosen: tuple[Part, ...] = ()
+    failure: str | None = None
+
+
+def _notify(result: _Result, seconds: float) -> None:
+    """Tell those who watch queries what became of one."""
+    planned = result.planned
+    try:
+        config = planned.config if planned is not None else bridge(result.frame.sparkSession).recent_config
+    except KQueryError:  # of this Spark, or of its settings
+        config = EngineConfig()
+    if not is_observed(config):
+        return
+    place: Place = "spark"
+    share, sentences = 0.0, ["Rows are only passed on, which Spark does itself as fast."]
+    if planned is not None:
+        share = coverage(planned, result.chosen)
+        sentences = [decide(planned, part).sentence for part in planned.parts]
+        sentences += [f"{node}: {reason}" for node, reason in planned.reasons]
+    elif result.failure is not None:
+        sentences = []
+    execution = execution_of(result.frame)
+    if execution is not None:
+        place = "tasks" if execution.placement.driver is None else "driver"
+    notify(QueryEvent("planned", "", place, share, tuple(sentences), seconds, result.failure), config)
+
+
+def _planned(frame: DataFrame, fallback: Fallback, when: When) -> _Result:
     link = bridge(frame.sparkSession)
     query = None
     if when == "auto" and fallback == "spark" and not frame.isStreaming:
         query = _spark_plan_or_none(frame, link)
         if query is not None and nothing_to_win(link, query.optimized):
-            return frame
+            return _Result(frame)
     planned = plan_frame(frame, query)
     if not planned.config.enabled:
-        return frame
+        return _Result(frame, planned)
     if fallback == "error":
         _require_whole(planned)
     _warn_first_time(planned)
@@ -74,7 +114,8 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> DataFrame:
         execution = execution_of(renewed)
         return renewed if execution is None else execution.placement
 
-    return accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
+    fast = accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
+    return _Result(fast, planned, tuple(chosen))
 
 
 def _spark_plan_or_none(frame: DataFrame, link: Bridge) -> SparkPlan | None:

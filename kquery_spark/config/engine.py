@@ -10,6 +10,7 @@ from kquery_spark.config.names import camel_case, setting
 from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
+_LOG_LEVELS = ("off", "info")
 DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
 
 
@@ -46,6 +47,9 @@ class EngineConfig:
         "All of a query whose last stage runs in the driver, and whose scans read less, runs there, by threads. 0: never.",
     )
     compiled: bool = setting(True, "Whether kernels compiled by numba may be used where they are at hand.")
+    log: str = setting(
+        "off", "`info`: one line in Python's log for each query and action (`kq.on_query` for callbacks)."
+    )
     disabled_rules: tuple[str, ...] = setting(
         (), "Optimizer rules that are switched off, with commas between."
     )
@@ -74,6 +78,10 @@ def _parse(key: str, text: str, default: object) -> object:
         if text.lower() not in ("true", "false"):
             raise ConfigError(f"{key} must be true or false, not {text!r}")
         return text.lower() == "true"
+    if isinstance(default, str):
+        if text.lower() not in _LOG_LEVELS:
+            raise ConfigError(f"{key} must be {' or '.join(_LOG_LEVELS)}, not {text!r}")
+        return text.lower()
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     units = {"k": 2**10, "m": 2**20, "g": 2**30}

@@ -34,6 +34,7 @@ class Bridge:
         self.gateway: Any = spark.sparkContext._gateway
         self.frames_made = 0
         self._conf: Any = None
+        self._recent_config: EngineConfig | None = None
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
 
@@ -60,7 +61,15 @@ class Bridge:
         values = session_values(self.conf, self.jvm, _SETTINGS, unset="")
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
-        return (config.with_settings(given), costs.with_settings(given)) if given else (config, costs)
+        if given:
+            config, costs = config.with_settings(given), costs.with_settings(given)
+        self._recent_config = config
+        return config, costs
+
+    @property
+    def recent_config(self) -> EngineConfig:
+        """The engine's settings as they were last read, where another call of the JVM is not worth it."""
+        return self._recent_config or self.config()
 
     def hadoop_configuration(self) -> Any:
         """Hadoop's configuration with what the session says in it."""

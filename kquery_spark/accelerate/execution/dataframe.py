@@ -88,7 +88,7 @@ class EngineFrame(LazyDataFrame):
         execution = self._kquery
         with bypass():
             frame = execution.frame_to_write()
-        return writer_of(frame, execution.original, execution.files(), execution.rescue)
+        return writer_of(frame, execution.original, execution.files(), execution.rescue, execution.write)
 
     @override
     def writeTo(self, table: str) -> DataFrameWriterV2:

@@ -14,7 +14,8 @@ from typing_extensions import override
 from kquery_spark.accelerate.execution.actions import Actions, DriverActions, FrameActions, SparkActions
 from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import with_sources
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery
+from kquery_spark.accelerate.observers import Place, watched_action
+from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, coverage
 from kquery_spark.logical import Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.driver import DriverExecutor
@@ -85,7 +86,33 @@ class Execution(FrameRows):
             self._renew_placement(action)
             return engine()
 
-        return attempt(action, placed, spark if self.rescue else None)
+        return self._watched(action, placed, spark if self.rescue else None, lambda: self._place)
+
+    def write(self, run: Callable[[], R], again: Callable[[], R] | None) -> R:
+        """What a write by the engine gives; ``again`` runs it with Spark's rows where the engine fails."""
+        return self._watched("write", run, again, lambda: "tasks" if self.placement.parts else "spark")
+
+    def _watched(
+        self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None, place: Callable[[], Place]
+    ) -> R:
+        """``attempt``, of which those who watch queries are told; ``place`` is where it ran if nothing failed."""
+        planned = self.placement.planned
+        with watched_action(action, planned.config, lambda: coverage(planned, self.placement.parts)) as watch:
+
+            def fail(failure: str) -> None:
+                watch.failure = failure
+
+            try:
+                return attempt(action, engine, spark, fail)
+            finally:
+                watch.place = place() if watch.failure is None else "spark"
+
+    @property
+    def _place(self) -> Place:
+        """Where the last action ran that the engine did not fail."""
+        if self.cached or not self.placement.parts:
+            return "spark"
+        return "tasks" if self.placement.driver is None or self._exceeds_driver else "driver"
 
     def _in_engine(self, work: Callable[[Actions], R]) -> R:
         """Run an action in the driver if it may be there, as Spark's tasks once that turns out to be too much."""

@@ -14,10 +14,16 @@ from kquery_spark.spark_bridge.failures import SPARK_ERRORS, engine_failure, que
 R = TypeVar("R")
 
 
-def attempt(action: str, engine: Callable[[], R], spark: Callable[[], R] | None) -> R:
+def attempt(
+    action: str,
+    engine: Callable[[], R],
+    spark: Callable[[], R] | None,
+    on_failure: Callable[[str], None] = lambda failure: None,
+) -> R:
     """What ``engine`` gives, or ``spark`` after a failure; an error that the query causes is raised as Spark's own.
 
-    action: its name for the FallbackWarning. spark: None where nothing may run again.
+    action: its name for the FallbackWarning. spark: None where nothing may run again. on_failure: called with what failed
+    before Spark runs the query again.
     """
     try:
         with bypass():
@@ -26,6 +32,7 @@ def attempt(action: str, engine: Callable[[], R], spark: Callable[[], R] | None)
         failure, mistake = engine_failure(error), query_error(error)
         if spark is None or (failure is None and mistake is None) or was_interrupted(error):
             raise
+    on_failure(str(failure or mistake))
     if failure is not None:
         warn_user(f"the engine failed in {action}, so Spark runs the query again: {failure}")
     with bypass():

@@ -5,14 +5,13 @@ write that failed may run again where nothing of it is left.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter
 
-from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.sources.files import local_path
 from kquery_spark.spark_bridge.file_writes import (
     FILE_FORMATS,
@@ -36,7 +35,11 @@ def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
 
 
 def writer_of(
-    frame: DataFrame, original: DataFrame, files: Sequence[str], may_run_again: bool
+    frame: DataFrame,
+    original: DataFrame,
+    files: Sequence[str],
+    may_run_again: bool,
+    attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any],
 ) -> DataFrameWriter:
     """A writer of ``frame`` that lets Spark compute the rows that overwrite the folder they come from.
 
@@ -44,8 +47,9 @@ def writer_of(
     fails, too: whichever it is.
 
     files: what the engine reads. may_run_again: whether a write of files that the engine fails runs again with Spark's rows.
+    attempt: runs the first, or after a failure of the engine the second.
     """
-    return InterceptedWriter(frame, partial(_write, _Rows(original, files, may_run_again)))
+    return InterceptedWriter(frame, partial(_write, _Rows(original, files, may_run_again, attempt)))
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class _Rows:
     original: DataFrame
     files: Sequence[str]
     may_run_again: bool
+    attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any]
 
 
 def _write(rows: _Rows, write: Write) -> Any:
@@ -68,7 +73,7 @@ def _write(rows: _Rows, write: Write) -> Any:
         return write.run_for(rows.original)
 
     possible = rows.may_run_again and leaves_nothing(spark, _format(rows, write), write.mode)
-    return attempt("write", write.run, again if possible else None)
+    return rows.attempt(write.run, again if possible else None)
 
 
 def _path(write: Write) -> str | None:

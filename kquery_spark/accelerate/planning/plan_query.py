@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,15 +130,20 @@ class PlannedQuery:
 
     @cached_property
     def coverage(self) -> float:
-        """Share of the optimized plan's nodes that run in the engine."""
-        if self.root is None:
-            return 0.0
-        total = sum(1 for _ in _plan_nodes(self.root))
-        inside = 0
-        for part in self.parts:
-            outside = {id(n) for h in part.imported.inputs for n in _plan_nodes(h.node)}
-            inside += sum(1 for n in _plan_nodes(part.node) if id(n) not in outside)
-        return inside / total
+        """Share of the optimized plan's nodes that the engine can run."""
+        return coverage(self, self.parts)
+
+
+def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
+    """Share of the optimized plan's nodes that run in the engine where it runs these parts."""
+    if planned.root is None:
+        return 0.0
+    total = sum(1 for _ in _plan_nodes(planned.root))
+    inside = 0
+    for part in parts:
+        outside = {id(n) for h in part.imported.inputs for n in _plan_nodes(h.node)}
+        inside += sum(1 for n in _plan_nodes(part.node) if id(n) not in outside)
+    return inside / total
 
 
 def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery:

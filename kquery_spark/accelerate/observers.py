@@ -1,0 +1,116 @@
+"""What happens to queries, for those who watch: callbacks of ``on_query``, and the log (``spark.kquery.log=info``)."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal
+
+from kquery_spark.config.engine import EngineConfig
+
+Place = Literal["driver", "tasks", "spark"]
+LOGGER = logging.getLogger("kquery_spark.queries")
+
+
+@dataclass(frozen=True)
+class QueryEvent:
+    """A query was planned, or an action on it ended.
+
+    action: its name in PySpark; empty for "planned". place: where the action ran, or the query is to run: the driver,
+    tasks of Spark that run the engine, or Spark alone. coverage: share of the plan's nodes that run in the engine.
+    sentences: the decision on each part, and why others stay with Spark. seconds: of planning, or of the action.
+    failure: what failed in the engine, so that Spark ran the query again, or the error that was raised.
+    """
+
+    kind: Literal["planned", "finished", "failed"]
+    action: str
+    place: Place
+    coverage: float
+    sentences: tuple[str, ...]
+    seconds: float
+    failure: str | None = None
+
+    def __str__(self) -> str:
+        what = self.kind if self.kind == "planned" else f"{self.action} {self.kind}"
+        places = {"driver": "in the driver", "tasks": "in tasks of the engine", "spark": "by Spark alone"}
+        line = f"{what} {places[self.place]}, {self.seconds * 1000:,.0f} ms, coverage {self.coverage:.2f}"
+        details = [text for text in (*self.sentences, self.failure or "") if text]
+        return ": ".join([line, " ".join(details)]) if details else line
+
+
+_callbacks: list[Callable[[QueryEvent], None]] = []
+
+
+def on_query(callback: Callable[[QueryEvent], None]) -> Callable[[], None]:
+    """Call ``callback`` with a QueryEvent for each query that is planned and each action of the engine's that ends.
+
+    It is called in the thread of the action, in every session of this process; what it raises is logged and changes nothing.
+    Returns a function that ends this.
+    """
+    _callbacks.append(callback)
+
+    def remove() -> None:
+        if callback in _callbacks:
+            _callbacks.remove(callback)
+
+    return remove
+
+
+def is_observed(config: EngineConfig) -> bool:
+    """Whether anybody watches, so that events have to be made."""
+    return bool(_callbacks) or config.log != "off"
+
+
+def notify(event: QueryEvent, config: EngineConfig) -> None:
+    """Tell everybody who watches."""
+    if config.log != "off":
+        _log(event)
+    for callback in tuple(_callbacks):
+        try:
+            callback(event)
+        except Exception:
+            LOGGER.exception("a callback of kq.on_query failed")
+
+
+def _log(event: QueryEvent) -> None:
+    """One line at level INFO, on stderr where the program has set up no logging."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        LOGGER.setLevel(logging.INFO)
+    if not LOGGER.hasHandlers():
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("kquery_spark: %(message)s"))
+        LOGGER.addHandler(handler)
+    LOGGER.info("%s", event)
+
+
+@dataclass
+class ActionWatch:
+    """What is known of an action when it ends: set by those who run it."""
+
+    place: Place = "spark"
+    failure: str | None = None
+
+
+@contextmanager
+def watched_action(action: str, config: EngineConfig, coverage: Callable[[], float]) -> Iterator[ActionWatch]:
+    """Time an action, and tell of its end; ``coverage`` is called only if anybody watches."""
+    watch = ActionWatch()
+    if not is_observed(config):
+        yield watch
+        return
+    start = perf_counter()
+
+    def event(kind: Literal["finished", "failed"], failure: str | None) -> QueryEvent:
+        return QueryEvent(kind, action, watch.place, coverage(), (), perf_counter() - start, failure)
+
+    try:
+        yield watch
+    except BaseException as error:
+        first_line = str(error).strip().partition("\n")[0]
+        notify(event("failed", f"{type(error).__name__}: {first_line}"), config)
+        raise
+    notify(event("finished", watch.failure), config)

@@ -1,0 +1,127 @@
+"""What ``kq.on_query`` and ``spark.kquery.log`` say of queries: planned, where they ran, what failed; and that they do no harm."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.runtime.spark.executor import SparkExecutor
+from tests.conftest import settings
+
+DRIVER = {"spark.kquery.driverBytes": "8m"}
+TASKS = {"spark.kquery.driverBytes": "0"}
+GROUPED = "SELECT k, sum(v) AS s FROM observed GROUP BY k"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def observed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("observed")
+    pq.write_table(pa.table({"k": [1, 2, 1], "v": [1, 2, 3]}), folder / "1.parquet")
+    spark.read.parquet(str(folder)).createOrReplaceTempView("observed")
+    yield
+    spark.catalog.dropTempView("observed")
+
+
+@pytest.fixture
+def events() -> Iterator[list[kq.QueryEvent]]:
+    seen: list[kq.QueryEvent] = []
+    remove = kq.on_query(seen.append)
+    yield seen
+    remove()
+    remove()  # a second time is harmless
+
+
+@pytest.mark.parametrize(("where", "place"), [(DRIVER, "driver"), (TASKS, "tasks")])
+def test_a_query_is_planned_and_an_action_ends(
+    spark: Any, events: list[kq.QueryEvent], where: dict[str, str], place: str
+) -> None:
+    with settings(spark, where):
+        fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
+        assert sorted(fast.collect()) == [(1, 4), (2, 2)]
+        assert fast.count() == 2
+    assert [(e.kind, e.action, e.place, e.coverage) for e in events] == [
+        ("planned", "", place, 1.0),
+        ("finished", "collect", place, 1.0),
+        ("finished", "count", place, 1.0),
+    ]
+    assert all(e.seconds > 0 for e in events)
+    assert events[0].sentences
+
+
+def test_what_stays_with_spark_has_its_reason(spark: Any, events: list[kq.QueryEvent]) -> None:
+    kq.kquery_plan(spark.sql("SELECT k, uuid() AS u FROM observed"), when="always")
+    kq.kquery_plan(spark.range(3))
+    declined, passed_on = events
+    assert (declined.place, declined.coverage) == ("spark", 0.0)
+    assert any("uuid draws a sequence" in sentence for sentence in declined.sentences), declined.sentences
+    assert passed_on.place == "spark"
+    assert passed_on.sentences
+
+
+def test_a_failure_of_the_engine_is_told(
+    spark: Any, events: list[kq.QueryEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Any) -> Any:
+        raise pa.ArrowInvalid("made up")
+
+    with settings(spark, TASKS):
+        fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
+        monkeypatch.setattr(SparkExecutor, "payload_table", fails)
+        with pytest.warns(kq.FallbackWarning, match="made up"):
+            assert len(fast.collect()) == 2
+    assert (events[-1].kind, events[-1].place) == ("finished", "spark")
+    assert "made up" in str(events[-1].failure)
+
+
+def test_an_error_of_the_query_is_told_and_raised(spark: Any, events: list[kq.QueryEvent]) -> None:
+    fast = kq.kquery_plan(
+        spark.sql("SELECT k, sum(1 div (v - 1)) AS s FROM observed GROUP BY k"), when="always"
+    )
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        fast.collect()
+    assert events[-1].kind == "failed"
+    assert "DIVIDE_BY_ZERO" in str(events[-1].failure)
+
+
+def test_a_callback_that_fails_changes_nothing(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(event: kq.QueryEvent) -> None:
+        raise ValueError("mine")
+
+    remove = kq.on_query(fails)
+    try:
+        assert kq.kquery_plan(spark.sql(GROUPED), when="always").count() == 2
+    finally:
+        remove()
+    assert "a callback of kq.on_query failed" in caplog.text
+
+
+def test_the_log_has_a_line_for_each(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with settings(spark, TASKS):
+        kq.kquery_plan(spark.sql(GROUPED), when="always").collect()
+        assert not caplog.records
+        with settings(spark, {"spark.kquery.log": "info"}):
+            kq.kquery_plan(spark.sql(GROUPED), when="always").collect()
+    lines = [record.getMessage() for record in caplog.records if record.name == "kquery_spark.queries"]
+    assert [line.split(",")[0] for line in lines] == [
+        "planned in tasks of the engine",
+        "collect finished in tasks of the engine",
+    ]
+    assert all(record.levelno == logging.INFO for record in caplog.records)
+
+
+def test_a_wrong_level_is_named(spark: Any) -> None:
+    wrong = pytest.raises(kq.KQueryError, match=r"spark\.kquery\.log must be off or info, not 'loud'")
+    with settings(spark, {"spark.kquery.log": "loud"}), wrong:
+        kq.kquery_plan(spark.sql(GROUPED), when="always")
+
+
+def test_writes_are_told(spark: Any, events: list[kq.QueryEvent], tmp_path: Path) -> None:
+    kq.kquery_plan(spark.sql(GROUPED), when="always").write.parquet(str(tmp_path / "written"))
+    assert [(e.kind, e.action) for e in events] == [("planned", ""), ("finished", "write")]
