@@ -125,3 +125,33 @@ def test_a_wrong_level_is_named(spark: Any) -> None:
 def test_writes_are_told(spark: Any, events: list[kq.QueryEvent], tmp_path: Path) -> None:
     kq.kquery_plan(spark.sql(GROUPED), when="always").write.parquet(str(tmp_path / "written"))
     assert [(e.kind, e.action) for e in events] == [("planned", ""), ("finished", "write")]
+
+
+def descriptions(spark: Any, work: Any) -> set[str]:
+    """The descriptions of the jobs that ``work`` runs, as Spark's UI shows them: ``Some(text)`` or None."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    listener_bus = spark.sparkContext._jsc.sc().listenerBus()
+
+    def jobs() -> dict[int, str]:
+        listener_bus.waitUntilEmpty()
+        listed = store.jobsList(None)
+        each = [listed.apply(number) for number in range(listed.size())]
+        return {job.jobId(): str(job.description().toString()) for job in each}
+
+    before = jobs()
+    work()
+    return {text for number, text in jobs().items() if number not in before}
+
+
+def test_jobs_of_the_engine_say_what_they_do(spark: Any, tmp_path: Path) -> None:
+    with settings(spark, TASKS):
+        fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
+        assert descriptions(spark, fast.count) == {"Some(kquery: scan observed0, aggregate)"}
+        written = descriptions(spark, lambda: fast.write.parquet(str(tmp_path / "described")))
+        assert written == {"Some(kquery: scan observed0, aggregate)"}
+        spark.sparkContext.setJobDescription("mine")
+        try:
+            assert descriptions(spark, fast.count) == {"Some(mine)"}
+        finally:
+            spark.sparkContext.setJobDescription(None)
+        assert not any("kquery" in text for text in descriptions(spark, spark.range(3).collect))

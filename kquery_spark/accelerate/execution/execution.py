@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from traceback import clear_frames
 from typing import TypeVar
@@ -16,14 +18,16 @@ from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import with_sources
 from kquery_spark.accelerate.observers import Place, watched_action
 from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, coverage
-from kquery_spark.logical import Scan, walk_plan
+from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import SparkExecutor
+from kquery_spark.spark_bridge.job_descriptions import described_jobs
 from kquery_spark.spark_bridge.lazy_dataframe import FrameRows, classic
 
 R = TypeVar("R")
 
+_MAX_DESCRIPTION_LENGTH = 200
 # Actions that Spark runs by the DataFrame's own physical plan, whose files are listed by the first of them; the others
 # make a plan of their own each time.
 _BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
@@ -90,7 +94,12 @@ class Execution(FrameRows):
 
     def write(self, run: Callable[[], R], again: Callable[[], R] | None) -> R:
         """What a write by the engine gives; ``again`` runs it with Spark's rows where the engine fails."""
-        return self._watched("write", run, again, lambda: "tasks" if self.placement.parts else "spark")
+
+        def described() -> R:
+            with self._described_jobs():
+                return run()
+
+        return self._watched("write", described, again, lambda: "tasks" if self.placement.parts else "spark")
 
     def _watched(
         self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None, place: Callable[[], Place]
@@ -127,7 +136,14 @@ class Execution(FrameRows):
             self.placement = replace(self.placement, driver=None)
         if self.cached:
             return work(FrameActions(self.frame))
-        return work(SparkActions(self.placement.spark, self.original))
+        with self._described_jobs():
+            return work(SparkActions(self.placement.spark, self.original))
+
+    def _described_jobs(self) -> AbstractContextManager[None]:
+        """Jobs of Spark that say what the engine does in them."""
+        steps = [step for part in self.placement.parts for step in _steps(part)]
+        description = f"kquery: {', '.join(steps) or 'tables were planned again'}"[:_MAX_DESCRIPTION_LENGTH]
+        return described_jobs(self.original.sparkSession.sparkContext, description)
 
     def _renew_placement(self, action: str) -> None:
         """Plan again if tables have changed: before each action, but once for all actions on the DataFrame's own plan."""
@@ -174,3 +190,12 @@ class Execution(FrameRows):
         plans = [p.compiled.optimized for p in self.placement.parts]
         scans = [n for plan in plans for n in walk_plan(plan) if isinstance(n, Scan)]
         return [file.path for scan in scans for file in getattr(scan.source, "files", ())]
+
+
+def _steps(part: Part) -> Iterator[str]:
+    """The operators of a part from its scans up, in words."""
+    for node in reversed(list(walk_plan(part.compiled.optimized))):
+        if isinstance(node, Scan):
+            yield f"scan {node.table}"
+        elif not isinstance(node, Projection):
+            yield re.sub(r"(?<!^)(?=[A-Z])", " ", type(node).__name__).lower()

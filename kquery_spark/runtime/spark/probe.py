@@ -21,13 +21,13 @@ from kquery_spark.spark_bridge.arrow_collection import collect_batches
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.interpreter import interpreter_of
+from kquery_spark.spark_bridge.job_descriptions import described_jobs
 from kquery_spark.spark_bridge.session import Bridge
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
 _MAX_PROBE_TASKS = 16  # that ask, each a core of a worker
 _FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error")
 _SCHEMA = StructType([StructField(name, StringType()) for name in _FACTS])
-_DESCRIPTION = "spark.job.description"
 # What a worker that does not start, or does not get as far as the question, leaves in Spark's error.
 _OF_PYTHON = re.compile(
     r"Error from python worker|Cannot run program|PythonException|PySpark\w*Error|\w+Error: |Python worker"
@@ -74,12 +74,8 @@ def _ask(link: Bridge) -> list[dict[str, str]]:
     plans = SparkPlans(link)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
     frame = plans.frame(plans.mapped(numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA)))
-    before = context.getLocalProperty(_DESCRIPTION)
-    context.setLocalProperty(_DESCRIPTION, "kquery_spark asks for the versions of Python workers")
-    try:
+    with described_jobs(context, "kquery: versions of Python workers"):
         batches = collect_batches(frame)
-    finally:
-        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -1,0 +1,23 @@
+"""Descriptions of jobs, which Spark's UI and event log show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import SparkContext
+
+_PROPERTY = "spark.job.description"
+
+
+@contextmanager
+def described_jobs(context: SparkContext, description: str) -> Iterator[None]:
+    """Jobs that this thread starts meanwhile have the description, unless the user gave them one."""
+    if context.getLocalProperty(_PROPERTY) is not None:
+        yield
+        return
+    context.setLocalProperty(_PROPERTY, description)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_PROPERTY, None)  # type: ignore[arg-type]
