@@ -18,7 +18,7 @@ from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.declines import declined_columns
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.in_process import InProcess
-from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure, sentence
+from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure, sentence, spark_answer_of
 from kquery_spark.fuzz.settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
@@ -200,7 +200,7 @@ class _Run:
         frame: DataFrame | None = None
         try:
             frame = self._spark.sql(batch.sql())
-            expected = answer_of(frame)
+            expected = spark_answer_of(frame)
         except (AnalysisException, ParseException) as error:
             expected = error
         if frame is None or isinstance(expected, Exception):

@@ -15,8 +15,11 @@ from kquery_spark.types import names as t
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
     """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
 
-    These are Catalyst's ConstantFolding, BooleanSimplification and NullPropagation. The last two drop an ``x`` that
-    would raise, as Spark does. A constant that raises is left alone: whether it raises is for the rows to decide.
+    ``named_struct('a', x, 'b', y).a`` becomes ``x``.
+
+    These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation and SimplifyExtractValueOps. All but the
+    first drop an ``x`` or ``y`` that would raise, as Spark does. A constant that raises is left alone: whether it raises is
+    for the rows to decide.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 
@@ -36,6 +39,8 @@ def _fold(expr: Expr) -> Expr:
                 return _element(expr, expr.args[0])
             case "date_trunc":
                 return _truncated(expr, expr.args[0])
+            case "get_struct_field" | "get_array_item":
+                return _extracted(expr)
             case "trunc":
                 return _truncated(expr, expr.args[1])
     return _evaluated(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
@@ -59,6 +64,16 @@ def _element(expr: Call, index: Expr) -> Expr:
     others = expr.args[1:]
     inside = index.value is not None and 0 < index.value <= len(others)
     return others[index.value - 1] if inside and others[index.value - 1].dtype == expr.dtype else expr
+
+
+def _extracted(expr: Call) -> Expr:
+    """The part of a struct or an array written in place that is taken out of it; Spark evaluates no other part."""
+    whole, ordinal = expr.args
+    if not isinstance(whole, Call) or not isinstance(ordinal, Literal) or ordinal.value is None:
+        return expr
+    parts = {"named_struct": whole.args[1::2], "array": whole.args}.get(whole.function, ())
+    inside = 0 <= ordinal.value < len(parts)
+    return parts[ordinal.value] if inside and parts[ordinal.value].dtype == expr.dtype else expr
 
 
 def _truncated(expr: Call, unit: Expr) -> Expr:

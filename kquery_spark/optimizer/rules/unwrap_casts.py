@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,8 @@ from kquery_spark.types import names as t
 def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
     """``CAST(#a AS bigint) = 5`` becomes ``#a = 5`` for an int column, so that files can be pruned by it.
 
-    Only casts that lose nothing, and only literals that the narrow type holds exactly.
+    Only casts that lose nothing, and only literals that the narrow type holds exactly. ``CAST(CAST(#a AS float) AS double)``
+    of an integer becomes ``CAST(#a AS double)``: Spark's SimplifyCasts does not count the rounding to float as a loss.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _unwrap)))
 
@@ -24,6 +26,8 @@ def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
 def _unwrap(expr: Expr) -> Expr:
     if isinstance(expr, Cast) and expr.child.dtype == expr.to:
         return expr.child
+    if isinstance(expr, Cast) and isinstance(expr.child, Cast) and _is_rounded_between(expr, expr.child):
+        return replace(expr, child=expr.child.child)
     if isinstance(expr, InList):
         return _in_list(expr)
     if not (isinstance(expr, Call) and expr.entry.is_comparison):
@@ -36,6 +40,10 @@ def _unwrap(expr: Expr) -> Expr:
     else:
         return expr
     return Call.of(expr.function, *sides, mode=expr.mode, tz=expr.tz) if sides else expr
+
+
+def _is_rounded_between(outer: Cast, inner: Cast) -> bool:
+    return outer.to == t.DOUBLE and inner.to == t.FLOAT and pa.types.is_integer(inner.child.dtype)
 
 
 def _narrowed(cast: Expr, literal: Literal) -> tuple[Expr, ...]:

@@ -109,9 +109,8 @@ class Program:
         first_to_last = order or range(len(steps))
         zero_ends = entry.zero_ends and mode is not EvalMode.ANSI
         guarded = any(
-            (zero_ends or any(expr.args[i].nullable for i in order[:position])) and can_raise(expr.args[late])
-            for position, late in enumerate(order)
-            if position
+            zero_ends or any(expr.args[i].nullable for i in order[:position])
+            for position in range(1, len(order))
         )
 
         def run(batch: Batch, memo: Memo) -> Vector:
