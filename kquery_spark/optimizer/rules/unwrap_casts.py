@@ -43,7 +43,7 @@ def _unwrap(expr: Expr) -> Expr:
 
 
 def _is_rounded_between(outer: Cast, inner: Cast) -> bool:
-    return outer.to == t.DOUBLE and inner.to == t.FLOAT and pa.types.is_integer(inner.child.dtype)
+    return outer.to == t.DOUBLE and inner.to == t.FLOAT and bool(pa.types.is_integer(inner.child.dtype))
 
 
 def _narrowed(cast: Expr, literal: Literal) -> tuple[Expr, ...]:
