@@ -9,7 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
 from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range, in_days
 from kquery_spark.frontends.catalyst.expressions import Translator
-from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
+from kquery_spark.frontends.catalyst.expressions.aggregate_functions import aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
@@ -139,8 +139,6 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
         where = None if only is None else translate(only)
         ignore = bool(function["ignoreNulls"])
         return WindowCall.of(aggregate.over_window, value, frame=frame, ignore_nulls=ignore, condition=where)
-    if function.cls in ORDERED:
-        raise Unsupported(f"{function.cls} over a window stays with Spark")
     aggregate_parts = aggregated(function, translate)
     condition = None if only is None else translate(only)
     return WindowCall.of(
