@@ -23,7 +23,7 @@ def _joined(types: Sequence[pa.DataType]) -> pa.DataType:
     value = types[0]
     if value not in (t.STRING, t.BINARY):
         raise PlanError(f"listagg joins texts or binaries, not {t.spark_name(value)}")
-    if len(types) == 2 and types[1] != value:
+    if types[1] != value:
         raise PlanError(f"the delimiter of listagg is of its values' type, not {t.spark_name(types[1])}")
     return value
 
@@ -37,13 +37,13 @@ def _texts(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 register_aggregate(
-    # a frontend adds the delimiter where none is written
+    # the text and the delimiter, a constant, which a frontend adds where none is written
     AggregateFunction(
         "listagg",
         _joined,
         "listagg",
         ("ListAgg",),
-        arity=(1, 2),
+        arity=(2, 2),
         coerce=_texts,
         ordered=True,
         constants=(1,),

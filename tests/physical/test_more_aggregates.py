@@ -322,12 +322,17 @@ def test_variance_merges_without_cancellation() -> None:
     )
 
 
+_TYPES = {
+    "listagg": [t.STRING, t.STRING],
+    "listagg_ordered": [pa.struct([("value", t.STRING), ("key", t.LONG)]), t.STRING, t.STRING],
+}
+
+
 def test_every_entry_has_an_accumulator_whose_states_merge_with_nothing() -> None:
     for entry in aggregate_functions().values():
         accumulate = accumulator(entry.accumulator)
-        types = [t.BOOL if entry.name in ("bool_and", "bool_or", "count_if") else t.LONG] * max(
-            entry.arity[0], 1
-        )
+        flag = entry.name in ("bool_and", "bool_or", "count_if")
+        types = _TYPES.get(entry.name, [t.BOOL if flag else t.LONG] * max(entry.arity[0], 1))
         result = entry.result(types)
         nothing = Groups(np.zeros(0, np.int64), 2, np.zeros(0, np.int64))
         context = CallContext(result, num_rows=0)

@@ -67,12 +67,14 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         return name, []
     name, args = _without_flags(analyzer, name, node, args)
     entry = aggregate_function(name)
+    if entry.name == "listagg" and len(args) == 1:
+        args.append(Literal(None, t.STRING))
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
-    if entry.name == "listagg":
-        args = [args[0], _delimiter(analyzer, args, node)]
-    elif len(args) == 2:
+    if len(args) == 2:
         match entry.name:
+            case "listagg":
+                args[1] = _delimiter(analyzer, args[1], node)
             case "percentile":
                 args[1] = _percentile_shares(analyzer, args[1], node)
             case "approx_count_distinct":
@@ -135,14 +137,13 @@ def _without_mode_flag(analyzer: ExpressionAnalyzer, node: ast.Call, args: list[
     return args[:1]
 
 
-def _delimiter(analyzer: ExpressionAnalyzer, args: list[Expr], node: ast.Call) -> Expr:
-    """The constant delimiter of listagg; nothing stands between the values without one."""
-    dtype = args[0].dtype
-    delimiter = constant_of(args[1]) if len(args) == 2 else Literal(None, dtype)
+def _delimiter(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant delimiter of listagg; NULL is an empty one."""
+    delimiter = constant_of(expr)
     if delimiter is None:
         analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] listagg takes a constant delimiter", node)
-    empty = "" if dtype == t.STRING else b""
-    return Literal(empty, dtype) if delimiter.value is None else delimiter
+    empty = "" if delimiter.dtype == t.STRING else b""
+    return Literal(empty, delimiter.dtype) if delimiter.value is None else delimiter
 
 
 def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
