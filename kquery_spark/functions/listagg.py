@@ -33,7 +33,10 @@ def _joined_in_order(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _texts(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return types if types[0] == t.BINARY else [t.STRING] * len(types)
+    value, delimiter = types
+    if value != t.BINARY:
+        return [t.STRING, t.STRING]
+    return [t.BINARY, t.BINARY if delimiter == t.NULL else delimiter]
 
 
 register_aggregate(

@@ -68,7 +68,7 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
     name, args = _without_flags(analyzer, name, node, args)
     entry = aggregate_function(name)
     if entry.name == "listagg" and len(args) == 1:
-        args.append(Literal(None, t.STRING))
+        args.append(Literal(None, t.NULL))
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
     if len(args) == 2:
