@@ -74,6 +74,10 @@ query
 SELECT id, collect_list(s) OVER (PARTITION BY k ORDER BY id) AS a,
   collect_list(x) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS c FROM t
 
+-- a window without an order
+query expect_fallback(CollectList over a window without an order)
+SELECT id, size(collect_list(s) OVER (PARTITION BY k)) AS n FROM t
+
 -- MinSparkVersion: 4.0
 query expect_error(DATATYPE_MISMATCH.NON_FOLDABLE_INPUT)
 SELECT listagg(s, str) FROM t

@@ -21,6 +21,7 @@ from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
+_LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
 _UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
 
 
@@ -100,6 +101,9 @@ def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...])
     function = node.child("windowFunction")
     frame = _frame(node.child("windowSpec").child("frameSpecification"), translate, order)
     if function.cls == "AggregateExpression":
+        inner = function.child("aggregateFunction")
+        if inner.cls in _LISTS and not order:
+            raise Unsupported(f"{inner.cls} over a window without an order stays with Spark")
         return _aggregate(function, frame, translate)
     entry = window_for_catalyst(function.cls)
     if entry is None:
