@@ -61,7 +61,7 @@ class AggregateCall(Expr):
     @property
     def raises(self) -> bool:
         """Whether some rows can make the call raise, so that even a group outside the result must be computed."""
-        if any(map(can_raise, self.children)):
+        if self.entry.raises or any(map(can_raise, self.children)):
             return True
         if self.mode is not EvalMode.ANSI or not self.entry.adds:
             return False

@@ -134,8 +134,8 @@ class WindowCall(Expr):
                 args = (*args, condition)
             else:
                 values = args or (Literal(1, pa.int32()),)
-                values = values[:1] if entry.name == "percentile" else values  # its share is a constant
-                args = (*(Case(((condition, a),)) for a in values), *args[len(values) :])
+                constants = () if isinstance(entry, WindowFunction) else entry.constants
+                args = tuple(a if i in constants else Case(((condition, a),)) for i, a in enumerate(values))
         if not isinstance(entry, WindowFunction) and not entry.over_windows:
             raise Unsupported(f"{entry.name} over a window is not supported.")
         given = args[:1] if is_frame_end else args

@@ -30,10 +30,12 @@ class AggregateFunction:
     accumulator: its name in ``physical/aggregates``.
     takes_null_treatment: SQL allows IGNORE NULLS and RESPECT NULLS, also as a flag after the argument.
     over_window: the window function that it is over a window. ignores_nulls: it is that function with IGNORE NULLS.
-    internal: SQL has no function of its names.
+    internal: SQL has no function of its names. raises: some values of its arguments are errors.
     counts: it gives a number of rows or values, 0 where there are none. adds: it adds values up, so that it can overflow.
     extreme: "least" or "greatest" where it gives that one of the values. repeatable: it gives the same for the same
     numbers in any order, but for fractions. keeps_nulls: NULLs are values to it, so that they stand for no missing row.
+    constants: positions of arguments that are constants. variants: a field of the Catalyst class, a value of it, and the
+    name of the entry that the class with that value is.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     parameters: what fields of the Catalyst class must be. changes: what earlier releases of Spark answer otherwise.
     """
@@ -53,11 +55,14 @@ class AggregateFunction:
     over_window: str = ""
     ignores_nulls: bool = False
     internal: bool = False
+    raises: bool = False
     counts: bool = False
     adds: bool = False
     extreme: str = ""
     repeatable: bool = False
     keeps_nulls: bool = False
+    constants: tuple[int, ...] = ()
+    variants: tuple[tuple[str, object, str], ...] = ()
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
     parameters: CatalystParameters = NO_PARAMETERS

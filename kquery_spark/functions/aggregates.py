@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import PlanError
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.registry import CatalystParameters, VersionChange, accept, cast_to, fixed, same
@@ -39,7 +39,8 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
     raise PlanError(f"avg does not accept {t.spark_name(dtype)}")
 
 
-def _ordered(types: Sequence[pa.DataType]) -> pa.DataType:
+def ordered_result(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of the first argument, whose values must have an order."""
     if t.is_nested(types[0]) and not can_order(types[0]):
         raise PlanError(f"values of type {t.spark_name(types[0])} have no order")
     return same(types)
@@ -56,11 +57,12 @@ def _integer(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _by(types: Sequence[pa.DataType]) -> pa.DataType:
-    _ordered(types[1:])
+    ordered_result(types[1:])
     return types[0]
 
 
-def _double(types: Sequence[pa.DataType]) -> pa.DataType:
+def double_result(types: Sequence[pa.DataType]) -> pa.DataType:
+    """A double, of numbers."""
     for dtype in types:
         if not t.is_numeric(dtype):
             raise PlanError(f"a number is needed, not {t.spark_name(dtype)}")
@@ -85,22 +87,14 @@ def _hashed(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.LONG
 
 
-def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
-    if t.is_fractional(types[0]):
-        raise Unsupported(
-            f"mode of {t.spark_name(types[0])} is not supported: Spark counts -0.0 and 0.0 apart."
-        )
-    return _ordered(types)
-
-
-_DOUBLES = cast_to(t.DOUBLE)
+DOUBLES = cast_to(t.DOUBLE)
 _BOOLEAN = accept(t.BOOL, t.BOOL)
 _WITHOUT_NULLS = CatalystParameters(fixed=(("ignoreNulls", True),))
 
 
-def _statistic(
+def statistic(
     name: str,
-    catalyst: str,
+    catalyst: str = "",
     arguments: int = 1,
     aliases: tuple[str, ...] = (),
     changes: tuple[VersionChange, ...] = (),
@@ -108,11 +102,11 @@ def _statistic(
     """A statistic over doubles: NULL of nothing, and where a single value does not define it."""
     return AggregateFunction(
         name,
-        _double,
+        double_result,
         name,
-        (catalyst,),
+        (catalyst,) if catalyst else (),
         (arguments, arguments),
-        coerce=_DOUBLES,
+        coerce=DOUBLES,
         aliases=aliases,
         calls=CallForm(columns=tuple(range(arguments))),
         parameters=CatalystParameters(fixed=(("nullOnDivideByZero", True),)),
@@ -154,7 +148,7 @@ def _ignoring_nulls(name: str, over_window: str, aliases: tuple[str, ...] = ()) 
 
 def _extreme(name: str, catalyst: str, extreme: str) -> AggregateFunction:
     return AggregateFunction(
-        name, _ordered, name, (catalyst,), duplicate_free=True, extreme=extreme, repeatable=True
+        name, ordered_result, name, (catalyst,), duplicate_free=True, extreme=extreme, repeatable=True
     )
 
 
@@ -261,28 +255,15 @@ register_aggregate(
             VersionChange("keeps the sign of zeros in collect_set", lambda types, _: has_floats(types[0])),
         ),
     ),
-    AggregateFunction(
-        "percentile",
-        _double,
-        "percentile",
-        ("Percentile",),
-        arity=(2, 2),
-        coerce=_DOUBLES,
-        calls=CallForm(adds=(2, ", 1")),
-        parameters=CatalystParameters(fixed=(("reverse", False),)),
-    ),
-    # Of equally frequent values Spark takes any, by the order of its hash map: no Catalyst class. Ours is the lowest.
-    AggregateFunction("mode", _mode, "mode"),
-    AggregateFunction("median", _double, "median", ("Median",), coerce=_DOUBLES),
-    _statistic("stddev_samp", "StddevSamp", aliases=("stddev", "std")),
-    _statistic("stddev_pop", "StddevPop"),
-    _statistic("var_samp", "VarianceSamp", aliases=("variance",)),
-    _statistic("var_pop", "VariancePop"),
-    _statistic("skewness", "Skewness"),
-    _statistic("kurtosis", "Kurtosis"),
-    _statistic("covar_samp", "CovSample", 2),
-    _statistic("covar_pop", "CovPopulation", 2),
-    _statistic(
+    statistic("stddev_samp", "StddevSamp", aliases=("stddev", "std")),
+    statistic("stddev_pop", "StddevPop"),
+    statistic("var_samp", "VarianceSamp", aliases=("variance",)),
+    statistic("var_pop", "VariancePop"),
+    statistic("skewness", "Skewness"),
+    statistic("kurtosis", "Kurtosis"),
+    statistic("covar_samp", "CovSample", 2),
+    statistic("covar_pop", "CovPopulation", 2),
+    statistic(
         "corr",
         "Corr",
         2,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
-from kquery_spark.expr import AggregateCall, Expr
+from kquery_spark.expr import AggregateCall, Expr, Literal
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import accumulator
@@ -208,6 +209,62 @@ def test_percentiles(share: float, spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.skipif(SPARK_BEFORE_4_3, reason="Spark 4.2 interpolates otherwise")
+def test_several_percentiles_of_weighted_rows(spark: SparkSession) -> None:
+    child = scan(STATS)
+    shares = Literal([0.25, 1.0], pa.list_(t.DOUBLE))
+    calls = [
+        AggregateCall.of("percentile", c(child, "x"), shares),
+        AggregateCall.of("percentile_weighted", c(child, "y"), shares, c(child, "n")),
+        AggregateCall.of("percentile_weighted", c(child, "y"), lit(0.3, t.DOUBLE), c(child, "n")),
+        AggregateCall.of("percentile_descending", c(child, "x"), lit(0.3, t.DOUBLE)),
+        AggregateCall.of("percentile_disc", c(child, "x"), lit(0.3, t.DOUBLE)),
+        AggregateCall.of("percentile_disc_descending", c(child, "x"), lit(0.3, t.DOUBLE)),
+        AggregateCall.of("mode", c(child, "n")),
+        AggregateCall.of("mode_highest", c(child, "n")),
+    ]
+    assert_like_spark(
+        spark,
+        """SELECT g, percentile(x, array(0.25D, 1D)), percentile(y, array(0.25D, 1D), n), percentile(y, 0.3D, n),
+          percentile_cont(0.3D) WITHIN GROUP (ORDER BY x DESC), percentile_disc(0.3D) WITHIN GROUP (ORDER BY x),
+          percentile_disc(0.3D) WITHIN GROUP (ORDER BY x DESC), mode(n, true), mode() WITHIN GROUP (ORDER BY n DESC)
+          FROM stats GROUP BY g""",
+        aggregate(child, ["g"], *calls),
+    )
+
+
+@pytest.mark.skipif(SPARK_BEFORE_4_3, reason="listagg is new in Spark 4.0")
+@pytest.mark.parametrize("keys", [[], ["b"]])
+def test_listagg_in_every_phase(keys: list[str], spark: SparkSession) -> None:
+    child = scan(MIXED)
+    value = [lit("value", t.STRING), c(child, "s")]
+    by_number = call(
+        "named_struct", *value, lit("i", t.STRING), c(child, "i"), lit("s", t.STRING), c(child, "s")
+    )
+    by_itself = call("named_struct", *value, lit("s", t.STRING), c(child, "s"))
+    some = call("gt", c(child, "i"), lit(1, t.INT))
+    calls = [
+        AggregateCall.of("listagg_ordered", by_number, lit(", ", t.STRING), lit("DF AL", t.STRING)),
+        AggregateCall.of("listagg_ordered", by_itself, lit("", t.STRING), lit("DL", t.STRING), distinct=True),
+        AggregateCall.of(
+            "listagg_ordered", by_itself, lit("|", t.STRING), lit("AF", t.STRING), condition=some
+        ),
+    ]
+    shown = """listagg(s, ', ') WITHIN GROUP (ORDER BY i DESC NULLS FIRST, s ASC NULLS LAST),
+      listagg(DISTINCT s) WITHIN GROUP (ORDER BY s DESC), listagg(s, '|') WITHIN GROUP (ORDER BY s) FILTER (WHERE i > 1)"""
+    sql = f"SELECT {shown} FROM mixed" if not keys else f"SELECT b, {shown} FROM mixed GROUP BY b"
+    assert_like_spark(spark, sql, aggregate(child, keys, *calls))
+
+
+@pytest.mark.parametrize("keys", [[], ["g"]])
+def test_products(keys: list[str], spark: SparkSession) -> None:
+    child = scan(STATS)
+    rows = spark.table("stats").groupBy(*keys).agg(F.product("y").alias("y"), F.product("n").alias("n"))
+    plan = aggregate(child, keys, *(AggregateCall.of("product", c(child, n)) for n in ("y", "n")))
+    for config in CONFIGS:
+        assert_same_rows(run(plan, config), rows.toArrow())
+
+
 @pytest.mark.parametrize("keys", [[], ["g"]])
 def test_intervals_are_summed_and_averaged(keys: list[str], spark: SparkSession) -> None:
     child = scan(INTERVALS)
@@ -265,12 +322,17 @@ def test_variance_merges_without_cancellation() -> None:
     )
 
 
+_TYPES = {
+    "listagg": [t.STRING, t.STRING],
+    "listagg_ordered": [pa.struct([("value", t.STRING), ("key", t.LONG)]), t.STRING, t.STRING],
+}
+
+
 def test_every_entry_has_an_accumulator_whose_states_merge_with_nothing() -> None:
     for entry in aggregate_functions().values():
         accumulate = accumulator(entry.accumulator)
-        types = [t.BOOL if entry.name in ("bool_and", "bool_or", "count_if") else t.LONG] * max(
-            entry.arity[0], 1
-        )
+        flag = entry.name in ("bool_and", "bool_or", "count_if")
+        types = _TYPES.get(entry.name, [t.BOOL if flag else t.LONG] * max(entry.arity[0], 1))
         result = entry.result(types)
         nothing = Groups(np.zeros(0, np.int64), 2, np.zeros(0, np.int64))
         context = CallContext(result, num_rows=0)

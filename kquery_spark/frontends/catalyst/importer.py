@@ -14,7 +14,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import columns_of
 from kquery_spark.frontends.catalyst.expressions import EXPRESSIONS
-from kquery_spark.frontends.catalyst.expressions.aggregates import REASONS
+from kquery_spark.frontends.catalyst.expressions.aggregate_functions import CONDITIONS, REASONS
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.scope import exactly
@@ -111,12 +111,12 @@ def support_table() -> list[Row]:
         ]
     for aggregate in aggregate_functions().values():
         rows += [
-            Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name) for cls in aggregate.catalyst
+            Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name)
+            for cls in aggregate.catalyst
+            if cls not in CONDITIONS
         ]
     rows += [Row("aggregate", "aggregates", cls, Level.NONE, reason) for cls, reason in REASONS.items()]
-    rows += [
-        Row("aggregate", "aggregates", "PivotFirst", Level.PARTIAL, "values that are not floating-point")
-    ]
+    rows += [Row("aggregate", "aggregates", cls, Level.PARTIAL, note) for cls, note in CONDITIONS.items()]
     rows += [
         Row("window function", "windows", cls, Level.FULL, window.name)
         for window in window_functions()

@@ -1,4 +1,4 @@
-"""Aggregates whose state is a list of values per group: collect_list, collect_set, percentile, median, mode, estimates."""
+"""Aggregates whose state is a list of values per group: collect_list, collect_set, estimates of distinct values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import normalized
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
-from kquery_spark.physical.aggregates.moments import doubles
 from kquery_spark.physical.keys import Codes, Groups, encode, pack
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -109,83 +108,6 @@ class DistinctEstimate(Accumulator):
         return pa.array(hyperloglog.estimates(ids, np.asarray(dk.as_int64(codes)), len(states[0].data)))
 
 
-class Percentile(Accumulator):
-    """The exact percentile with linear interpolation, Spark's ``percentile(x, p)``; ``median`` is p = 0.5.
-
-    States: the values as doubles, and p.
-    """
-
-    def __init__(self, fixed: float | None = None) -> None:
-        self._fixed = fixed
-        self._values = Collect(distinct=False)
-
-    @override
-    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        return (pa.list_(t.DOUBLE), t.DOUBLE)
-
-    @override
-    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        plain = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        values = self._values.update([Vector(t.DOUBLE, plain.cast(t.DOUBLE, safe=False))], groups, context)[0]
-        share = np.zeros(groups.count)
-        if self._fixed is not None:
-            share[:] = self._fixed
-        elif args[1].is_scalar:
-            share[:] = float(args[1].plain().as_py())
-        else:
-            share[groups.ids] = doubles(args[1].plain())
-        return [values, Vector(t.DOUBLE, pa.array(share))]
-
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        share = np.zeros(groups.count)
-        np.maximum.at(share, groups.ids, doubles(states[1].data))
-        return [self._values.merge(states[:1], groups, context)[0], Vector(t.DOUBLE, pa.array(share))]
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        flat, ids = spread(states[0].data)
-        count = len(states[0].data)
-        numbers = doubles(flat)
-        order = integer_order.lexicographic_order([ids, reduce.float_order(flat)])
-        numbers = np.append(numbers[order], 0.0)
-        sizes = np.bincount(ids, minlength=count)
-        starts = np.cumsum(sizes) - sizes
-        position = np.maximum(sizes - 1, 0) * doubles(states[1].data)
-        low, high = np.floor(position), np.ceil(position)
-        below = numbers[np.minimum(starts + low.astype(np.int64), len(numbers) - 1)]
-        above = numbers[np.minimum(starts + high.astype(np.int64), len(numbers) - 1)]
-        with np.errstate(invalid="ignore"):
-            between = (high - position) * below + (position - low) * above
-        exact = (low == high) | (below == above)
-        return pa.array(np.where(exact, below, between), mask=sizes == 0)
-
-
-class Mode(Collect):
-    """The most frequent value that is not NULL; of equally frequent ones the lowest, as Spark's ``mode(x, true)``."""
-
-    def __init__(self) -> None:
-        super().__init__(distinct=False)
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        values, ids = spread(states[0].data)
-        count = len(states[0].data)
-        codes = pack([Codes(ids, max(count, 1)), encode(Vector(context.dtype, values))], len(ids))
-        value_runs = integer_order.runs(codes.values)
-        first = value_runs.firsts
-        columns = [pa.array(ids[first]), pa.array(value_runs.lengths), values.take(pa.array(first))]
-        seen = pa.table(columns, names=["group", "often", "value"])
-        order = seen.sort_by([("group", "ascending"), ("often", "descending"), ("value", "ascending")])
-        groups, best = np.unique(order["group"].to_numpy(), return_index=True)
-        best_rows = np.full(count, -1, np.int64)
-        best_rows[groups] = best
-        return order["value"].combine_chunks().take(pa.array(best_rows, mask=best_rows < 0))
-
-
 register_accumulator("collect_list", Collect(distinct=False))
 register_accumulator("collect_set", Collect(distinct=True))
 register_accumulator("approx_count_distinct", DistinctEstimate())
-register_accumulator("percentile", Percentile())
-register_accumulator("mode", Mode())
-register_accumulator("median", Percentile(0.5))

@@ -98,6 +98,7 @@ CASES += [
 
 # Catalyst's helpers have no SQL text: their definitions stand in for Spark's side
 CASES += [
+    Case("at_most_one_row", "{0} <= 1 OR {0} IS NULL", (Arg(t.LONG, (0, 1)),), _wrapped("at_most_one_row"), check_nullable=False),
     Case("unscaled_value", "cast({0} * 1000 as bigint)", (v.DEC12,), _unscaled, check_nullable=False), Case("make_decimal", "{0}", (v.DEC12,), _round_trip),
     Case("known_not_null", "{0}", (v.INTS,), _wrapped("known_not_null"), check_nullable=False), Case("known_normalized", "{0}", (v.DOUBLES,), _wrapped("known_normalized")),
     Case("normalize_nan_and_zero", "{0} + 0.0D", (v.DOUBLES,), _wrapped("normalize_nan_and_zero")),

@@ -183,13 +183,13 @@ select u.id, sum(v), count(distinct tag) from u group by u.id having count(*) >=
 query
 select min(dbl), max(dbl) from t where id = 3
 
-query expect_fallback(percentile with several percentages)
+query
 select percentile(id, array(0.25, 0.5, 1))[1] as p, name from t group by name
 
-query expect_fallback(percentile with several percentages)
+query
 select percentile(big, array(0.1))[0] as p from t where id > 99
 
-query expect_fallback(percentile with several percentages)
+query
 select percentile(id, array(0.5)) filter (where big > 10)[0] as p from t
 
 query expect_error(DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE)

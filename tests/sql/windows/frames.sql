@@ -130,7 +130,7 @@ SELECT g, id FROM t QUALIFY count(*) OVER (PARTITION BY g) > 2 AND max(v) OVER (
 query expect_error(DISTINCT_WINDOW_FUNCTION_UNSUPPORTED)
 SELECT id, count(DISTINCT g) OVER () AS n FROM t
 
-query expect_fallback(CollectList over a window stays with Spark)
+query
 SELECT id, collect_list(id) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS c FROM t
 
 query tolerance=1e-9

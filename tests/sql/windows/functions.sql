@@ -77,7 +77,7 @@ query
 select id, max(dbl) over (order by id rows between 1 preceding and current row) from t where id > 1
 
 -- MinSparkVersion: 4.2
-query expect_fallback(CollectList over a window stays with Spark)
+query
 select id, sum(1) filter (where id > 2) over (order by id) a, count(id, big) filter (where id < 3) over () b,
   collect_list(id) filter (where id > 1) over (partition by name order by id) c, max_by(name, id) filter (where id <
   3) over () e from t where id is not null
@@ -110,7 +110,7 @@ query expect_error(INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX)
 select nth_value(id, 2) filter (where flag) over (order by id) from t
 
 -- MinSparkVersion: 4.2
-query expect_fallback(percentile with several percentages)
+query
 select id, p[0], q[1] from (select id, percentile(big, array(0.25, 0.5)) over (order by id) p,
   percentile(big, array(1, 0)) filter (where flag) over () q from t)
 

@@ -7,7 +7,10 @@ from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import AggregateCall, Column, Expr, Named, columns_of
-from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, known_aggregate
+from kquery_spark.frontends.catalyst.expressions.aggregate_functions import (
+    known_aggregate,
+    takes_rows_in_order,
+)
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
@@ -74,7 +77,7 @@ def _check_functions(node: CatalystNode) -> None:
     for function in (p.child("aggregateFunction") for p in parts if p.cls == "AggregateExpression"):
         if function.cls != "PivotFirst":
             known_aggregate(function.cls)
-        if is_sorted and function.cls in ORDERED:
+        if is_sorted and takes_rows_in_order(function):
             raise Unsupported(f"{function.cls} of sorted rows stays with Spark")
 
 

@@ -9,6 +9,7 @@ from kquery_spark.expr import Call, Column, Expr, columns_of
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
+from kquery_spark.frontends.catalyst.plans.single_joins import single_join
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Join, JoinKind
@@ -16,6 +17,7 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
+_SINGLE = "LeftSingle"
 _KINDS = {
     "Inner": JoinKind.INNER,
     "Cross": JoinKind.INNER,
@@ -24,10 +26,11 @@ _KINDS = {
     "FullOuter": JoinKind.FULL,
     "LeftSemi": JoinKind.SEMI,
     "LeftAnti": JoinKind.ANTI,
+    _SINGLE: JoinKind.LEFT,
 }
 
 
-@PLANS.handles("Join", family="joins", partly="all kinds but LeftSingle")
+@PLANS.handles("Join", family="joins", partly="LeftSingle by equalities only")
 def join(node: CatalystNode, context: Context) -> Scope:
     """A join of any kind, NOT IN (null-aware anti join) and EXISTS as a value (existence join) among them."""
     kind, exists = _kind(node["joinType"])
@@ -53,6 +56,10 @@ def join(node: CatalystNode, context: Context) -> Scope:
             residual.append(term)
         else:
             keys.append(key)
+    if node["joinType"] == _SINGLE:
+        if not keys or residual or subqueries.uses:
+            raise Unsupported("a LeftSingle join by other conditions than equalities stays with Spark")
+        return single_join(left, right, keys, context)
     plan = Join(
         subqueries.attach(left.plan), right.plan, kind, tuple(keys), conjunction(residual), exists=name
     )

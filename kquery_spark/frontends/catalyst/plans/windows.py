@@ -9,7 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
 from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range, in_days
 from kquery_spark.frontends.catalyst.expressions import Translator
-from kquery_spark.frontends.catalyst.expressions.aggregates import ORDERED, aggregated
+from kquery_spark.frontends.catalyst.expressions.aggregate_functions import aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
@@ -21,6 +21,7 @@ from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
+_LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
 _UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
 
 
@@ -100,6 +101,9 @@ def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...])
     function = node.child("windowFunction")
     frame = _frame(node.child("windowSpec").child("frameSpecification"), translate, order)
     if function.cls == "AggregateExpression":
+        inner = function.child("aggregateFunction")
+        if inner.cls in _LISTS and not order:
+            raise Unsupported(f"{inner.cls} over a window without an order stays with Spark")
         return _aggregate(function, frame, translate)
     entry = window_for_catalyst(function.cls)
     if entry is None:
@@ -139,8 +143,6 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
         where = None if only is None else translate(only)
         ignore = bool(function["ignoreNulls"])
         return WindowCall.of(aggregate.over_window, value, frame=frame, ignore_nulls=ignore, condition=where)
-    if function.cls in ORDERED:
-        raise Unsupported(f"{function.cls} over a window stays with Spark")
     aggregate_parts = aggregated(function, translate)
     condition = None if only is None else translate(only)
     return WindowCall.of(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import AggregateCall, Expr, Literal, walk
+from kquery_spark.expr import AggregateCall, Call, Expr, Literal, walk
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
@@ -27,9 +26,6 @@ _NOT_ALLOWED = {
 
 def aggregate_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
     """A call of the aggregate function ``name``."""
-    shares = percentile_shares(node)
-    if shares is not None:
-        return percentiles(analyzer, node, shares, lambda a, n: aggregate_call(a, "percentile", n))
     if not analyzer.allows_aggregates:
         analyzer.fail(
             f"[{_NOT_ALLOWED.get(analyzer.clause, 'NESTED_AGGREGATE_FUNCTION')}] the aggregate function {name} is not "
@@ -71,12 +67,16 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         return name, []
     name, args = _without_flags(analyzer, name, node, args)
     entry = aggregate_function(name)
+    if entry.name == "listagg" and len(args) == 1:
+        args.append(Literal(None, t.NULL))
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
     if len(args) == 2:
         match entry.name:
+            case "listagg":
+                args[1] = _delimiter(analyzer, args[1], node)
             case "percentile":
-                args[1] = _percentile_share(analyzer, args[1], node)
+                args[1] = _percentile_shares(analyzer, args[1], node)
             case "approx_count_distinct":
                 args[1] = _relative_error(analyzer, args[1], node)
     return name, args
@@ -137,6 +137,15 @@ def _without_mode_flag(analyzer: ExpressionAnalyzer, node: ast.Call, args: list[
     return args[:1]
 
 
+def _delimiter(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant delimiter of listagg; NULL is an empty one."""
+    delimiter = constant_of(expr)
+    if delimiter is None:
+        analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] listagg takes a constant delimiter", node)
+    empty = "" if delimiter.dtype == t.STRING else b""
+    return Literal(empty, delimiter.dtype) if delimiter.value is None else delimiter
+
+
 def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     """The constant error of approx_count_distinct."""
     error = constant_of(expr)
@@ -151,9 +160,18 @@ def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) ->
     return error
 
 
+def _percentile_shares(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant share of a percentile, or the array of several ones."""
+    if not (isinstance(expr, Call) and expr.function == "array"):
+        return _percentile_share(analyzer, expr, node)
+    if not expr.args:
+        raise Unsupported("percentile with an empty array is not supported.")
+    return analyzer.call("array", *(_percentile_share(analyzer, share, node) for share in expr.args))
+
+
 def _percentile_share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
-    """The constant share of a percentile."""
-    share = constant_of(expr)
+    """One constant share of a percentile."""
+    share = constant_of(analyzer.convert.cast(expr, t.DOUBLE))
     if share is None:
         analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] percentile takes a constant share", node)
     if share.value is None:
@@ -163,28 +181,3 @@ def _percentile_share(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) 
             "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the share of a percentile is in [0.0, 1.0]", node
         )
     return share
-
-
-def percentile_shares(node: ast.Call) -> tuple[ast.Expression, ...] | None:
-    """p and q of ``percentile(x, array(p, q))``; None for any other call."""
-    if node.name[0].lower() != "percentile" or len(node.arguments) != 2:
-        return None
-    shares = node.arguments[1]
-    return shares.arguments if isinstance(shares, ast.Call) and shares.name[0].lower() == "array" else None
-
-
-def percentiles(
-    analyzer: ExpressionAnalyzer,
-    node: ast.Call,
-    shares: tuple[ast.Expression, ...],
-    single: Callable[[ExpressionAnalyzer, ast.Call], Expr],
-) -> Expr:
-    """``percentile(x, array(p, q))``: an array of one percentile per share; NULL where there is no value.
-
-    ``single`` analyzes a call with one share.
-    """
-    if not shares:
-        raise Unsupported("percentile with an empty array is not supported.")
-    each = [single(analyzer, replace(node, arguments=(node.arguments[0], share))) for share in shares]
-    none = analyzer.call("isnull", each[0])
-    return analyzer.case([none], [Literal(None, t.NULL)], analyzer.call("array", *each))

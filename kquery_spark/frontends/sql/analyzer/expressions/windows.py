@@ -5,11 +5,7 @@ from __future__ import annotations
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal, SortKey, WindowCall
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
-from kquery_spark.frontends.sql.analyzer.expressions.aggregates import (
-    aggregate_arguments,
-    percentile_shares,
-    percentiles,
-)
+from kquery_spark.frontends.sql.analyzer.expressions.aggregates import aggregate_arguments
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.expressions.window_frames import frame_of
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark
@@ -34,9 +30,6 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if not analyzer.allows_windows:
         error = _NOT_ALLOWED.get(analyzer.clause, "UNSUPPORTED_EXPR_FOR_WINDOW")
         analyzer.fail(f"[{error}] a window function is not allowed in {analyzer.clause}", node)
-    shares = percentile_shares(node)
-    if shares is not None:
-        return percentiles(analyzer, node, shares, window_call)
     written_name = node.name[0].lower()
     name = window_function_of(written_name)
     _check_call(analyzer, written_name, name, node)

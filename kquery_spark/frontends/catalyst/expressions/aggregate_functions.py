@@ -1,0 +1,170 @@
+"""Catalyst's aggregate functions as entries of the registry with their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Call, Cast, Expr, Literal, columns_of
+from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
+from kquery_spark.frontends.catalyst.expressions.translator import Translator
+from kquery_spark.functions.aggregate_registry import (
+    AggregateFunction,
+    aggregate_for_catalyst,
+    aggregate_function,
+)
+from kquery_spark.functions.hyperloglog import precision_of
+from kquery_spark.functions.listagg import directions
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.types import names as t
+
+#: Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.
+IGNORED_FIELDS = ("mutableAggBufferOffset", "inputAggBufferOffset")
+
+REASONS = {
+    "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
+    "CountMinSketchAgg": "sketches are Spark's own",
+    "BloomFilterAggregate": "Bloom filters are Spark's own",
+    "PythonUDAF": "a Python aggregate function runs in Spark",
+    "ScalaUDAF": "a Scala or Java aggregate function runs in Spark",
+    "ScalaAggregator": "a Scala or Java aggregate function runs in Spark",
+}
+
+#: When the engine runs a class that it does not always run.
+CONDITIONS = {
+    "Mode": "with a direction: mode(x, true) or WITHIN GROUP",
+    "PivotFirst": "values that are not floating-point",
+}
+
+#: Their values depend on the order of rows, so they are Spark's where the query gives them one.
+ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """What an aggregate function of Catalyst is to the engine."""
+
+    entry: AggregateFunction
+    args: tuple[Expr, ...]
+    mode: EvalMode
+
+
+def known_aggregate(cls: str) -> AggregateFunction:
+    """The registry's entry for a Catalyst class."""
+    entry = aggregate_for_catalyst(cls)
+    if entry is None:
+        raise Unsupported(
+            REASONS.get(cls) or f"the aggregate function {cls.rsplit('.', 1)[-1]} stays with Spark"
+        )
+    return entry
+
+
+def takes_rows_in_order(function: CatalystNode) -> bool:
+    """Whether an aggregate function's value depends on the order of its rows."""
+    return function.cls in ORDERED and not function.fields.get("orderExpressions")
+
+
+def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
+    """The registry's entry for an aggregate function, its arguments and its mode."""
+    cls = function.cls
+    entry = known_aggregate(cls)
+    fixed = check_parameters(function, entry.parameters, entry.name)
+    variants = tuple(field for field, _, _ in entry.variants)
+    translate.check_fields(function, *IGNORED_FIELDS, *fixed, *variants, *_READ_FIELDS.get(cls, ()))
+    for field, value, name in entry.variants:
+        if function.fields.get(field) == value:
+            entry = aggregate_function(name)
+    handler = _ARGUMENTS.get(cls)
+    if handler is None:
+        args = tuple(translate(child) for child in function.children)
+    else:
+        entry, args = handler(function, entry, translate)
+    translate.check_version(function, entry.name, args)
+    mode = EvalMode.ANSI
+    if cls in ("Sum", "Average") and not t.is_fractional(args[0].dtype):
+        mode = translate.eval_mode(function)
+    return Aggregated(entry, args, mode)
+
+
+_Arguments = tuple[AggregateFunction, tuple[Expr, ...]]
+_Handler = Callable[[CatalystNode, AggregateFunction, Translator], _Arguments]
+
+
+def _count(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    args = tuple(translate(child) for child in function.children)
+    if all(isinstance(a, Literal) and a.value is not None for a in args):
+        args = ()
+    return entry, args
+
+
+def _estimate(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    error = float(function["relativeSD"])
+    precision_of(error)
+    return entry, (translate(function.children[0]), Literal(error, t.DOUBLE))
+
+
+def _percentile(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    """Values as doubles and constant shares; with a frequency that is not 1 it is another function."""
+    value, share, *weights = (translate(child) for child in function.children)
+    if columns_of(share):
+        raise Unsupported("percentile with a percentage that varies stays with Spark")
+    args = (_double(value, translate), share)
+    for weight in weights:
+        if not (isinstance(weight, Literal) and weight.value == 1):
+            if entry.name != "percentile":
+                raise Unsupported(f"{entry.name} with a frequency stays with Spark")
+            return aggregate_function("percentile_weighted"), (*args, weight)
+    return entry, args
+
+
+def _mode(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    if function.optional("reverseOpt") is None:
+        raise Unsupported("of equally frequent values mode takes one by the order of Spark's own hash map")
+    return entry, (translate(function.children[0]),)
+
+
+def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    """The value and the delimiter; with WITHIN GROUP the value and its sort keys as a struct."""
+    value, delimiter = translate(function.children[0]), translate(function.children[1])
+    if not isinstance(delimiter, Literal):
+        raise Unsupported("listagg with a delimiter that varies stays with Spark")
+    if delimiter.value is None:
+        delimiter = Literal("" if value.dtype == t.STRING else b"", value.dtype)
+    orders = function.children[2:]
+    if not orders:
+        return entry, (value, delimiter)
+    keys = [translate(order.children[0]) for order in orders]
+    text = directions(
+        (order["direction"] == "Ascending", order["nullOrdering"] == "NullsFirst") for order in orders
+    )
+    return aggregate_function("listagg_ordered"), (
+        _struct([value, *keys]),
+        delimiter,
+        Literal(text, t.STRING),
+    )
+
+
+def _struct(values: Sequence[Expr]) -> Expr:
+    named = [part for i, v in enumerate(values) for part in (Literal(f"c{i}", t.STRING), v)]
+    return Call.of("named_struct", *named)
+
+
+def _double(expr: Expr, translate: Translator) -> Expr:
+    if expr.dtype == t.DOUBLE:
+        return expr
+    if not t.is_numeric(expr.dtype):
+        raise Unsupported(f"percentile of {t.spark_name(expr.dtype)} stays with Spark")
+    return Cast(expr, t.DOUBLE, EvalMode.ANSI, translate.time_zone)
+
+
+_READ_FIELDS = {"HyperLogLogPlusPlus": ("relativeSD",)}
+_ARGUMENTS: dict[str, _Handler] = {
+    "Count": _count,
+    "HyperLogLogPlusPlus": _estimate,
+    "Percentile": _percentile,
+    "PercentileDisc": _percentile,
+    "Mode": _mode,
+    "ListAgg": _listagg,
+}

@@ -1,0 +1,36 @@
+"""LeftSingle joins, which correlated scalar subqueries become: at most one row of the right side for each left row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kquery_spark.expr import AggregateCall, Call, Named
+from kquery_spark.frontends.catalyst.plans.context import Context
+from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.logical import Aggregate, Filter, Join, JoinKind
+from kquery_spark.logical.join import JoinKey
+
+
+def single_join(left: Scope, right: Scope, keys: Sequence[JoinKey], context: Context) -> Scope:
+    """The left rows beside the first right row of their key; the query fails where the key has a second one.
+
+    Only keys that a left row has count, so the right rows of a key are counted before and checked after the join.
+    """
+    named_keys = []
+    for key in keys:
+        check_key(key.right.dtype)
+        named_keys.append(Named(key.right, context.names.fresh("key")))
+    firsts = {name: _first(right, name, context) for name in right.names()}
+    count = Named(AggregateCall.of("count"), context.names.fresh("rows"))
+    groups = Aggregate(right.plan, tuple(named_keys), (*firsts.values(), count))
+    by_group = tuple(
+        JoinKey(key.left, named.column, key.null_safe) for key, named in zip(keys, named_keys, strict=True)
+    )
+    joined = Join(left.plan, groups, JoinKind.LEFT, by_group)
+    checked = Filter(joined, Call.of("at_most_one_row", joined.column(count.name)))
+    output = ((expr_id, firsts[name].name) for expr_id, name in right.output)
+    return Scope(checked, (*left.output, *output))
+
+
+def _first(right: Scope, name: str, context: Context) -> Named:
+    return Named(AggregateCall.of("first", right.plan.column(name)), context.names.fresh(name))

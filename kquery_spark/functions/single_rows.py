@@ -1,0 +1,36 @@
+"""The check of a subquery that is a value of each row: it gives one row at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, register_internal
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+
+def _at_most_one(args: Sequence[Vector], context: CallContext) -> Data:
+    rows = pc.max(args[0].array(context.num_rows)).as_py()
+    if rows is not None and rows > 1:
+        raise ExecutionError(
+            "SCALAR_SUBQUERY_TOO_MANY_ROWS", "More than one row returned by a subquery used as an expression."
+        )
+    return pa.repeat(pa.scalar(True), context.num_rows)
+
+
+# Numbers of rows, NULL for none; a filter by it lets all rows through or raises.
+register_internal(
+    Function(
+        "at_most_one_row",
+        _at_most_one,
+        accept(t.BOOL, t.LONG),
+        arity=(1, 1),
+        nullable="never",
+        raises=ALWAYS_RAISES,
+        selectivity=1.0,
+    )
+)

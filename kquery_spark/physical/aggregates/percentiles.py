@@ -1,0 +1,209 @@
+"""Aggregates of a group's values in order: percentile, percentile_disc, median and mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.kernels import integer_order
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.lists import Collect, gather, spread
+from kquery_spark.physical.aggregates.moments import doubles
+from kquery_spark.physical.aggregates.picking import end_rows
+from kquery_spark.physical.keys import Groups
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector, validity
+
+Doubles = npt.NDArray[np.float64]
+
+
+def constant_state(argument: Vector, groups: Groups) -> Vector:
+    """A constant argument on each group's state; NULL on groups without rows, which have nothing to apply it to."""
+    if argument.is_scalar:
+        return Vector(argument.dtype, argument.array(groups.count))
+    rows = end_rows(groups, np.arange(len(groups.ids)), last=False)
+    return Vector(argument.dtype, argument.plain().take(pa.array(rows, mask=rows < 0)))
+
+
+def merged_constant(state: Vector, groups: Groups) -> Vector:
+    """The constant of each merged group, from any of its states that has it."""
+    valid = validity(state.data)
+    rows = np.arange(len(groups.ids)) if valid is None else np.flatnonzero(valid)
+    chosen = end_rows(groups, rows, last=False)
+    return Vector(state.dtype, state.data.take(pa.array(chosen, mask=chosen < 0)))
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The values of all groups, each group's in order, with how many rows each stands for before and up to it."""
+
+    values: Doubles
+    totals: Int64s  # rows of each group
+    before: Int64s  # rows of the groups before each group
+    up_to: Int64s  # rows up to each value
+
+    def at(self, position: Doubles) -> Doubles:
+        """The value at each group's zero-based position among its rows."""
+        rows = self.before + position.astype(np.int64) + 1
+        index = np.searchsorted(self.up_to, rows)
+        return self.values.take(np.minimum(index, len(self.values) - 1))
+
+
+class Percentile(Accumulator):
+    """Spark's exact percentiles: between two values by linear interpolation, or ``discrete``, one of the values.
+
+    Arguments: the value, one share or an array of shares (``fixed`` instead: the median), and, if ``weighted``, for how
+    many rows a row stands. States: the values as doubles, these numbers of rows, the shares.
+    """
+
+    def __init__(
+        self,
+        fixed: float | None = None,
+        descending: bool = False,
+        discrete: bool = False,
+        weighted: bool = False,
+    ) -> None:
+        self._fixed = fixed
+        self._descending = descending
+        self._discrete = discrete
+        self._weighted = weighted
+
+    @override
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        shares = t.DOUBLE if self._fixed is not None else args[1]
+        return (pa.list_(t.DOUBLE), *([pa.list_(t.LONG)] if self._weighted else []), shares)
+
+    @override
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        n = context.num_rows
+        columns = [Vector(args[0].dtype, args[0].physical(n)).plain().cast(t.DOUBLE, safe=False)]
+        if self._weighted:
+            columns.append(Vector(args[2].dtype, args[2].physical(n)).plain().cast(t.LONG))
+        rows = _counted_rows(columns)
+        ids, index = groups.ids[rows], pa.array(rows)
+        states = [Vector(pa.list_(c.type), gather(c.take(index), ids, groups.count)) for c in columns]
+        if self._fixed is not None:
+            return [*states, Vector(t.DOUBLE, pa.array(np.full(groups.count, self._fixed)))]
+        return [*states, constant_state(args[1], groups)]
+
+    @override
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        merged = []
+        for state in states[:-1]:
+            values, rows = spread(state.data)
+            merged.append(Vector(state.dtype, gather(values, groups.ids[rows], groups.count)))
+        return [*merged, merged_constant(states[-1], groups)]
+
+    @override
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        count = len(states[0].data)
+        ordered, shares = self._sorted(states), _share_matrix(states[-1].data)
+        empty = ordered.totals == 0
+        results = [self._of(ordered, shares[:, i]) for i in range(shares.shape[1])]
+        if not t.is_nested(context.dtype):
+            return pa.array(results[0] if results else np.zeros(count), mask=empty)
+        if not results:  # no share at all is NULL in Spark
+            return pa.nulls(count, context.dtype)
+        offsets = np.where(empty, 0, len(results)).cumsum()
+        flat = np.column_stack(results)[~empty].ravel()
+        starts = np.concatenate(([0], offsets)).astype(np.int32)
+        mask = pa.array(empty) if empty.any() else None
+        return pa.ListArray.from_arrays(pa.array(starts), pa.array(flat), type=context.dtype, mask=mask)
+
+    def _sorted(self, states: Sequence[Vector]) -> _Sorted:
+        flat, ids = spread(states[0].data)
+        key = reduce.float_order(flat)
+        order = integer_order.lexicographic_order([ids, ~key if self._descending else key])
+        counts = np.ones(len(ids), np.int64)
+        if self._weighted:
+            counts = np.asarray(dk.as_int64(states[1].data.flatten())).take(order)
+        up_to = np.cumsum(counts)
+        ends = np.cumsum(np.bincount(ids, minlength=len(states[0].data)))
+        reached = np.append(up_to, 0)[ends - 1] if len(ids) else np.zeros(len(ends), np.int64)
+        reached[ends == 0] = 0
+        before = np.concatenate(([0], reached[:-1])).astype(np.int64)
+        values = np.append(doubles(flat).take(order), 0.0)
+        return _Sorted(values, reached - before, before, up_to)
+
+    def _of(self, ordered: _Sorted, share: Doubles) -> Doubles:
+        if self._discrete:
+            return ordered.at(np.maximum(np.ceil(ordered.totals * share) - 1, 0))
+        position = np.maximum(ordered.totals - 1, 0) * share
+        low, high = np.floor(position), np.ceil(position)
+        below, above = ordered.at(low), ordered.at(high)
+        with np.errstate(invalid="ignore"):
+            between = below + (position - low) * (above - below)
+        return np.where((low == high) | (below == above), below, between)
+
+
+def _counted_rows(columns: Sequence[pa.Array]) -> Int64s:
+    """Rows with a value that stand for one row at least; raises for those that stand for less than none."""
+    counted = np.ones(len(columns[0]), np.bool_)
+    for column in columns:
+        valid = validity(column)
+        if valid is not None:
+            counted &= valid
+    for weights in columns[1:]:
+        numbers = np.asarray(dk.as_int64(weights.fill_null(0)))
+        if (numbers[counted] < 0).any():
+            raise ExecutionError(
+                "NEGATIVE_VALUES_IN_FREQUENCY_EXPRESSION",
+                "The frequency of a percentile must not be negative.",
+            )
+        counted &= numbers > 0
+    return np.flatnonzero(counted)
+
+
+def _share_matrix(state: pa.Array) -> Doubles:
+    """The shares of each group, as many columns as there are shares; zeros where a group has none."""
+    if not pa.types.is_list(state.type):
+        return doubles(state)[:, np.newaxis]
+    valid = validity(state)
+    flat = doubles(state.flatten())
+    rows = len(state) if valid is None else int(valid.sum())
+    width = len(flat) // rows if rows else 0
+    shares = np.zeros((len(state), width))
+    shares[slice(None) if valid is None else valid] = flat.reshape(rows, width)
+    return shares
+
+
+class Mode(Collect):
+    """The most frequent value that is not NULL; of equally frequent ones the lowest, or the highest."""
+
+    def __init__(self, highest: bool) -> None:
+        super().__init__(distinct=False)
+        self._highest = highest
+
+    @override
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        values, ids = spread(states[0].data)
+        vector = Vector(context.dtype, values)
+        key = reduce.ordered_integers(vector)
+        if key is None:
+            key, _ = reduce.ranks(vector)
+        order = integer_order.lexicographic_order([ids, ~key if self._highest else key])
+        starts = integer_order.run_starts(ids[order], key[order])
+        lengths, firsts = np.diff(starts, append=len(order)), order[starts]
+        best = firsts[integer_order.lexicographic_order([ids[firsts], -lengths])]
+        rows = np.full(len(states[0].data), -1, np.int64)
+        rows[ids[best][::-1]] = best[::-1]  # backwards: the most frequent is written last
+        return values.take(pa.array(rows, mask=rows < 0))
+
+
+register_accumulator("percentile", Percentile())
+register_accumulator("percentile_weighted", Percentile(weighted=True))
+register_accumulator("percentile_descending", Percentile(descending=True))
+register_accumulator("percentile_disc", Percentile(discrete=True))
+register_accumulator("percentile_disc_descending", Percentile(discrete=True, descending=True))
+register_accumulator("median", Percentile(0.5))
+register_accumulator("mode", Mode(highest=False))
+register_accumulator("mode_highest", Mode(highest=True))

@@ -1,0 +1,88 @@
+"""Linear regressions of pairs, from the same sums of deviations as covariances, and products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Doubles, Flags, doubles
+from kquery_spark.physical.keys import Groups
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+# The arguments are the dependent variable y and the independent one x; the states of comoments are the number of pairs,
+# both means, the sum of products of deviations, and the sums of their squares.
+
+
+def _slope(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    _, _, _, sxy, _, sxx = states
+    return sxy / sxx, sxx == 0.0
+
+
+def _intercept(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    _, y, x, sxy, _, sxx = states
+    return y - sxy / sxx * x, sxx == 0.0
+
+
+def _r2(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    """The square of the correlation; 1 where y is constant, NULL where x is."""
+    _, _, _, sxy, syy, sxx = states
+    correlation = sxy / np.sqrt(syy * sxx)
+    return np.where(syy == 0.0, 1.0, correlation * correlation), sxx == 0.0
+
+
+def _sxy(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    return states[3], states[0] == 0.0
+
+
+def _syy(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    return states[4], states[0] == 0.0
+
+
+def _sxx(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    return states[5], states[0] == 0.0
+
+
+def _squares(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
+    return states[2], states[0] == 0.0
+
+
+class Product(Accumulator):
+    """The product of the values that are not NULL, multiplied in row order."""
+
+    @override
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        return (t.DOUBLE,)
+
+    @override
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        ids, rows = reduce.present(data, groups)
+        product = np.ones(groups.count)
+        with np.errstate(all="ignore"):
+            np.multiply.at(product, ids, reduce.taken(doubles(data), rows))
+        return [Vector(t.DOUBLE, pa.array(product, mask=reduce.count_valid(data, groups) == 0))]
+
+    @override
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        return self.update(states, groups, context)
+
+    @override
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        return states[0].data
+
+
+register_accumulator("regr_slope", Comoments(True, _slope))
+register_accumulator("regr_intercept", Comoments(True, _intercept))
+register_accumulator("regr_r2", Comoments(True, _r2))
+register_accumulator("regr_sxx", Comoments(True, _sxx))
+register_accumulator("regr_sxy", Comoments(False, _sxy))
+register_accumulator("regr_syy", Comoments(True, _syy))
+register_accumulator("sum_of_squared_deviations", CentralMoments(2, _squares))
+register_accumulator("product", Product())
