@@ -78,11 +78,13 @@ class CatalystParameters:
 
     fixed: those with the only value for which the entry answers as Spark does. ignored: those that decide nothing, or
     that the importer reads. null_if_not_failing: failOnError = false gives NULL, not Java's wrapped-around number.
+    builds_map: in LEGACY mode the last of equal keys wins, as ``spark.sql.mapKeyDedupPolicy`` says.
     """
 
     fixed: tuple[tuple[str, object], ...] = ()
     ignored: tuple[str, ...] = ()
     null_if_not_failing: bool = False
+    builds_map: bool = False
 
 
 NO_PARAMETERS = CatalystParameters()

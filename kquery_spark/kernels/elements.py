@@ -55,6 +55,11 @@ class Elements:
         """The position of each element in its row, from 0."""
         return np.arange(len(self.rows)) - np.repeat(self.starts, self.sizes)
 
+    def at(self, rows: Int64s, order: Int64s) -> pa.Array:
+        """The elements at the places ``order`` of ``rows``, NULL behind the end of an array."""
+        missing = order >= self.sizes[rows]
+        return self.values.take(pa.array(np.where(missing, 0, self.starts[rows] + order), mask=missing))
+
 
 def bounds(array: pa.Array) -> tuple[Int64s, Int64s]:
     """First and last (exclusive) position of each row's elements in the child; an empty range where NULL."""

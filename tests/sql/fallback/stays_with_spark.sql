@@ -53,9 +53,6 @@ SELECT k, histogram_numeric(x, 3) FROM t GROUP BY k
 query context_declines(LATERAL is not supported)
 SELECT k, y FROM (SELECT DISTINCT k FROM t) a, LATERAL (SELECT max(id) AS y FROM t b WHERE b.k > a.k)
 
-query expect_fallback(ArrayAggregate) context_declines(there is no function aggregate)
-SELECT aggregate(collect_list(k), 0L, (a, b) -> a + b) AS n FROM t GROUP BY s
-
 query expect_fallback(GetJsonObject) context_declines(there is no function get_json_object)
 SELECT get_json_object(concat('{"a":', k, '}'), '$.a') AS v, count(*) FROM t GROUP BY 1
 

@@ -15,11 +15,11 @@ from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.functions.call_form import trim_function
+from kquery_spark.functions.higher_order import HigherOrderFunction
 from kquery_spark.functions.registry import EvalMode, date_field_function
 from kquery_spark.functions.special_forms import (
     CastFunction,
     GeneratorFunction,
-    HigherOrderFunction,
     SessionValue,
     TryFunction,
     special_form,
@@ -201,7 +201,7 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
         case CastFunction():
             return _cast_function(analyzer, form.name, node)
         case HigherOrderFunction():
-            return higher_order(analyzer, node)
+            return higher_order(analyzer, form, node)
     return None
 
 
