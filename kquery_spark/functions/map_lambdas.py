@@ -108,6 +108,8 @@ def _with_values(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
 def _with_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
     if not can_order(value.type):
         raise PlanError(f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(value.type)} is no key")
+    if has_floats(value.type):
+        raise Unsupported("transform_keys to floats is not supported")
     return pa.map_(pa.field("key", value.type, False), types[0].item_field)
 
 

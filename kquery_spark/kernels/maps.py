@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.kernels.elements import Mask, codes
@@ -25,11 +26,18 @@ def mapped(keys: pa.Array, items: pa.Array, sizes: Int64s, nulls: Mask, dtype: p
 
 
 def built(
-    rows: Int64s, keys: pa.Array, items: pa.Array, nulls: Mask, dtype: pa.DataType, last_wins: bool
+    rows: Int64s,
+    keys: pa.Array,
+    items: pa.Array,
+    nulls: Mask,
+    dtype: pa.DataType,
+    last_wins: bool,
+    keeps_zeros: bool = False,
 ) -> pa.Array:
     """Maps of entries that belong to ``rows``, which ascend.
 
     A NULL key is an error, and so are equal keys, unless the last of them wins: its value then has the first one's place.
+    A key of -0.0 becomes 0.0, or stays where ``keeps_zeros`` and no two keys of its map are equal.
     """
     ids = codes(keys) + 1
     marks = rows * (int(ids.max(initial=0)) + 1) + ids
@@ -50,5 +58,6 @@ def built(
         reserve_gather([keys, items], first)
         keys, items = keys.take(pa.array(first)), items.take(pa.array(last[group[first]]))
     if t.is_fractional(keys.type):
-        keys = normalized(keys)
+        kept = ~np.isin(rows[first], rows[is_repeated]) if keeps_zeros else np.zeros(len(first), np.bool_)
+        keys = pc.if_else(pa.array(kept), keys, normalized(keys))
     return mapped(keys, items, sizes, nulls, dtype)

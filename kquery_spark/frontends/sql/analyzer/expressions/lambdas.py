@@ -30,7 +30,7 @@ def higher_order(analyzer: ExpressionAnalyzer, entry: HigherOrderFunction, node:
     if entry.finishes:
         return _folded(analyzer, entry, arguments, lambdas)
     body, columns = _lambda(analyzer, lambdas[0], entry.parameters([a.dtype for a in arguments]))
-    return HigherOrder.of(entry.name, arguments, body, columns)
+    return HigherOrder.of(entry.name, arguments, body, columns, analyzer.facts.map_mode)
 
 
 def _folded(

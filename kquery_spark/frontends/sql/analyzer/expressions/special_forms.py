@@ -129,6 +129,29 @@ def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return struct_of(analyzer, node.arguments)
 
 
+@CALLS.handles("arrays_zip")
+def _arrays_zip(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """The fields are called as columns and fields are, and others by their place, from 0."""
+    parts: list[Expr] = []
+    for place, argument in enumerate(node.arguments):
+        match argument:
+            case ast.Name():
+                name = argument.parts[-1]
+            case ast.Field():
+                name = argument.name
+            case _:
+                name = str(place)
+        parts += [Literal(name, t.STRING), analyzer.expr(argument)]
+    return analyzer.call("arrays_zip", *parts)
+
+
+@CALLS.handles("map_contains_key")
+def _map_contains_key(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    _check_two(node)
+    entries, key = analyzer.arguments(node)
+    return analyzer.call("array_contains", analyzer.call("map_keys", entries), key)
+
+
 @CALLS.handles("trim", "ltrim", "rtrim")
 def _trim_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``trim(characters, text)``: the characters come first in a plain call."""
