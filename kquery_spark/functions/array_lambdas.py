@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.higher_order import (
     HigherOrderFunction,
@@ -23,6 +23,10 @@ from kquery_spark.kernels.elements import Elements, Mask, elements, listed
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
+
+# A step of AGGREGATE costs as much as Spark needs for so many elements.
+_MIN_ROWS_OF_A_STEP = 200
+_MAX_SHORT_STEPS = 1000  # so few steps take no time worth mentioning, however few rows they have
 
 
 def _with_place(items: Elements, parameters: int) -> list[pa.Array]:
@@ -100,6 +104,8 @@ def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     order = stable_order(-items.sizes)
     starts, sizes = items.starts[order], items.sizes[order]
     steps = np.arange(int(sizes[0]) if len(sizes) else 0)
+    if len(steps) > _MAX_SHORT_STEPS and len(items.rows) < _MIN_ROWS_OF_A_STEP * len(steps):
+        raise Unsupported("AGGREGATE over few long arrays stays with Spark.")
     live = np.searchsorted(-sizes, -steps, side="left")  # rows with more elements than the step's number
     value = _as(zero.take(pa.array(order)), call.dtype)
     done: list[pa.Array] = []

@@ -23,7 +23,9 @@ from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MAX_PAIRS = 20_000_000  # of elements of one array, in a batch
+# Comparing every two elements costs more than sorting where there are more pairs for an element than this.
+_MAX_PAIRS_OF_AN_ELEMENT = 12
+_MAX_SHORT_PAIRS = 10_000
 _UNORDERED = "array_sort by a lambda that does not order all elements of an array stays with Spark."
 
 
@@ -45,7 +47,7 @@ def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     items = elements(args[0])
     sizes, starts = items.sizes, items.starts
     pairs = int((sizes * sizes).sum())
-    if pairs > _MAX_PAIRS:
+    if pairs > max(_MAX_SHORT_PAIRS, _MAX_PAIRS_OF_AN_ELEMENT * len(items.rows)):
         raise Unsupported("array_sort of long arrays by a lambda stays with Spark.")
     width = np.repeat(sizes, sizes)  # for each element, how many it is compared with
     left = np.repeat(np.arange(len(items.rows)), width)

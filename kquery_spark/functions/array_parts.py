@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -145,6 +145,8 @@ def _zip_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.Data
             f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] arrays_zip takes arrays, not "
             f"{', '.join(map(t.spark_name, types[1::2]))}"
         )
+    if len(set(names)) < len(names):
+        raise Unsupported("arrays_zip of fields of one name is not supported")
     pairs = zip(names, types[1::2], strict=True)
     fields = [pa.field(str(name), dtype.value_type) for name, dtype in pairs]
     return pa.list_(pa.field("element", pa.struct(fields), False))
