@@ -32,7 +32,7 @@ from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.pyspark_names import frame_of, spark_schema_of
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.stages import StageGraph
 
@@ -41,7 +41,16 @@ def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
     """What of the session's settings decides the meaning of queries, and the engine's settings."""
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)
-    return SessionFacts(settings.time_zone, settings.ansi, settings.case_sensitive), link.config()
+    return _facts(settings), link.config()
+
+
+def _facts(settings: SessionSettings) -> SessionFacts:
+    return SessionFacts(
+        settings.time_zone,
+        settings.ansi,
+        settings.case_sensitive,
+        last_key_wins=settings.last_key_wins,
+    )
 
 
 def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
@@ -128,7 +137,7 @@ def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkF
     spark = frame.sparkSession
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)
-    facts = SessionFacts(settings.time_zone, settings.ansi, settings.case_sensitive)
+    facts = _facts(settings)
     below, inputs = _imported(frame)
     analyzed = analyze(plan.query, text, _OneTable(below, facts), facts)
     return plan_frame_on_spark(spark, analyzed, link.config(), inputs)

@@ -248,8 +248,10 @@ _NULLABLE: Final[Mapping[str, Callable[[Call], bool]]] = {
     "always": lambda call: True,
     "all": lambda call: all(a.nullable for a in call.args),
     "first": lambda call: _any_nullable(call.args[:1]),
+    "two": lambda call: _any_nullable(call.args[:2]),
     "rest": lambda call: _any_nullable(call.args[1:]),
     "field": _has_nullable_field,
+    "elements": lambda call: _any_nullable(call.args) or call.args[0].dtype.value_field.nullable,
 }
 
 

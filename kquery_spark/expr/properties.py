@@ -26,7 +26,7 @@ def _node_raises(expr: Expr) -> bool:
             return False
         return entry.safe_for is None or not entry.safe_for([a.dtype for a in expr.args], expr.literals)
     if isinstance(expr, HigherOrder):
-        return can_raise(expr.body)
+        return expr.mode in expr.entry.raises or can_raise(expr.body)
     if isinstance(expr, Cast):
         return casts.can_raise(expr.child.dtype, expr.to, expr.mode)
     return isinstance(expr, UserCall)

@@ -23,6 +23,7 @@ from kquery_spark.kernels.elements import (
     listed,
 )
 from kquery_spark.kernels.integer_order import first_rows, lexicographic_order, stable_order
+from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -38,7 +39,9 @@ def _both(args: Sequence[Vector], length: int) -> tuple[Elements, Elements, Int6
     left, right = elements(args[0].array(length)), elements(args[1].array(length))
     if len({x.values.type for x in (left, right)}) > 1:
         right = Elements(right.sizes, right.rows, right.values.cast(left.values.type), right.nulls)
-    joint = codes(pa.concat_arrays([left.values, right.values]))
+    values = pa.concat_arrays([left.values, right.values])
+    _check_zeros(values)
+    joint = codes(values)
     return left, right, joint[: len(left.rows)], joint[len(left.rows) :]
 
 
@@ -99,9 +102,23 @@ def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
 # --- sets -----------------------------------------------------------------------------------------
 
 
+def _check_zeros(values: pa.Array) -> None:
+    """Raise Unsupported for -0.0, which some releases of Spark take for 0.0 in sets, and others do not."""
+    dtype = values.type
+    if t.is_fractional(dtype):
+        reals = values.fill_null(1).to_numpy(zero_copy_only=False)
+        if ((reals == 0) & np.signbit(reals)).any():
+            raise Unsupported("Sets of elements with -0.0 stay with Spark.")
+    elif has_floats(dtype):
+        parts = values.flatten() if pa.types.is_struct(dtype) else [values.flatten()]
+        for part in parts:
+            _check_zeros(part)
+
+
 def _distinct(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     items = elements(args[0].array(n))
+    _check_zeros(items.values)
     selected = _first_of_each(items.rows, codes(items.values))
     return listed(items.values, selected, _counts(items.rows[selected], n), items.nulls, context.dtype)
 
@@ -276,17 +293,8 @@ def _fail(name: str, types: Sequence[pa.DataType]) -> PlanError:
     return PlanError(f"{name} cannot take {', '.join(map(t.spark_name, types))}")
 
 
-def _flat_array(fractional: bool = True) -> Callable[[pa.DataType], bool]:
-    def test(dtype: pa.DataType) -> bool:
-        if not is_array(dtype) or t.is_nested(dtype.value_type) or dtype.value_type == t.NULL:
-            return False
-        return fractional or not t.is_fractional(dtype.value_type)
-
-    return test
-
-
-_FLAT = _flat_array()
-_SAFE = _flat_array(fractional=False)
+def _orderable(dtype: pa.DataType) -> bool:
+    return is_array(dtype) and dtype.value_type != t.NULL and can_order(dtype.value_type)
 
 
 def _rule(
@@ -307,13 +315,15 @@ def _same(types: Sequence[pa.DataType]) -> pa.DataType:
 def _pair(
     name: str, element: Callable[[pa.DataType], pa.DataType | None], result: pa.DataType | None = None
 ) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
-    """Of an array and something that ``element`` finds one element's type of.
-
-    Arrays of doubles are left out: whether -0.0 is 0.0 differs between Spark's functions.
-    """
+    """Of an array and something that ``element`` finds one element's type of."""
 
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
-        if not _SAFE(types[0]) or types[0].value_type != element(types[1]):
+        other = element(types[1])
+        if (
+            not _orderable(types[0])
+            or other is None
+            or t.spark_name(types[0].value_type) != t.spark_name(other)
+        ):
             raise _fail(name, types)
         return types[0] if result is None else result
 
@@ -321,7 +331,13 @@ def _pair(
 
 
 def _of_array(dtype: pa.DataType) -> pa.DataType | None:
-    return dtype.value_type if _SAFE(dtype) else None
+    return dtype.value_type if _orderable(dtype) else None
+
+
+def _intersect_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The first array's type; an element can be NULL if it can in both."""
+    field = _pair("array_intersect", _of_array)(types).value_field
+    return pa.list_(field.with_nullable(field.nullable and types[1].value_field.nullable))
 
 
 def _union_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -354,7 +370,7 @@ def _reversible(dtype: pa.DataType) -> bool:
 def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not pa.types.is_map(types[0]):
         raise _fail("map_entries", types)
-    pair = [pa.field("key", types[0].key_type, False), pa.field("value", types[0].item_type)]
+    pair = [pa.field("key", types[0].key_type, False), types[0].item_field.with_name("value")]
     return pa.list_(pa.field("element", pa.struct(pair), False))
 
 
@@ -376,7 +392,7 @@ register(
     Function(
         "sort_array",
         _sort,
-        _rule("sort_array", _same, _FLAT, lambda dtype: bool(dtype == t.BOOL)),
+        _rule("sort_array", _same, _orderable, lambda dtype: bool(dtype == t.BOOL)),
         catalyst=("SortArray",),
         arity=(1, 2),
         calls=CallForm(adds=(1, ", true")),
@@ -385,18 +401,20 @@ register(
         Function(
             name,
             _extreme(largest),
-            _rule(name, lambda types: types[0].value_type, _FLAT),
+            _rule(name, lambda types: types[0].value_type, _orderable),
             catalyst=(cls,),
             nullable="always",
         )
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
     ),
-    Function("array_distinct", _distinct, _rule("array_distinct", _same, _SAFE), catalyst=("ArrayDistinct",)),
+    Function(
+        "array_distinct", _distinct, _rule("array_distinct", _same, _orderable), catalyst=("ArrayDistinct",)
+    ),
     Function("array_union", _union, _union_type, catalyst=("ArrayUnion",), arity=(2, 2), calls=TWO_COLUMNS),
     Function(
         "array_intersect",
         _common(True),
-        _pair("array_intersect", _of_array),
+        _intersect_type,
         catalyst=("ArrayIntersect",),
         arity=(2, 2),
         calls=TWO_COLUMNS,
@@ -466,7 +484,7 @@ register(
         _flatten,
         _rule("flatten", lambda types: types[0].value_type, _nested_array),
         catalyst=("Flatten",),
-        nullable="always",
+        nullable="elements",
     ),
     Function(
         "array_join",

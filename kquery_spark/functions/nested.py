@@ -24,6 +24,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, listed
+from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
@@ -145,7 +146,8 @@ def _size_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _contains_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    if not is_array(types[0]) or types[0].value_type != types[1] or t.is_nested(types[1]):
+    same = is_array(types[0]) and t.spark_name(types[0].value_type) == t.spark_name(types[1])
+    if not same or not can_order(types[1]):
         raise PlanError(f"{t.spark_name(types[0])} cannot contain {t.spark_name(types[1])}")
     return t.BOOL
 
@@ -158,7 +160,8 @@ def _hits(array: pa.Array, child: pa.Array, needle: Vector, length: int) -> tupl
     starts = np.cumsum(sizes) - sizes
     positions = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
     elements = Vector(child.type, child.take(pa.array(positions)))
-    other = Vector(needle.dtype, needle.array(length).take(pa.array(rows)))
+    values = needle.array(length).take(pa.array(rows))
+    other = Vector(child.type, values if values.type == child.type else values.cast(child.type))
     context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(positions))
     return positions, rows, compare("eq", elements, other, context)
 
@@ -201,7 +204,8 @@ def _array(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _value_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    if not pa.types.is_map(types[0]) or types[0].key_type != types[1] or t.is_nested(types[1]):
+    same = pa.types.is_map(types[0]) and t.spark_name(types[0].key_type) == t.spark_name(types[1])
+    if not same or not can_order(types[1]):
         raise PlanError(f"{t.spark_name(types[0])} has no key of type {t.spark_name(types[1])}")
     return types[0].item_type
 
@@ -230,7 +234,7 @@ def _part_type(keys: bool) -> Any:
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         if not pa.types.is_map(types[0]):
             raise PlanError(f"{t.spark_name(types[0])} is no map")
-        return pa.list_(types[0].key_type if keys else types[0].item_type)
+        return pa.list_(types[0].key_type if keys else types[0].item_field.with_name("element"))
 
     return rule
 

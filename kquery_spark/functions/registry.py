@@ -78,11 +78,13 @@ class CatalystParameters:
 
     fixed: those with the only value for which the entry answers as Spark does. ignored: those that decide nothing, or
     that the importer reads. null_if_not_failing: failOnError = false gives NULL, not Java's wrapped-around number.
+    builds_map: in LEGACY mode the last of equal keys wins, as ``spark.sql.mapKeyDedupPolicy`` says.
     """
 
     fixed: tuple[tuple[str, object], ...] = ()
     ignored: tuple[str, ...] = ()
     null_if_not_failing: bool = False
+    builds_map: bool = False
 
 
 NO_PARAMETERS = CatalystParameters()
@@ -110,8 +112,9 @@ class Function:
     arity: least and most arguments (None: any number). result: argument types -> type, raising PlanError.
     kernel: vectors -> pa.Array or pa.Scalar in a physical form of the result type.
     nullable: "any" (NULL in, NULL out, and only then), "always" (may give NULL by itself), "never"; "all" (NULL only
-    when all arguments are), "first" (as the first argument), "rest" (as the arguments after the first),
-    "field" (where the struct is, or as its type says of the field).
+    when all arguments are), "first" (as the first argument), "two" (as the first two), "rest" (as the arguments after the
+    first), "field" (where the struct is, or as its type says of the field), "elements" (where an element of the array may
+    be, too).
     raises: modes in which a row can raise, so that the call must not see rows a branch or AND excludes.
     safe_for: argument types and literal values (COLUMN for others) for which no row can raise after all.
     encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.

@@ -56,22 +56,7 @@ class GeneratorFunction(SpecialForm):
     keeps_row: bool = False
 
 
-@dataclass(frozen=True)
-class HigherOrderFunction(SpecialForm):
-    """A function of an array and a lambda.
-
-    catalyst: the simple name of the Catalyst class. indexed: the lambda may take the element's index, too.
-    is_condition: the lambda gives a condition. quantifies: the call gives one truth value, no array.
-    """
-
-    catalyst: str = ""
-    indexed: bool = False
-    is_condition: bool = True
-    quantifies: bool = False
-
-
 _FORMS: dict[str, SpecialForm] = {}
-_HIGHER_ORDER: dict[str, HigherOrderFunction] = {}
 
 
 def register_special_forms(*entries: SpecialForm) -> None:
@@ -79,8 +64,6 @@ def register_special_forms(*entries: SpecialForm) -> None:
     for entry in entries:
         register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
         _FORMS.update(dict.fromkeys((entry.name, *entry.aliases), entry))
-        if isinstance(entry, HigherOrderFunction):
-            _HIGHER_ORDER[entry.catalyst] = entry
 
 
 def special_form(name: str) -> SpecialForm | None:
@@ -97,22 +80,6 @@ def generator_function(name: str) -> GeneratorFunction | None:
     """The generator called ``name``; None if there is none."""
     entry = _FORMS.get(name)
     return entry if isinstance(entry, GeneratorFunction) else None
-
-
-def higher_order_function(name: str) -> HigherOrderFunction | None:
-    """The function of a lambda called ``name``; None if there is none."""
-    entry = _FORMS.get(name)
-    return entry if isinstance(entry, HigherOrderFunction) else None
-
-
-def higher_order_classes() -> tuple[str, ...]:
-    """The Catalyst classes of the functions of a lambda."""
-    return tuple(_HIGHER_ORDER)
-
-
-def higher_order_for_catalyst(cls: str) -> HigherOrderFunction:
-    """The entry for one of ``higher_order_classes``."""
-    return _HIGHER_ORDER[cls]
 
 
 register_special_forms(
@@ -138,6 +105,7 @@ register_special_forms(
     TryFunction("try_divide", calls=TWO_COLUMNS, of="divide"),
     TryFunction("try_mod", calls=TWO_COLUMNS, of="mod"),
     TryFunction("try_element_at", calls=TWO_COLUMNS, of="element_at"),
+    TryFunction("get", calls=TWO_COLUMNS, of="get_array_item"),
     SessionValue("current_date", ("curdate",), CallForm(shown_as="current_date")),
     SessionValue("current_timestamp", ("now",)),
     SessionValue("localtimestamp"),
@@ -146,12 +114,9 @@ register_special_forms(
     GeneratorFunction("explode_outer", generator="explode", keeps_row=True),
     GeneratorFunction("posexplode", generator="posexplode"),
     GeneratorFunction("posexplode_outer", generator="posexplode", keeps_row=True),
+    SpecialForm("map_contains_key"),
     GeneratorFunction("inline", generator="inline"),
     GeneratorFunction("inline_outer", generator="inline", keeps_row=True),
-    HigherOrderFunction("transform", catalyst="ArrayTransform", indexed=True, is_condition=False),
-    HigherOrderFunction("filter", catalyst="ArrayFilter", indexed=True),
-    HigherOrderFunction("exists", catalyst="ArrayExists", quantifies=True),
-    HigherOrderFunction("forall", catalyst="ArrayForAll", quantifies=True),
     *map(CastFunction, ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")),
     *map(CastFunction, ("decimal", "date", "timestamp", "binary", "string")),
 )

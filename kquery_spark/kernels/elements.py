@@ -32,6 +32,8 @@ def is_array(dtype: pa.DataType) -> bool:
 def element_of(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     """The types of an array and a value: a whole number becomes one of the array's kind where that is wider."""
     element = types[0].value_type if is_array(types[0]) else types[0]
+    if types[1] == t.NULL:
+        return [types[0], element]
     widens = t.is_integral(element) and t.is_integral(types[1]) and types[1].bit_width < element.bit_width
     return [types[0], element if widens else types[1]]
 
@@ -54,6 +56,11 @@ class Elements:
     def order(self) -> Int64s:
         """The position of each element in its row, from 0."""
         return np.arange(len(self.rows)) - np.repeat(self.starts, self.sizes)
+
+    def at(self, rows: Int64s, order: Int64s) -> pa.Array:
+        """The elements at the places ``order`` of ``rows``, NULL behind the end of an array."""
+        missing = order >= self.sizes[rows]
+        return self.values.take(pa.array(np.where(missing, 0, self.starts[rows] + order), mask=missing))
 
 
 def bounds(array: pa.Array) -> tuple[Int64s, Int64s]:

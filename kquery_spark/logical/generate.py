@@ -80,7 +80,7 @@ class Generate(UnaryPlan):
         """The element of an array, or key and value of a map."""
         dtype = self.args[0].dtype
         if pa.types.is_map(dtype):
-            return [(dtype.key_type, False), (dtype.item_type, True)]
+            return [(dtype.key_type, False), (dtype.item_type, dtype.item_field.nullable)]
         if pa.types.is_list(dtype):
             return [(dtype.value_type, dtype.value_field.nullable)]
         raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")

@@ -26,7 +26,6 @@ from kquery_spark.expr import (
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.special_forms import higher_order_function
 from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.filter import Filter
@@ -140,18 +139,11 @@ class _Checker:
             raise PlanError(f"{expr} is {spark_name(derived)}; the plan takes it for {spark_name(expr.type)}")
 
     def _lambda(self, expr: HigherOrder) -> None:
-        array = expr.array.dtype
-        entry = higher_order_function(expr.function)
-        if entry is None or not pa.types.is_list(array):
-            raise PlanError(f"there is no function {expr.function} of {spark_name(array)} and a lambda")
-        if len(expr.parameters) not in (1, 2) or len(expr.inputs) != len(expr.captured):
+        if len(expr.inputs) != len(expr.captured):
             raise PlanError(f"the lambda of {expr.function} has a wrong number of parameters")
-        fields = [pa.field(expr.parameters[0], array.value_type, array.value_field.nullable)]
-        fields += [pa.field(name, t.INT, False) for name in expr.parameters[1:]]
+        fields = expr.parameter_fields
         fields += [pa.field(n, c.dtype, c.nullable) for n, c in zip(expr.inputs, expr.captured, strict=True)]
         _Checker({f.name: f for f in fields}, self._outer).check(expr.body)
-        if entry.is_condition and expr.body.dtype not in (t.BOOL, t.NULL):
-            raise PlanError(f"the lambda of {expr.function} has to be a condition")
 
     def _subquery(self, expr: Subquery) -> None:
         _check_plan(expr.plan, {n.name: n.field for n in expr.outer})

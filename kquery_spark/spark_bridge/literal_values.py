@@ -64,17 +64,18 @@ def scalar(value: Any, arrow: pa.DataType) -> pa.Scalar:
 
 def _nested(value: Any, arrow: pa.DataType) -> pa.Scalar:
     """Lists, structs and maps, as arrays of internal values, so that their leaves convert like any other."""
-    return _array([value], arrow)[0]
+    return array_of_values([value], arrow)[0]
 
 
-def _array(values: list[Any], arrow: pa.DataType) -> pa.Array:
+def array_of_values(values: list[Any], arrow: pa.DataType) -> pa.Array:
+    """A column of internal values of any type."""
     if pa.types.is_list(arrow):
         offsets, flat = _flatten(values)
-        return pa.ListArray.from_arrays(offsets, _array(flat, arrow.value_type), type=arrow)
+        return pa.ListArray.from_arrays(offsets, array_of_values(flat, arrow.value_type), type=arrow)
     if pa.types.is_map(arrow):
         offsets, flat = _flatten(values)
-        keys = _array([pair[0] for pair in flat], arrow.key_type)
-        items = _array([pair[1] for pair in flat], arrow.item_type)
+        keys = array_of_values([pair[0] for pair in flat], arrow.key_type)
+        items = array_of_values([pair[1] for pair in flat], arrow.item_type)
         return pa.MapArray.from_arrays(offsets, keys, items, type=arrow)
     if pa.types.is_struct(arrow):
         return _struct_array(values, arrow)
@@ -83,7 +84,8 @@ def _array(values: list[Any], arrow: pa.DataType) -> pa.Array:
 
 def _struct_array(rows: list[Any], arrow: pa.DataType) -> pa.Array:
     columns = [
-        _array([None if row is None else row[i] for row in rows], field.type) for i, field in enumerate(arrow)
+        array_of_values([None if row is None else row[i] for row in rows], field.type)
+        for i, field in enumerate(arrow)
     ]
     mask = pa.array([row is None for row in rows], pa.bool_())
     return pa.StructArray.from_arrays(columns, fields=list(arrow), mask=mask)

@@ -336,15 +336,15 @@ def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
     # ``get`` wants Spark's own DataType objects; the typed getters of SpecializedGetters do not.
     kind = spark["type"]
     if kind == "array":
-        return [_element(value, i, spark["elementType"]) for i in range(_size(value))]
+        return [internal_element(value, i, spark["elementType"]) for i in range(_size(value))]
     if kind == "map":
         keys, items = value.keyArray(), value.valueArray()
         return [
-            (_element(keys, i, spark["keyType"]), _element(items, i, spark["valueType"]))
+            (internal_element(keys, i, spark["keyType"]), internal_element(items, i, spark["valueType"]))
             for i in range(_size(keys))
         ]
     if kind == "struct":
-        return [_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
+        return [internal_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
     raise Unsupported(f"a constant of type {kind} cannot be read")
 
 
@@ -373,7 +373,8 @@ _GETTERS = {
 }
 
 
-def _element(owner: Any, i: int, spark: Any) -> Any:
+def internal_element(owner: Any, i: int, spark: Any) -> Any:
+    """The value at a place of a row or an array of Catalyst's, in Python."""
     if owner.isNullAt(i):
         return None
     kind = spark["type"] if isinstance(spark, dict) else spark

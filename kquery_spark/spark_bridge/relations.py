@@ -19,8 +19,8 @@ from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.iceberg import IcebergScan, iceberg_scan, is_iceberg
 from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.literal_values import array_of_texts
-from kquery_spark.spark_bridge.plan_facts import Facts
+from kquery_spark.spark_bridge.literal_values import array_of_texts, array_of_values
+from kquery_spark.spark_bridge.plan_facts import Facts, internal_element
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.types.names import spark_name as name_of
@@ -31,6 +31,7 @@ _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {
 }
 V2_SCAN = "DataSourceV2ScanRelation"
 _NAME = "java.lang.Class getName"
+_MAX_ROWS_BY_PART = 200  # each part of a nested value is a call of the JVM
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +43,15 @@ class LocalRows:
     jvm: Jvm = field(repr=False)
 
     def column(self, position: int, spark: Any, dtype: pa.DataType) -> pa.Array:
-        """One column of the rows, ``spark`` being its type as Spark prints it; Unsupported for nested ones."""
-        if self.count and (pa.types.is_nested(dtype) or pa.types.is_binary(dtype)):
-            raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
+        """One column of the rows, ``spark`` being its type as Spark prints it; Unsupported for many nested ones."""
         if not self.count or pa.types.is_null(dtype):
             return pa.nulls(self.count, dtype)
         rows = self.rows.toIndexedSeq()
+        if pa.types.is_nested(dtype) or pa.types.is_binary(dtype):
+            if self.count > _MAX_ROWS_BY_PART:
+                raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
+            values = [internal_element(rows.apply(i), position, spark) for i in range(self.count)]
+            return array_of_values(values, dtype)
         return array_of_texts(self.jvm.column_texts(rows, position, spark), dtype)
 
 

@@ -26,6 +26,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
+        "spark.sql.legacy.disableMapKeyNormalization": "false",
         **{name: value for entry in FORMATS for name, value in entry.settings.expected.items()},
     }
 )
@@ -44,6 +45,7 @@ FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings
 """What the names of settings begin with that decline a scan of some format, not the query."""
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
 _UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settings.unset)
+_MAP_KEYS = "spark.sql.mapKeyDedupPolicy"
 _UNDEFINED = "<undefined>"
 _unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
 _OWN = (
@@ -53,6 +55,7 @@ _OWN = (
     "spark.sql.columnNameOfCorruptRecord",
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
+    _MAP_KEYS,
     *(name for entry in FORMATS for name in entry.settings.read),
 )
 
@@ -78,6 +81,11 @@ class SessionSettings:
     def is_on(self, name: str) -> bool:
         """Whether a setting that was read is true; false if this Spark does not know it."""
         return str(self.values.get(name)).lower() == "true"
+
+    @property
+    def last_key_wins(self) -> bool:
+        """Of equal keys of a map the last one wins; else they are an error."""
+        return str(self.values.get(_MAP_KEYS)).upper() == "LAST_WIN"
 
     def text(self, name: str) -> str:
         """The value of a setting that was read; Unsupported if this Spark does not know it."""

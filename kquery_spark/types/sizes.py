@@ -86,7 +86,7 @@ def _scalar_bytes(value: Any) -> int:
         return 0
     if pa.types.is_string(value.type) or pa.types.is_binary(value.type):
         return int(value.as_buffer().size)
-    return int(pa.array([value], value.type).nbytes) if _is_variable(value.type) else 8
+    return int(pa.repeat(value, 1).nbytes) if _is_variable(value.type) else 8
 
 
 def _is_variable(dtype: pa.DataType) -> bool:

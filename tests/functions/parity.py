@@ -206,7 +206,11 @@ def values_of(array: pa.Array) -> list[Any]:
         valid = array.is_valid().to_pylist()
         return [tuple(p[k] for p in parts) if ok else None for k, ok in enumerate(valid)]
     if pa.types.is_map(dtype):
-        return [None if v is None else tuple(v) for v in array.to_pylist()]
+        entries = list(zip(values_of(array.keys), values_of(array.items), strict=True))
+        bounds = array.offsets.to_pylist()
+        spans = itertools.pairwise(bounds)
+        valid = array.is_valid().to_pylist()
+        return [tuple(entries[a:b]) if ok else None for (a, b), ok in zip(spans, valid, strict=True)]
     if pa.types.is_list(dtype):
         flat = values_of(array.flatten())
         result: list[Any] = []

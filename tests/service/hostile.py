@@ -154,7 +154,7 @@ def _plans() -> list[LogicalPlan]:
         Aggregate(items, (Named(_NAME, "name"),), (Named(AggregateCall.of("sum", _ID), "s"),)),
         Limit(Sort(rows, (SortKey(_ID, False, False),)), 5), Filter(items, InList(_ID, (Literal(1, pa.int64()),))),
         Projection(rows, (Named(ScalarSubquery(top), "top"), Named(_TAGS, "tags"))),
-        Projection(items, (Named(HigherOrder.of("transform", _TAGS, Call.of("negative", x), [x]), "t"),)),
+        Projection(items, (Named(HigherOrder.of("transform", [_TAGS], Call.of("negative", x), [x]), "t"),)),
     ]  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def corpus() -> list[bytes]:
     schema = pa.schema([("a", LONG), ("s", STRING)])
     scan, function = Scan("t", MEMORY), user_function(len, "bigint")
     largest = Aggregate(scan, (), (Named(AggregateCall.of("max", A), "top"),))
-    tags = HigherOrder.of("transform", Column("tags", pa.list_(LONG)), Call.of("negative", Column("x", LONG)),
+    tags = HigherOrder.of("transform", [Column("tags", pa.list_(LONG))], Call.of("negative", Column("x", LONG)),
                           [Column("x", LONG)])  # fmt: skip
     values: list[Any] = [
         *LOGICAL.values(), MEMORY, memory_source(nested), tags,

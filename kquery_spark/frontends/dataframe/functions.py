@@ -11,13 +11,9 @@ from kquery_spark.frontends.dataframe.column import Column, SortOrder, flat, lit
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import aggregate_functions, has_aggregate
 from kquery_spark.functions.call_form import ALL_COLUMNS, CallForm, call_form, distinct_function
+from kquery_spark.functions.higher_order import higher_order_function
 from kquery_spark.functions.registry import functions, has_function
-from kquery_spark.functions.special_forms import (
-    CastFunction,
-    higher_order_function,
-    special_form,
-    special_forms,
-)
+from kquery_spark.functions.special_forms import CastFunction, special_form, special_forms
 from kquery_spark.functions.windows import window_function, window_functions
 
 _lambdas = itertools.count()

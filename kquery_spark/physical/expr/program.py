@@ -243,14 +243,14 @@ class Program:
         return run
 
     def _higher_order(self, expr: HigherOrder) -> Step:
-        array, *captured = (self._compile(c) for c in expr.children)
+        arguments = [self._compile(a) for a in expr.arguments]
+        captured = [self._compile(c) for c in expr.captured]
         inner = Program([expr.body], lambdas.body_schema(expr))
 
         def run(batch: Batch, memo: Memo) -> Vector:
+            vectors = [step(batch, memo) for step in arguments]
             outer = [step(batch, memo) for step in captured]
-            return lambdas.apply(
-                expr, lambda part: inner.run(part)[0], array(batch, memo), outer, batch.num_rows
-            )
+            return lambdas.apply(expr, lambda part: inner.run(part)[0], vectors, outer, batch.num_rows)
 
         return run
 

@@ -114,7 +114,7 @@ def test_calls_that_no_release_answers_otherwise_do_not_stay(
             "the name of the file being read is known to Spark only",
         ),
         (
-            "select * from values (array(1)), (null) as v(a)",
+            f"select * from values {', '.join(f'(array({i}))' for i in range(201))} as v(a)",
             "array<int> values that are in the query itself are given by Spark",
         ),
         (

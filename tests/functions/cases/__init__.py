@@ -1,6 +1,17 @@
 """All parity cases, one module per domain."""
 
-from tests.functions.cases import arrays, casts, conditional, dates, moments, numbers, others, strings, texts
+from tests.functions.cases import (
+    arrays,
+    casts,
+    conditional,
+    dates,
+    maps,
+    moments,
+    numbers,
+    others,
+    strings,
+    texts,
+)
 
 ALL = [
     *casts.CASES,
@@ -11,5 +22,6 @@ ALL = [
     *dates.CASES,
     *moments.CASES,
     *arrays.CASES,
+    *maps.CASES,
     *others.CASES,
 ]

@@ -24,21 +24,14 @@ SELECT try_to_timestamp(s, 'MMM yyyy') AS x, count(*) FROM t GROUP BY 1
 query expect_fallback(FormatNumber) context_declines(format_number: argument 2 cannot be string)
 SELECT format_number(x, '#,##0') AS c, count(*) FROM t GROUP BY 1
 
-query expect_fallback(ArrayDistinct) context_declines(array_distinct cannot take array<double>)
-SELECT array_distinct(array(x)) AS c, count(*) FROM t GROUP BY 1
-
-query expect_fallback(interval) context_declines(Year-month intervals are supported only when added to dates or timestamps.)
-SELECT sequence(CAST(ts AS DATE), DATE'2020-03-01', INTERVAL 1 MONTH) AS c, count(*) FROM t GROUP BY ts
+query expect_fallback(MakeYMInterval) context_declines(there is no function make_ym_interval)
+SELECT sequence(CAST(ts AS DATE), DATE'2020-03-01', make_ym_interval(0, CAST(id AS INT) + 1)) AS c, count(*) FROM t GROUP BY ts, id
 
 query expect_fallback(decimal(38,2)) context_declines(A RANGE frame with an offset over decimal(38,2) is not supported.)
 SELECT id, count(*) OVER (ORDER BY CAST(m AS DECIMAL(38, 2)) RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM t
 
 query expect_fallback(repartitioning is done by Spark)
 SELECT /*+ REPARTITION(3) */ k, count(*) AS n FROM t GROUP BY k
-
--- MinSparkVersion: 4.0
-query expect_fallback(stays with) context_declines(there is no function map)
-SELECT map('a', k) AS m, count(*) FROM t GROUP BY 1
 
 query expect_fallback(sorting within) context_declines(SORT BY is not supported: the order of partitions is the engine's; use ORDER BY)
 SELECT k, id FROM t SORT BY id
@@ -52,9 +45,6 @@ SELECT k, histogram_numeric(x, 3) FROM t GROUP BY k
 -- a lateral join that Spark makes a plain one of
 query context_declines(LATERAL is not supported)
 SELECT k, y FROM (SELECT DISTINCT k FROM t) a, LATERAL (SELECT max(id) AS y FROM t b WHERE b.k > a.k)
-
-query expect_fallback(ArrayAggregate) context_declines(there is no function aggregate)
-SELECT aggregate(collect_list(k), 0L, (a, b) -> a + b) AS n FROM t GROUP BY s
 
 query expect_fallback(GetJsonObject) context_declines(there is no function get_json_object)
 SELECT get_json_object(concat('{"a":', k, '}'), '$.a') AS v, count(*) FROM t GROUP BY 1

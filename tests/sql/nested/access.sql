@@ -11,22 +11,22 @@ SELECT * FROM VALUES
 query
 SELECT id, s.x, s.y.z, s.y.w, s.y.w[0] IS NULL FROM t WHERE id <> 4
 
-query context_declines(there is no function get)
+query
 SELECT id, get(a, 0), get(a, 5), try_element_at(a, 2), try_element_at(a, -1), size(a), cardinality(q), a IS NULL FROM t
 
 query
 SELECT id, m['a'], m['zz'], element_at(m, 'b'), try_element_at(m, 'c'), size(m) FROM t
 
-query context_declines(there is no function map_contains_key)
+query
 SELECT id, map_keys(m), map_values(m), map_entries(m), map_contains_key(m, 'a') FROM t
 
-query context_declines(there is no function get)
+query
 SELECT id, q.n, q.m, get(q, 0).n, q[0].m FROM t WHERE size(q) > 0
 
 query
 SELECT id, array_contains(a, 2), array_position(a, 2), array_max(a), array_min(a), array_distinct(a), array_remove(a, 1), sort_array(a) FROM t
 
-query context_declines(there is no function map)
+query
 SELECT id, array(id, s.x), named_struct('i', id, 's', s), struct(id, a).a, map('k', id)['k'], array(array(id), a) FROM t
 
 query
@@ -101,13 +101,13 @@ SELECT id, element_at(a, 4) FROM t
 query expect_error(INVALID_INDEX_OF_ZERO)
 SELECT id, element_at(a, id - 1) FROM t WHERE id = 1
 
-query expect_error(DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT) expect_fallback(the expression ArraysZip stays with Spark) context_declines(there is no function arrays_zip)
+query expect_error(DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT) expect_fallback(of fields of one name) context_declines(of fields of one name)
 SELECT id, arrays_zip(a, a) FROM t
 
-query expect_fallback(the expression MapFromArrays stays with Spark) context_declines(there is no function map_from_arrays)
+query
 SELECT id, map_from_arrays(array('a'), array(id)) FROM t
 
-query expect_fallback(the expression ArrayAggregate stays with Spark) context_declines(there is no function aggregate)
+query
 SELECT id, aggregate(a, 0, (x, y) -> x + coalesce(y, 0)) FROM t
 
 -- MinSparkVersion: 4.0

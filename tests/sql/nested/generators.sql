@@ -1,7 +1,7 @@
 -- explode, posexplode, inline and stack.
 -- Tables: many_rows
 
-query context_declines(there is no function get)
+query
 select named_struct('x',i).x b, array(i,2)[0] c, size(array(i)) e, array_contains(array(i,2), 2) f,
   element_at(array(i,5), 2) h, cardinality(array(1)) k, get(array(i), 3) l, size(split(s,'b')) m from t
 

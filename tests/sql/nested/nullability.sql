@@ -40,7 +40,7 @@ select array(1) a, named_struct('a', 1) b union all select array(id), named_stru
 query
 select a, count(*) from (select array(1) a from t union all select array(id) from t) group by a
 
-query expect_fallback(values that are in the query itself are given by Spark)
+query
 select * from values (array(1), named_struct('a', 1)), (array(2), named_struct('a', 2))
 
 query

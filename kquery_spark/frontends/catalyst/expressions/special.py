@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
@@ -9,6 +11,7 @@ from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, 
 from kquery_spark.functions.registry import EvalMode, for_catalyst, function
 from kquery_spark.spark_bridge.plan_tree import CHAR_UTILITIES, EXPRESSION_CLASSES, CatalystNode
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS
 
 _BASE64 = f"{EXPRESSION_CLASSES}Base64"
 
@@ -57,6 +60,42 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
         raise Unsupported("an element with a value for what is out of bounds stays with Spark")
     translate.check_fields(array)
     return Call.of("split_part", *[translate(child) for child in (*array.children, number)])
+
+
+@EXPRESSIONS.handles(
+    "Sequence", family="functions", partly="whole numbers, dates and timestamps; months are a constant"
+)
+def sequence(node: CatalystNode, translate: Translator) -> Expr:
+    """SEQUENCE; a step of months, which has no type in the engine, is a number."""
+    step = node.children[2] if len(node.children) > 2 else None
+    unit = None if step is None else str(step.fields.get("dataType"))
+    if step is None or unit is None or not unit.startswith(("interval year", "interval month")):
+        call = translate.call(function("sequence"), node)
+        assert isinstance(call, Call)
+        if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
+            raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
+        return call
+    if step.cls != "Literal" or step["value"] is None:
+        raise Unsupported("a sequence by months that are no constant stays with Spark")
+    start, stop = (translate(child) for child in node.children[:2])
+    return Call.of("sequence_by_months", start, stop, Literal(int(step["value"]), t.INT))
+
+
+def _is_less_than_a_day(step: Expr) -> bool:
+    return isinstance(step, Literal) and (step.value is None or abs(step.value) < DAY_MICROS)
+
+
+@EXPRESSIONS.handles("ArraysZip", family="functions")
+def arrays_zip(node: CatalystNode, translate: Translator) -> Expr:
+    """ARRAYS_ZIP, whose fields have names that are no arguments."""
+    names = [tree[0].get("value") for tree in node["names"]]
+    if not all(isinstance(name, str) for name in names) or len(names) != len(node.children):
+        raise Unsupported("ARRAYS_ZIP with names that are no constants stays with Spark")
+    arrays = [translate(child) for child in node.children]
+    pairs = zip(names, arrays, strict=True)
+    return Call.of(
+        "arrays_zip", *(part for name, array in pairs for part in (Literal(name, t.STRING), array))
+    )
 
 
 @EXPRESSIONS.handles("Size", family="functions")

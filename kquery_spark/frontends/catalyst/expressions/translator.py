@@ -62,6 +62,7 @@ class Translator:
     ``columns`` are the input columns by expression id (None where two inputs have the same id).
     ``subqueries``, ``aggregates`` and ``windows`` are given where such expressions are allowed; ``arguments``
     translates what is inside of an aggregate. ``changed`` are the functions that this version of Spark may answer otherwise.
+    ``last_key_wins``: where keys of a map that is built are equal, the last one's value counts; else they are an error.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Translator:
         arguments: Translator | None = None,
         windows: WindowSink | None = None,
         changed: Mapping[str, tuple[ChangedCall, ...]] | None = None,
+        last_key_wins: bool = False,
     ) -> None:
         self.columns = columns
         self.facts = facts
@@ -83,6 +85,8 @@ class Translator:
         self.arguments = arguments
         self.windows = windows
         self.changed = changed or {}
+        self.last_key_wins = last_key_wins
+        self.variables: dict[int, Column] = {}
 
     def __call__(self, node: CatalystNode) -> Expr:
         """The engine's expression; Unsupported says why there is none."""
@@ -113,6 +117,11 @@ class Translator:
             dtype = t.timestamp(self.time_zone)
         return Call.of(function.name, *args, mode=mode, tz=self.zone(node), dtype=dtype)
 
+    def bind(self, parameters: Sequence[CatalystNode], columns: Sequence[Column]) -> Sequence[Column]:
+        """Let parameters of a lambda stand for columns of its body."""
+        self.variables.update((p["exprId"], column) for p, column in zip(parameters, columns, strict=False))
+        return columns
+
     def check_version(self, node: CatalystNode, function: str, args: Sequence[Expr]) -> None:
         """Raises Unsupported for a call that the session's version of Spark does not answer as the engine does."""
         for change in self.changed.get(function, ()):
@@ -136,6 +145,8 @@ class Translator:
 
     def mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
         """The evaluation mode of a call, read from the JVM only where it can matter."""
+        if function.parameters.builds_map:
+            return EvalMode.LEGACY if self.last_key_wins else EvalMode.ANSI
         for flag in _FLAG_FIELDS:
             if flag in node.fields:
                 if node[flag]:

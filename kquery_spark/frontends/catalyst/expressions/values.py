@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,18 +32,18 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
     return column
 
 
-@EXPRESSIONS.handles(
-    "Literal", family="values", partly="plain values, arrays and structs; maps stay with Spark"
-)
+@EXPRESSIONS.handles("Literal", family="values")
 def constant(node: CatalystNode, translate: Translator) -> Expr:
-    """A constant; an array or a struct becomes a call over its parts."""
+    """A constant; an array, a map or a struct becomes a call over its parts."""
     return _constant(literal(node, translate.facts, translate.time_zone))
 
 
 def _constant(scalar: pa.Scalar) -> Expr:
     dtype = scalar.type
-    if not scalar.is_valid or not t.is_nested(dtype) or pa.types.is_map(dtype):
+    if not scalar.is_valid or not t.is_nested(dtype):
         return as_literal(scalar)
+    if pa.types.is_map(dtype):
+        return _map(scalar)
     if pa.types.is_struct(dtype):
         parts: list[Expr] = []
         for position, field in enumerate(dtype):
@@ -49,6 +51,14 @@ def _constant(scalar: pa.Scalar) -> Expr:
         return Call.of("named_struct", *parts)
     parts = [_constant(element) for element in scalar.values]
     return Call.of("array", *parts, dtype=None if parts else pa.list_(dtype.value_type))
+
+
+def _map(scalar: pa.Scalar) -> Expr:
+    parts = [_constant(pc.struct_field(entry, [side])) for entry in scalar.values for side in range(2)]
+    zeros = [p.value for p in parts[::2] if isinstance(p, Literal) and t.is_fractional(p.dtype)]
+    if any(zero == 0 and math.copysign(1, zero) < 0 for zero in zeros):
+        raise Unsupported("a constant map with the key -0.0 stays with Spark")
+    return Call.of("map", *parts, dtype=scalar.type)
 
 
 def as_literal(scalar: pa.Scalar) -> Literal:

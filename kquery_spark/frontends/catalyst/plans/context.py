@@ -132,6 +132,7 @@ class Context:
             arguments,
             windows,
             self._changed_calls,
+            self.settings.last_key_wins,
         )
 
     def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:

@@ -94,7 +94,9 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
     return _scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source, attributes, context)
 
 
-@PLANS.handles("LocalRelation", family="leaves", partly="up to 20,000 values, none binary or nested")
+@PLANS.handles(
+    "LocalRelation", family="leaves", partly="up to 20,000 values, binary or nested ones in up to 200 rows"
+)
 def local_relation(node: CatalystNode, context: Context) -> Scope:
     """Literal rows (``VALUES``), narrowed to the columns that are read."""
     attributes = node.trees("output")

@@ -23,19 +23,25 @@ class Catalog(Protocol):
 class SessionFacts:
     """The settings of a session that decide a query's meaning.
 
-    These are ``spark.sql.session.timeZone``, ``ansi.enabled`` and ``caseSensitive``, and ``now_micros``, the time at which
-    the query began, for ``current_date`` and ``current_timestamp``.
+    These are ``spark.sql.session.timeZone``, ``ansi.enabled``, ``caseSensitive`` and ``mapKeyDedupPolicy`` (whether it is
+    LAST_WIN), and ``now_micros``, the time at which the query began, for ``current_date`` and ``current_timestamp``.
     """
 
     time_zone: str = "UTC"
     ansi: bool = True
     case_sensitive: bool = False
     now_micros: int | None = None
+    last_key_wins: bool = False
 
     @property
     def mode(self) -> EvalMode:
         """The evaluation mode of overflow and bad casts."""
         return EvalMode.ANSI if self.ansi else EvalMode.LEGACY
+
+    @property
+    def map_mode(self) -> EvalMode:
+        """The mode of what builds maps."""
+        return EvalMode.LEGACY if self.last_key_wins else EvalMode.ANSI
 
     def fold(self, name: str) -> str:
         """The form of a name in which names are compared."""

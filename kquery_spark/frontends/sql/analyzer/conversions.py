@@ -77,7 +77,8 @@ class Conversions:
             )
         # integer literals take part in decimal arithmetic with just the digits they have (Spark's DecimalPrecision)
         cast_args = self.arguments(entry.coerce, args, operator=entry.is_strict_operator)
-        build = partial(Call.of, name, *cast_args, mode=mode or self.facts.mode, tz=self.facts.time_zone)
+        default = self.facts.map_mode if entry.parameters.builds_map else self.facts.mode
+        build = partial(Call.of, name, *cast_args, mode=mode or default, tz=self.facts.time_zone)
         try:
             call = build()
         except ArgumentTypeError as error:
@@ -92,6 +93,8 @@ class Conversions:
                 return _array_type(call)
             case Call(function="named_struct"):
                 return _struct_type(call)
+            case Call(function="map", args=[_, *_]):
+                return _map_type(call)
         zone = self.facts.time_zone
         if t.is_timestamp(call.dtype) and call.dtype.tz != zone:
             return t.timestamp(zone)
@@ -144,6 +147,12 @@ def _struct_type(call: Call) -> pa.DataType:
     """The type of ``named_struct(...)``, whose fields are nullable as the values are."""
     values = call.args[1::2]
     return pa.struct([f.with_nullable(v.nullable) for f, v in zip(call.dtype, values, strict=True)])
+
+
+def _map_type(call: Call) -> pa.DataType:
+    """The type of ``map(...)``, whose values are nullable as the arguments are."""
+    nullable = any(value.nullable for value in call.args[1::2])
+    return pa.map_(call.dtype.key_field, call.dtype.item_field.with_nullable(nullable))
 
 
 def _literal_digits(args: Sequence[Expr]) -> list[Expr]:

@@ -1,43 +1,78 @@
-"""Higher-order functions: an array and a lambda over its elements."""
+"""Higher-order functions: arrays or maps, and a lambda over their elements."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from kquery_spark.errors import PlanError
-from kquery_spark.expr import Column, Expr
-from kquery_spark.expr.lambdas import HigherOrder
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Call, Case, Column, Expr
+from kquery_spark.expr.lambdas import HigherOrder, finished
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.kernels.elements import is_array
+from kquery_spark.functions.higher_order import HigherOrderFunction
 from kquery_spark.types import names as t
 
 
-def higher_order(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """TRANSFORM, FILTER, EXISTS or FORALL; the lambda's parameters hide columns of their names."""
-    name = node.name[0].lower()
-    if len(node.arguments) != 2 or not isinstance(node.arguments[1], ast.Lambda):
-        raise PlanError(f"{name} takes an array and a lambda")
-    array, function = analyzer.expr(node.arguments[0]), node.arguments[1]
-    if not is_array(array.dtype):
+def higher_order(analyzer: ExpressionAnalyzer, entry: HigherOrderFunction, node: ast.Call) -> Expr:
+    """TRANSFORM, FILTER, AGGREGATE and their like; a lambda's parameters hide columns of their names."""
+    functions = node.arguments[entry.arguments :]
+    arguments = [analyzer.expr(argument) for argument in node.arguments[: entry.arguments]]
+    if entry.without_lambda and not functions:
+        return analyzer.call(entry.without_lambda, *arguments)
+    lambdas = [function for function in functions if isinstance(function, ast.Lambda)]
+    if len(lambdas) < len(functions) or not 1 <= len(lambdas) <= (2 if entry.finishes else 1):
+        raise PlanError(f"{entry.name} takes {entry.arguments} argument(s) and a lambda")
+    if entry.finishes:
+        return _folded(analyzer, entry, arguments, lambdas)
+    body, columns = _lambda(analyzer, lambdas[0], entry.parameters([a.dtype for a in arguments]))
+    return HigherOrder.of(entry.name, arguments, body, columns, analyzer.facts.map_mode)
+
+
+def _folded(
+    analyzer: ExpressionAnalyzer,
+    entry: HigherOrderFunction,
+    arguments: list[Expr],
+    lambdas: Sequence[ast.Lambda],
+) -> Expr:
+    """AGGREGATE: a state that a lambda changes, and what another one gives of the last state."""
+    array, zero = arguments
+    if zero.dtype != t.nullable_within(zero.dtype):
+        raise Unsupported(f"{entry.name} from nested values that hold no NULL is not supported")
+    fields = entry.parameters([array.dtype, zero.dtype])
+    if can_raise(zero) and array.nullable:
+        zero = Case(((Call.of("isnotnull", array), zero),))
+    body, columns = _lambda(analyzer, lambdas[0], fields)
+    if body.dtype == t.NULL:
+        body = analyzer.convert.cast(body, zero.dtype, implicit=True)
+    folded = HigherOrder.of(entry.name, [array, zero], body, columns)
+    if len(lambdas) == 1:
+        return folded
+    finish, (state,) = _lambda(analyzer, lambdas[1], [pa.field("state", folded.dtype)])
+    return finished(folded, state.name, finish)
+
+
+def _lambda(
+    analyzer: ExpressionAnalyzer, function: ast.Lambda, fields: Sequence[pa.Field]
+) -> tuple[Expr, list[Column]]:
+    """The body of a lambda, and its parameters as columns."""
+    if len(function.parameters) > len(fields):
         raise PlanError(
-            f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {name} takes an array, not {t.spark_name(array.dtype)}"
+            f"[INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH] a lambda here has at most {len(fields)} parameters"
         )
-    types = (array.dtype.value_type, t.INT)
     columns = [
-        Column(analyzer.names.fresh(f"lambda {parameter}"), dtype, dtype != t.INT or position == 0)
-        for position, (parameter, dtype) in enumerate(zip(function.parameters, types, strict=False))
+        Column(analyzer.names.fresh(f"lambda {parameter}"), field.type, field.nullable)
+        for parameter, field in zip(function.parameters, fields, strict=False)
     ]
-    if len(columns) != len(function.parameters):
-        raise PlanError(
-            f"[INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH] the lambda of {name} has too many parameters"
-        )
     scope = _body_scope(analyzer, function.parameters, columns)
-    body = replace(
+    inside = replace(
         analyzer, preferred=scope, allows_aggregates=False, allows_windows=False, clause="a lambda"
-    ).expr(function.body)
-    return HigherOrder.of(name, array, body, columns)
+    )
+    return inside.expr(function.body), columns
 
 
 def _body_scope(analyzer: ExpressionAnalyzer, parameters: tuple[str, ...], columns: list[Column]) -> Scope:

@@ -15,11 +15,11 @@ from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.functions.call_form import trim_function
+from kquery_spark.functions.higher_order import HigherOrderFunction
 from kquery_spark.functions.registry import EvalMode, date_field_function
 from kquery_spark.functions.special_forms import (
     CastFunction,
     GeneratorFunction,
-    HigherOrderFunction,
     SessionValue,
     TryFunction,
     special_form,
@@ -129,6 +129,29 @@ def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     return struct_of(analyzer, node.arguments)
 
 
+@CALLS.handles("arrays_zip")
+def _arrays_zip(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """The fields are called as columns and fields are, and others by their place, from 0."""
+    parts: list[Expr] = []
+    for place, argument in enumerate(node.arguments):
+        match argument:
+            case ast.Name():
+                name = argument.parts[-1]
+            case ast.Field():
+                name = argument.name
+            case _:
+                name = str(place)
+        parts += [Literal(name, t.STRING), analyzer.expr(argument)]
+    return analyzer.call("arrays_zip", *parts)
+
+
+@CALLS.handles("map_contains_key")
+def _map_contains_key(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    _check_two(node)
+    entries, key = analyzer.arguments(node)
+    return analyzer.call("array_contains", analyzer.call("map_keys", entries), key)
+
+
 @CALLS.handles("trim", "ltrim", "rtrim")
 def _trim_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """``trim(characters, text)``: the characters come first in a plain call."""
@@ -201,7 +224,7 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
         case CastFunction():
             return _cast_function(analyzer, form.name, node)
         case HigherOrderFunction():
-            return higher_order(analyzer, node)
+            return higher_order(analyzer, form, node)
     return None
 
 
