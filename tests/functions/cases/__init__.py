@@ -1,6 +1,17 @@
 """All parity cases, one module per domain."""
 
-from tests.functions.cases import arrays, casts, conditional, dates, moments, numbers, others, strings, texts
+from tests.functions.cases import (
+    arrays,
+    casts,
+    conditional,
+    dates,
+    json,
+    moments,
+    numbers,
+    others,
+    strings,
+    texts,
+)
 
 ALL = [
     *casts.CASES,
@@ -12,4 +23,5 @@ ALL = [
     *moments.CASES,
     *arrays.CASES,
     *others.CASES,
+    *json.CASES,
 ]
