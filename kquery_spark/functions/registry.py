@@ -92,8 +92,8 @@ NO_PARAMETERS = CatalystParameters()
 class JavaMethod:
     """A static method of a class among Spark's expressions that stands for a function in plans.
 
-    owner: the simple name of the class. constants: positions and values of arguments that the function does not have; the call
-    stands for it with these only. mode: what the function does then with what it cannot compute.
+    owner: the simple name of the class. constants: positions and values of arguments that the function does not have; the
+    call stands for it with these only. mode: what the function does then with what it cannot compute.
     """
 
     owner: str
@@ -149,7 +149,8 @@ class Function:
     date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
-    java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be. changes: what earlier releases of Spark answer otherwise.
+    java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
+    changes: what earlier releases of Spark answer otherwise.
     """
 
     name: str

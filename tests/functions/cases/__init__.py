@@ -3,6 +3,7 @@
 from tests.functions.cases import (
     arrays,
     casts,
+    codings,
     conditional,
     dates,
     json,
@@ -24,4 +25,5 @@ ALL = [
     *arrays.CASES,
     *others.CASES,
     *json.CASES,
+    *codings.CASES,
 ]
