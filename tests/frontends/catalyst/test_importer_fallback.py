@@ -240,7 +240,6 @@ def test_a_whole_query_is_its_own_root(taken: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
         ("spark.sql.legacy.charVarcharAsString", "true"),
     ],
 )
