@@ -18,6 +18,3 @@ SELECT id, to_json(array(i, id)) AS a, to_json(array(named_struct('x', i), NULL)
 
 query
 SELECT to_json(named_struct('i', i)) AS j, count(*) AS n FROM t GROUP BY 1
-
-query expect_fallback(map) context_declines(map)
-SELECT to_json(named_struct('m', map(s, i))) AS j, count(*) AS n FROM t WHERE s IS NOT NULL GROUP BY 1
