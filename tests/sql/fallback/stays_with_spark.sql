@@ -60,7 +60,7 @@ query expect_fallback(RegExpExtractAll) context_declines(there is no function re
 SELECT regexp_extract_all(s, '(s)', 1) AS v, count(*) FROM t GROUP BY 1
 
 -- MinSparkVersion: 4.0
-query expect_fallback(Collate) context_declines(COLLATE is not supported)
+query expect_fallback(collation-aware) context_declines(COLLATE is not supported)
 SELECT s COLLATE UTF8_LCASE AS v, count(*) FROM t GROUP BY 1
 
 -- MinSparkVersion: 4.0
