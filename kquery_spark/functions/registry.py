@@ -91,6 +91,27 @@ NO_PARAMETERS = CatalystParameters()
 
 
 @dataclass(frozen=True)
+class JavaMethod:
+    """A static method of a class among Spark's expressions that stands for a function in plans.
+
+    owner: the simple name of the class. constants: positions and values of arguments that the function does not have; the
+    call stands for it with these only. mode: what the function does then with what it cannot compute.
+    """
+
+    owner: str
+    method: str
+    constants: tuple[tuple[int, object], ...] = ()
+    mode: EvalMode = EvalMode.ANSI
+
+    def own_arguments(self, literals: Sequence[object]) -> list[int] | None:
+        """The positions of the function's arguments among those of a call; None if the call does not stand for it."""
+        if any(i >= len(literals) or literals[i] != value for i, value in self.constants):
+            return None
+        dropped = {i for i, _ in self.constants}
+        return [i for i in range(len(literals)) if i not in dropped]
+
+
+@dataclass(frozen=True)
 class VersionChange:
     """Calls that earlier releases of Spark answer otherwise than the engine, so that they stay with Spark there.
 
@@ -131,7 +152,8 @@ class Function:
     date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
-    parameters: what fields of the Catalyst classes must be. changes: what earlier releases of Spark answer otherwise.
+    java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
+    changes: what earlier releases of Spark answer otherwise.
     """
 
     name: str
@@ -160,6 +182,7 @@ class Function:
     date_fields: tuple[str, ...] = ()
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
+    java: tuple[JavaMethod, ...] = ()
     parameters: CatalystParameters = NO_PARAMETERS
     changes: tuple[VersionChange, ...] = ()
 
@@ -189,6 +212,7 @@ class Function:
 _FUNCTIONS: dict[str, Function] = {}
 _NAMES: dict[str, str] = {}
 _CATALYST: dict[str, str] = {}
+_JAVA: dict[tuple[str, str], list[tuple[JavaMethod, str]]] = {}
 _DATE_FIELDS: dict[str, str] = {}
 _UNIT_WORDS: dict[str, str] = {}
 _OPERATORS: dict[tuple[str, int], str] = {}
@@ -207,6 +231,8 @@ def register(*entries: Function) -> None:
             if cls in _CATALYST:
                 raise ValueError(f"Catalyst class {cls} is registered twice")
             _CATALYST[cls] = entry.name
+        for method in entry.java:
+            _JAVA.setdefault((method.owner, method.method), []).append((method, entry.name))
         _FUNCTIONS[entry.name] = entry
 
 
@@ -238,6 +264,11 @@ def for_catalyst(cls: str) -> Function | None:
     """The entry for a Catalyst expression class, by its simple name."""
     name = _CATALYST.get(cls)
     return None if name is None else _FUNCTIONS[name]
+
+
+def for_java_method(owner: str, method: str) -> Sequence[tuple[JavaMethod, Function]]:
+    """The entries that a static method of a class may stand for."""
+    return [(java, _FUNCTIONS[name]) for java, name in _JAVA.get((owner, method), ())]
 
 
 def operator_function(symbol: str, operands: int) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kquery_spark.functions.call_form import (
     ALL_COLUMNS,
     ONE_COLUMN,
+    THREE_COLUMNS,
     TWO_COLUMNS,
     CallForm,
     Spellings,
@@ -104,6 +105,8 @@ register_special_forms(
     TryFunction("try_multiply", calls=TWO_COLUMNS, of="multiply"),
     TryFunction("try_divide", calls=TWO_COLUMNS, of="divide"),
     TryFunction("try_mod", calls=TWO_COLUMNS, of="mod"),
+    TryFunction("try_url_decode", of="url_decode"),
+    TryFunction("try_parse_url", calls=THREE_COLUMNS, of="parse_url"),
     TryFunction("try_element_at", calls=TWO_COLUMNS, of="element_at"),
     TryFunction("get", calls=TWO_COLUMNS, of="get_array_item"),
     SessionValue("current_date", ("curdate",), CallForm(shown_as="current_date")),

@@ -62,6 +62,9 @@ class Facts(Protocol):
     def literal_value(self, node: CatalystNode) -> Any:
         """The internal value of a Literal."""
 
+    def has_options(self, node: CatalystNode) -> bool:
+        """Whether the options of JsonToStructs (or another class with ``options``) are not empty."""
+
     def integers(self, node: CatalystNode, field: str) -> list[int]:
         """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
 
@@ -200,6 +203,11 @@ class FactFetcher(Facts):
     @override
     def literal_value(self, node: CatalystNode) -> Any:
         return _internal(self.jvm_object(node).value(), node["dataType"])
+
+    @_fetching
+    @override
+    def has_options(self, node: CatalystNode) -> bool:
+        return not self.jvm_object(node).options().isEmpty()
 
     @_fetching
     @override

@@ -17,13 +17,21 @@ _CONF = "org.apache.spark.sql.internal.SQLConf"
 OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
 """What the names of Spark's optimizer rules begin with, as ``spark.sql.optimizer.excludedRules`` takes them."""
 
+PRECISION_LOSS = "spark.sql.decimalOperations.allowPrecisionLoss"
+"""Decides the types of sums, products and quotients of decimals."""
+
+LEAVES_OUT_NULLS = "spark.sql.jsonGenerator.ignoreNullFields"
+"""Decides whether TO_JSON writes fields that are NULL."""
+
 # Settings that change what a supported query answers, beyond those with an attribute of their own, each with
 # the only value under which the engine's answer is known to be Spark's. Those of file formats decline a scan of the
-# format, the time parser's decline what parses or prints times by a pattern, the others the query.
+# format, the time parser's decline what parses or prints times by a pattern, that of precision loss arithmetic of decimals,
+# that of NULL fields TO_JSON, the others the query.
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
         TIME_PARSER: CORRECTED,
-        "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+        PRECISION_LOSS: "true",
+        LEAVES_OUT_NULLS: "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
         "spark.sql.legacy.disableMapKeyNormalization": "false",

@@ -37,6 +37,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
+_PLAIN_COLLATION = "UTF8_BINARY"  # how strings without a collation compare
 _VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
@@ -50,7 +51,7 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
         return _nested(spark, time_zone)
     if not isinstance(spark, str):
         raise Unsupported(f"the data type {spark!r} is not known")
-    atomic = _ATOMIC.get(spark)
+    atomic = _ATOMIC.get(spark.removesuffix(f" collate {_PLAIN_COLLATION}"))
     if atomic is not None:
         return atomic
     if spark == "timestamp":
@@ -139,7 +140,8 @@ def _fields(struct: dict[str, Any], time_zone: str) -> list[pa.Field]:
 def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
     metadata = field.get("metadata") or {}
     # A schema printed by itself, unlike an expression, keeps a column's collation in the metadata only.
-    if "__COLLATIONS" in metadata:
+    collations = metadata.get("__COLLATIONS", {})
+    if not all(str(name).endswith(_PLAIN_COLLATION) for name in collations.values()):
         raise Unsupported(f"column {field['name']} has a collation, which the engine does not compare by")
     if _VARIANT in metadata:
         raise Unsupported(f"column {field['name']} is a variant that Spark takes apart while it reads")

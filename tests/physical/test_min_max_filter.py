@@ -13,10 +13,10 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import AggregateCall, Column, Named
+from kquery_spark.kernels import compiled
 from kquery_spark.physical.dynamic_filters import min_max
 from kquery_spark.physical.dynamic_filters.min_max import MIN_ROWS, GroupExtrema, MinMaxFilter
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
-from kquery_spark.sources import compiled
 from kquery_spark.sources.parquet import codes as parquet_codes
 from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet import source as parquet_module

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
+from kquery_spark.kernels import compiled
 from kquery_spark.logical import Scan
-from kquery_spark.sources import compiled
 from kquery_spark.sources import lines as lines_module
 from kquery_spark.sources.csv import source
 from kquery_spark.sources.csv.options import csv_options

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 from kquery_spark.sources.csv import blocks, fields
 from kquery_spark.sources.csv import source as csv_source_module
 from kquery_spark.sources.csv.blocks import text_columns

@@ -11,7 +11,7 @@ import pytest
 from pyroaring import BitMap64
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.delta.deletion_vectors import deletion_vector, encoded_deletion_vector
 from kquery_spark.sources.live_rows import LiveRows

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
+from kquery_spark.kernels import compiled
 from kquery_spark.physical import split_columns
-from kquery_spark.sources import compiled
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import codes as parquet_codes
 from kquery_spark.sources.parquet import file as parquet_file

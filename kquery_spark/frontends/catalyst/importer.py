@@ -35,10 +35,15 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import FORMAT_PREFIXES, SessionSettings
+from kquery_spark.spark_bridge.session_settings import (
+    FORMAT_PREFIXES,
+    LEAVES_OUT_NULLS,
+    PRECISION_LOSS,
+    SessionSettings,
+)
 
 # Settings that matter to file scans or to some expressions: these are declined for them, not the query.
-_LOCAL_SETTINGS = (TIME_PARSER, "spark.sql.files.", *FORMAT_PREFIXES)
+_LOCAL_SETTINGS = (TIME_PARSER, PRECISION_LOSS, LEAVES_OUT_NULLS, "spark.sql.files.", *FORMAT_PREFIXES)
 
 # Classes that are imported as scans, projections, filters and unions.
 PASS_ROWS_ON = frozenset(

@@ -13,14 +13,18 @@ from kquery_spark.expr import Expr, Literal
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_functions
 from kquery_spark.functions.casts import CAST_CHANGES
 from kquery_spark.functions.registry import COLUMN, Function, for_catalyst, functions
+from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.session_settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
 from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
 # Those that parse, or print, times by a pattern.
 _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
+# Those whose results are decimals of a type that a setting decides.
+_DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
+_CORRUPT_RECORD = "_corrupt_record"
 _PRINTING = ("DateFormatClass", "FromUnixTime")
 CAST = "cast"
 """What stands for casts among the names of functions."""
@@ -74,6 +78,16 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
         reason = f"texts that may not match a pattern stay with Spark while {TIME_PARSER} is {EXCEPTION}"
         for entry in filter(None, map(for_catalyst, _PARSING)):
             changes.append(ChangedCall(entry.name, entry.catalyst, _parses_text, reason, raising_too=False))
+    if settings.unexpected(PRECISION_LOSS):
+        reason = f"arithmetic of decimals stays with Spark while {PRECISION_LOSS} is false"
+        for entry in filter(None, map(for_catalyst, _DECIMAL_ARITHMETIC)):
+            changes.append(ChangedCall(entry.name, entry.catalyst, _computes_decimals, reason))
+    if settings.unexpected(LEAVES_OUT_NULLS):
+        reason = f"to_json stays with Spark while {LEAVES_OUT_NULLS} is false"
+        changes.append(ChangedCall("to_json", (), None, reason))
+    for name, value in _json_settings(settings).items():
+        reason = f"JSON texts stay with Spark while {name} is {value}"
+        changes.append(ChangedCall("from_json", ("JsonToStructs",), None, reason))
     calls: dict[str, tuple[ChangedCall, ...]] = {}
     for call in changes:
         calls[call.function] = (*calls.get(call.function, ()), call)
@@ -82,6 +96,18 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
 
 def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
     return bool(types[0] == t.STRING)
+
+
+def _json_settings(settings: SessionSettings) -> Mapping[str, str]:
+    """The settings of reading JSON that the engine does not follow, with their values."""
+    unexpected = settings.unexpected(*JSON.settings.prefixes)
+    if settings.corrupt_record_column != _CORRUPT_RECORD:
+        unexpected["spark.sql.columnNameOfCorruptRecord"] = settings.corrupt_record_column
+    return unexpected
+
+
+def _computes_decimals(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
+    return any(map(t.is_decimal, types))
 
 
 def _time_parser(settings: SessionSettings) -> str | None:

@@ -82,8 +82,12 @@ class TypeParser(Cursor):
                 self.fail(f"{name} needs a length, as in {name}(10)", pos)
         elif parameters:
             self.fail(f"{name} takes no length", parameters_pos)
-        if name == "string" and self.at_word("COLLATE"):
-            self.fail("collations are not supported")
+        if (
+            name == "string"
+            and self.take_word("COLLATE")
+            and self.name("a collation").upper() != "UTF8_BINARY"
+        ):
+            self.fail("collations other than UTF8_BINARY are not supported", pos)
         return NamedType(name, parameters, pos=pos)
 
     def _decimal_parameters(self, written: tuple[int, ...], pos: int) -> tuple[int, int]:

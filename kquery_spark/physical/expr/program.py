@@ -22,6 +22,7 @@ from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.conditional import alike
 from kquery_spark.functions.registry import CallContext, EvalMode, call
 from kquery_spark.physical.expr import lambdas
+from kquery_spark.sources.json import structs as _structs  # noqa: F401  has FROM_JSON's entry
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_repeats

@@ -54,7 +54,7 @@ def unless_closed(worker: _Worker) -> _Worker:
         if not sock.recv(1, socket.MSG_PEEK):
             return 1
         ended_with = worker(sock, authenticated)
-        from kquery_spark.sources.compiled import look_later  # not before numpy knows the processor
+        from kquery_spark.kernels.compiled import look_later  # not before numpy knows the processor
 
         look_later()
         return ended_with

@@ -13,8 +13,8 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
+from kquery_spark.kernels.compiled import kernels
 from kquery_spark.sources.base import DataFile, Source, Split
-from kquery_spark.sources.compiled import kernels
 from kquery_spark.sources.csv.blocks import TextColumns, count_rows, text_columns
 from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options

@@ -38,6 +38,7 @@ class JsonOptions:
 
     ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``filters``: Spark's own read would be
     filtered, by conditions that it tests before it has seen a whole line; ``null_filters``: and that NULL passes.
+    ``exact_texts``: numbers and objects that are read as texts stay as they are written, else as Jackson writes them.
     """
 
     mode: str = "PERMISSIVE"
@@ -46,6 +47,7 @@ class JsonOptions:
     filters: bool = False
     null_filters: bool = False
     case_sensitive: bool = False
+    exact_texts: bool = True
 
     @property
     def texts(self) -> CsvOptions:

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.functions.casts.floats import java_text
+from kquery_spark.kernels import json_documents
 from kquery_spark.sources.csv.values import converted, parse_decimal, parse_fractional
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.scanner import Node
@@ -126,7 +128,7 @@ class Converter:
         if kind == "null":
             return None
         if dtype == t.STRING:
-            return node.value if kind == "string" else node.raw
+            return node.value if kind == "string" else self._as_text(node)
         if pa.types.is_struct(dtype):
             return self._struct(node, dtype)
         if pa.types.is_list(dtype):
@@ -134,6 +136,15 @@ class Converter:
         if dtype == t.BOOL:
             return _value_of(node, "boolean")
         return self._text(node, dtype) if is_text(dtype) else self._number(node, dtype)
+
+    def _as_text(self, node: Node) -> str:
+        """What is no string as a text."""
+        if self._options.exact_texts:
+            return node.raw
+        document = json_documents.parse(node.raw)
+        if document is None:
+            raise SourceError("a value with words for numbers that is read as a text is not supported")
+        return json_documents.written(document, java_text)
 
     def _number(self, node: Node, dtype: pa.DataType) -> Any:
         if t.is_integral(dtype):

@@ -12,9 +12,9 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.kernels.compiled import kernels
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.compiled import kernels
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,

@@ -3,8 +3,10 @@
 from tests.functions.cases import (
     arrays,
     casts,
+    codings,
     conditional,
     dates,
+    json,
     maps,
     moments,
     numbers,
@@ -24,4 +26,6 @@ ALL = [
     *arrays.CASES,
     *maps.CASES,
     *others.CASES,
+    *json.CASES,
+    *codings.CASES,
 ]

@@ -69,7 +69,7 @@ query
 SELECT id, unhex('C3A4') = CAST('ä' AS BINARY), length(X'C3A4'), CAST(s AS BINARY) FROM t
 
 -- MinSparkVersion: 4.0
-query expect_fallback(runs in Spark) context_declines(CAST from binary to string is not supported.)
+query context_declines(CAST from binary to string is not supported.)
 SELECT id, CAST(X'C3A4' AS STRING), decode(X'C3A4', 'UTF-8'), encode(s, 'UTF-8') FROM t
 
 query
@@ -81,7 +81,7 @@ SELECT id, nullif(s, ''), coalesce(nullif(trim(s), ''), 'none'), ifnull(s, '-'),
 query
 SELECT id, format_number(n, 2), format_number(id * 1234567.891D, 1), bin(n), hex(n) FROM t WHERE id < 5
 
-query expect_fallback(the expression Conv stays with Spark) context_declines(there is no function conv)
+query
 SELECT id, conv(n, 10, 16) FROM t
 
 query

@@ -111,7 +111,7 @@ query
 SELECT id, aggregate(a, 0, (x, y) -> x + coalesce(y, 0)) FROM t
 
 -- MinSparkVersion: 4.0
-query expect_fallback(runs in Spark) context_declines(there is no function to_json)
+query
 SELECT id, to_json(s) FROM t
 
 -- MinSparkVersion: 4.0

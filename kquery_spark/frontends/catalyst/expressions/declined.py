@@ -11,7 +11,6 @@ EXPRESSIONS.declines(
     ScalaAggregator="a Scala or Java aggregate function runs in Spark",
     HiveSimpleUDF="a Hive UDF runs in Spark",
     HiveGenericUDF="a Hive UDF runs in Spark",
-    Invoke="a function that Spark calls as a Java method runs in Spark",
 )
 EXPRESSIONS.declines(
     "not repeatable",

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.functions.registry import EvalMode, for_catalyst, function
+from kquery_spark.frontends.catalyst.scope import same_type
+from kquery_spark.functions.registry import (
+    COLUMN,
+    EvalMode,
+    Function,
+    for_catalyst,
+    for_java_method,
+    function,
+)
 from kquery_spark.spark_bridge.plan_tree import CHAR_UTILITIES, EXPRESSION_CLASSES, CatalystNode
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
@@ -113,7 +124,9 @@ def precise(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles(
-    "StaticInvoke", family="functions", partly="base64, CHAR columns; other Java methods run in Spark"
+    "StaticInvoke",
+    family="functions",
+    partly="methods of functions in the registry, CHAR columns; other Java methods run in Spark",
 )
 def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     """Functions that Spark replaces by a call of a Java method."""
@@ -124,4 +137,38 @@ def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
         text, length = (translate(child) for child in node.children)
         long_enough = Call.of("gteq", Call.of("length", text), length)
         return Case(((long_enough, text),), Call.of("rpad", text, length, Literal(" ", t.STRING)))
-    raise Unsupported(f"the Java method {method} of {owner.rsplit('.', 1)[-1]} runs in Spark")
+    simple = owner.rsplit(".", 1)[-1].rstrip("$")
+    entries = for_java_method(simple, method) if owner.startswith(EXPRESSION_CLASSES) else ()
+    if not entries:
+        raise Unsupported(f"the Java method {method} of {simple} runs in Spark")
+    args = [translate(child) for child in node.child_list("arguments")]
+    literals = [a.value if isinstance(a, Literal) else COLUMN for a in args]
+    for java, entry in entries:
+        own = java.own_arguments(literals)
+        if own is not None:
+            return _of_java_method(entry, java.mode, [args[i] for i in own], node, translate)
+    raise Unsupported(f"{entries[0][1].name} with these parameters stays with Spark")
+
+
+def _of_java_method(
+    entry: Function, mode: EvalMode, args: list[Expr], node: CatalystNode, translate: Translator
+) -> Expr:
+    translate.check_version(node, entry.name, args)
+    call = Call.of(entry.name, *args, mode=mode, tz=translate.time_zone)
+    if not same_type(call.dtype, translate.type(node["dataType"])):
+        raise Unsupported(f"{entry.name} of another type stays with Spark")
+    return call
+
+
+@EXPRESSIONS.handles(
+    "TryEval", family="functions", partly="of functions that can give NULL instead of an error"
+)
+def try_eval(node: CatalystNode, translate: Translator) -> Expr:
+    """NULL where the function below raises; its arguments must not raise, as Spark catches their errors, too."""
+    call = translate(node.children[0])
+    if not can_raise(call):
+        return call
+    can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises - {EvalMode.TRY}
+    if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
+        raise Unsupported("an expression whose errors Spark catches stays with Spark")
+    return replace(call, mode=EvalMode.TRY)

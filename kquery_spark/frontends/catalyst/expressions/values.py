@@ -79,6 +79,18 @@ def same(node: CatalystNode, translate: Translator) -> Expr:
     return translate(node.children[0])
 
 
+@EXPRESSIONS.handles(
+    "Collate", family="values", partly="UTF8_BINARY, which is how strings compare without it"
+)
+def collate(node: CatalystNode, translate: Translator) -> Expr:
+    """A string that is said to compare by its bytes, as all do."""
+    text, collation = node.children
+    name = str(collation.fields.get("collationName"))
+    if name.upper().rsplit(".", 1)[-1] != "UTF8_BINARY":
+        raise Unsupported(f"collate {name} needs collation-aware comparison")
+    return translate(text)
+
+
 @EXPRESSIONS.handles("ScalarSubquery", family="values", partly="uncorrelated")
 def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
     """The value of a subquery, as a column that a join brings."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Column, Expr, Literal
+from kquery_spark.expr import Call, Column, Expr, Literal, Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.logical import Expand, Generate
+from kquery_spark.logical import Expand, Generate, Projection
 from kquery_spark.logical.generate import Generator
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
@@ -35,12 +35,16 @@ def expand(node: CatalystNode, context: Context) -> Scope:
     return Scope(Expand(child.plan, projections, names), tuple(zip(ids, names, strict=True)))
 
 
-@PLANS.handles("Generate", family="groups", partly="explode, posexplode, inline, stack, replicate_rows")
+@PLANS.handles(
+    "Generate", family="groups", partly="explode, posexplode, inline, stack, json_tuple, replicate_rows"
+)
 def generate(node: CatalystNode, context: Context) -> Scope:
     """Rows from a row's array, map or arguments, beside the child's columns that are still read."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
     function = node.tree("generator")
+    if function.cls == "JsonTuple":
+        return _json_fields(node, child, context)
     kind = _GENERATORS.get(function.cls)
     if kind is None:
         raise Unsupported(f"the generator {function.cls.rsplit('.', 1)[-1]} stays with Spark")
@@ -57,6 +61,24 @@ def generate(node: CatalystNode, context: Context) -> Scope:
     required = tuple(dict.fromkeys(name for _, name in child_output))
     plan = Generate(child.plan, kind, tuple(args), tuple(names), outer, required)
     return Scope(plan, (*child_output, *_output(attributes, names)))
+
+
+def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
+    """``json_tuple``: one row for a row, so that its columns are a projection."""
+    translate = context.translator(child.columns)
+    text, *fields = [translate(argument) for argument in node.tree("generator").children]
+    if not all(isinstance(field, Literal) and field.value is not None for field in fields):
+        raise Unsupported("json_tuple of names that are not constants stays with Spark")
+    attributes = node.trees("generatorOutput")
+    dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
+    child_output = tuple(item for i, item in enumerate(child.output) if i not in dropped)
+    names = [context.names.fresh(attribute["name"]) for attribute in attributes]
+    kept = dict.fromkeys(name for _, name in child_output)
+    exprs = [Named(child.plan.column(name), name) for name in kept]
+    exprs += [
+        Named(Call.of("json_field", text, field), name) for field, name in zip(fields, names, strict=True)
+    ]
+    return Scope(Projection(child.plan, tuple(exprs)), (*child_output, *_output(attributes, names)))
 
 
 def _replicated(

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import boolean, int64, uint8, uint64, uintp
 
-from kquery_spark.sources.kernels.memory import load64, store64
+from kquery_spark.kernels.loops.memory import load64, store64
 
 SLACK = 8  # items behind the last one that are written to
 

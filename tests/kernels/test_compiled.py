@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 
 _WAITING = """
 import time
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 
 compiled.load()
 assert compiled.kernels() is None  # another process compiles
@@ -26,7 +26,7 @@ for _ in range(600):
 print(compiled.kernels().__name__)
 """
 _AGAIN = """
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 
 compiled.load()
 kernels = compiled.kernels()
@@ -35,7 +35,7 @@ print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.co
 _NEVER = """
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 import kquery_spark as kq
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 
 compiled.load()
 assert compiled.kernels() is None
@@ -66,7 +66,7 @@ def run(code: str, cache: Path) -> str:
 
 
 def test_another_process_compiles_once_for_all(tmp_path):
-    assert run(_WAITING, tmp_path) == "kquery_spark.sources.kernels"
+    assert run(_WAITING, tmp_path) == "kquery_spark.kernels.loops"
     (folder,) = (tmp_path / "kquery_spark").iterdir()
     assert folder.stat().st_mode & 0o077 == 0  # what is loaded from there is code
     assert run(_AGAIN, tmp_path) == "0"
@@ -111,7 +111,7 @@ def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
 
 _LATER = """
 import time
-from kquery_spark.sources import compiled
+from kquery_spark.kernels import compiled
 
 compiled.look_later()  # no request yet
 assert [compiled.kernels() for _ in range(compiled._WARMUP_CALLS)] == [None] * compiled._WARMUP_CALLS
@@ -126,8 +126,8 @@ print(compiled.kernels().__name__)
 
 
 def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
-    run("from kquery_spark.sources import compiled; compiled.compile_now()", tmp_path)
-    assert run(_LATER, tmp_path) == "kquery_spark.sources.kernels"
+    run("from kquery_spark.kernels import compiled; compiled.compile_now()", tmp_path)
+    assert run(_LATER, tmp_path) == "kquery_spark.kernels.loops"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_KERNELS = f"{__package__}.kernels"
+_KERNELS = f"{__package__}.loops"
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"

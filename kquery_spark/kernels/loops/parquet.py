@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba import int64, uint8, uint16, uint64, uintp
 
-from kquery_spark.sources.kernels.memory import load64
+from kquery_spark.kernels.loops.memory import load64
 
 _ONE, _THREE, _SEVEN, _EIGHT, _WORD = uintp(1), uintp(3), uintp(7), uintp(8), uintp(64)
 _LENGTH = uintp(4)  # bytes before the levels of a data page of version 1

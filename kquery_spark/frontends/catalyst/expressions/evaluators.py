@@ -1,0 +1,35 @@
+"""Functions that Spark calls as a method of an object, which says what is no argument."""
+
+from __future__ import annotations
+
+import re
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Call, Expr
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+_JSON_WRITER = re.compile(r"StructsToJsonEvaluator\(Map\(\),.*,Some\(([^()]*)\)\)", re.DOTALL)
+_URL_PARSER = re.compile(r"ParseUrlEvaluator\(.*,(true|false)\)", re.DOTALL)
+
+
+@EXPRESSIONS.handles(
+    "Invoke", family="functions", partly="parse_url, to_json; other Java methods run in Spark"
+)
+def invoke(node: CatalystNode, translate: Translator) -> Expr:
+    """A method of an object that is a constant; the JSON has its fields as a text."""
+    target = node.child("targetObject")
+    text = str(target.fields.get("value")) if target.cls == "Literal" else ""
+    arguments = node.child_list("arguments")
+    if node["functionName"] == "evaluate" and target.fields.get("dataType") == "object":
+        parser = _URL_PARSER.fullmatch(text)
+        if parser is not None:
+            mode = EvalMode.ANSI if parser[1] == "true" else EvalMode.LEGACY
+            return Call.of("parse_url", *map(translate, arguments), mode=mode)
+        writer = _JSON_WRITER.fullmatch(text)
+        if writer is not None:
+            args = [translate(argument) for argument in arguments]
+            translate.check_version(node, "to_json", args)
+            return Call.of("to_json", *args, tz=writer[1])
+    raise Unsupported("a function that Spark calls as a Java method runs in Spark")

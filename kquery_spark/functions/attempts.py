@@ -1,0 +1,23 @@
+"""What functions do with values that they cannot compute: raise, or give NULL where the call says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions.registry import CallContext, EvalMode
+
+
+def in_mode(fn: Callable[..., Any], context: CallContext) -> Callable[..., Any]:
+    """``fn``, which gives None instead of raising in TRY mode."""
+    if context.mode is not EvalMode.TRY:
+        return fn
+
+    def attempt(*args: Any) -> Any:
+        try:
+            return fn(*args)
+        except ExecutionError:
+            return None
+
+    return attempt

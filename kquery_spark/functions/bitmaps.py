@@ -1,0 +1,63 @@
+"""Places in bitmaps of 32,768 bits: BITMAP_BUCKET_NUMBER, BITMAP_BIT_POSITION and BITMAP_COUNT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.functions.registry import CallContext, Function, JavaMethod, accept, cast_to, register
+from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.kernels.text import layout
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+_BITS = 32_768
+_OWNER = "BitmapExpressionUtils"
+
+
+def _bucket_number(args: Sequence[Vector], context: CallContext) -> Data:
+    value = numbers(args[0], context.num_rows)
+    above = 1 + (value - (value > 0)) // _BITS
+    below = value // _BITS + (value % _BITS != 0)  # rounds toward zero
+    return pa.array(np.where(value > 0, above, below), mask=joint_mask(args, context.num_rows))
+
+
+def _bit_position(args: Sequence[Vector], context: CallContext) -> Data:
+    value = numbers(args[0], context.num_rows)
+    return pa.array(np.where(value > 0, value - 1, -value) % _BITS, mask=joint_mask(args, context.num_rows))
+
+
+def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
+    """The number of bits that are set."""
+    array = args[0].array(context.num_rows)
+    offsets, raw = layout(array)
+    counts = np.zeros(len(raw) + 1, np.int64)
+    np.cumsum(np.bitwise_count(raw), out=counts[1:])
+    return pa.array(counts[offsets[1:]] - counts[offsets[:-1]], mask=joint_mask(args, context.num_rows))
+
+
+register(
+    Function(
+        "bitmap_bucket_number",
+        _bucket_number,
+        accept(t.LONG, t.LONG),
+        java=(JavaMethod(_OWNER, "bitmapBucketNumber"),),
+        coerce=cast_to(t.LONG),
+    ),
+    Function(
+        "bitmap_bit_position",
+        _bit_position,
+        accept(t.LONG, t.LONG),
+        java=(JavaMethod(_OWNER, "bitmapBitPosition"),),
+        coerce=cast_to(t.LONG),
+    ),
+    Function(
+        "bitmap_count",
+        _bit_count,
+        accept(t.LONG, t.BINARY),
+        java=(JavaMethod(_OWNER, "bitmapCount"),),
+        coerce=cast_to(t.BINARY),
+    ),
+)

@@ -1,0 +1,142 @@
+"""TO_JSON: structs and arrays as texts, as Jackson writes them for Spark; fields that are NULL are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.casts import cast
+from kquery_spark.functions.date_fields import local
+from kquery_spark.functions.registry import CallContext, EvalMode, Function, call, function, register
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+_CONTROLS = "".join(map(chr, range(32)))
+_ANY_CONTROL = r"[\x00-\x1f]"
+_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSS"
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years of four digits
+_MINUTE_MICROS = 60_000_000
+_FINITE = r"^[^NI]*$"  # of the texts of doubles
+
+
+def _to_json(args: Sequence[Vector], context: CallContext) -> Data:
+    return _written(args[0].array(context.num_rows), context)
+
+
+def _written(array: pa.Array, context: CallContext) -> pa.Array:
+    """Each value as JSON; NULL where it is NULL."""
+    dtype = array.type
+    if pa.types.is_struct(dtype):
+        return _objects(array, context)
+    if pa.types.is_list(dtype):
+        return _arrays(array, context)
+    if dtype == t.STRING:
+        return quoted(array)
+    if dtype == t.BINARY:
+        plain = Vector(t.BOOL, pa.scalar(False))
+        return quoted(_called("base64", [Vector(dtype, array), plain], t.STRING, context))
+    if dtype == t.DATE:
+        _check_days(array.view(pa.int32()))
+        return quoted(_text(array, context))
+    if pa.types.is_timestamp(dtype):
+        return quoted(_moments(array, context))
+    texts = _text(array, context)
+    if not t.is_fractional(dtype):
+        return texts
+    return pc.if_else(pc.match_substring_regex(texts, _FINITE), texts, quoted(texts))
+
+
+def _text(array: pa.Array, context: CallContext) -> pa.Array:
+    # outside of ANSI mode decimals are printed by BigDecimal.toString, as Jackson prints them
+    return cast(Vector(array.type, array), t.STRING, EvalMode.LEGACY, context.tz, len(array)).array(
+        len(array)
+    )
+
+
+def _moments(array: pa.Array, context: CallContext) -> pa.Array:
+    args = [Vector(array.type, array), Vector(t.STRING, pa.scalar(_TIMESTAMP))]
+    texts = _called("date_format", args, t.STRING, context)
+    if array.type == t.TIMESTAMP_NTZ:
+        return texts
+    wall, _ = local(args[0], CallContext(t.STRING, context.mode, context.tz, len(array)))
+    instants = pc.fill_null(array.view(pa.int64()), 0).to_numpy()
+    offsets, places = np.unique((wall - instants) // _MINUTE_MICROS, return_inverse=True)
+    shown = pa.array([_offset(int(minutes)) for minutes in offsets], t.STRING)
+    return pc.binary_join_element_wise(texts, shown.take(pa.array(places)), "")
+
+
+def _offset(minutes: int) -> str:
+    """Minutes east of UTC as java.time shows them; seconds were dropped toward the west."""
+    hours, rest = divmod(abs(minutes), 60)
+    return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}" if minutes else "Z"
+
+
+def _check_days(days: pa.Array) -> None:
+    bounds = pc.min_max(days).as_py()
+    if bounds["min"] is not None and not _FIRST_DAY <= bounds["min"] <= bounds["max"] <= _LAST_DAY:
+        raise Unsupported("TO_JSON of dates before the year 1 or past 9999 is not supported.")
+
+
+def _called(name: str, args: Sequence[Vector], dtype: pa.DataType, context: CallContext) -> pa.Array:
+    rows = len(args[0].data)
+    return call(function(name), args, CallContext(dtype, context.mode, context.tz, rows)).array(rows)
+
+
+def _objects(array: pa.Array, context: CallContext) -> pa.Array:
+    pieces = []
+    for i, field in enumerate(array.type):
+        values = _written(pc.struct_field(array, [i]), context)
+        name = quoted(pa.array([field.name]))[0].as_py()
+        pieces.append(pc.fill_null(pc.binary_join_element_wise(f",{name}:", values, ""), ""))
+    if not pieces:
+        return pc.if_else(array.is_valid(), "{}", pa.scalar(None, t.STRING))
+    fields = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*pieces, ""), 1)
+    return _enclosed("{", fields, "}", array)
+
+
+def _arrays(array: pa.Array, context: CallContext) -> pa.Array:
+    items = pc.fill_null(_written(array.flatten(), context), "null")
+    offsets = np.zeros(len(array) + 1, np.int32)
+    np.cumsum(pc.fill_null(pc.list_value_length(array), 0).to_numpy(), out=offsets[1:])
+    return _enclosed("[", pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), "]", array)
+
+
+def _enclosed(first: str, texts: pa.Array, last: str, array: pa.Array) -> pa.Array:
+    whole = pc.binary_join_element_wise(first, texts, last, "")
+    return pc.if_else(array.is_valid(), whole, pa.scalar(None, t.STRING)) if array.null_count else whole
+
+
+def quoted(array: pa.Array) -> pa.Array:
+    """Texts in quotes, escaped as Jackson does; NULL stays NULL."""
+    texts = pc.replace_substring(pc.replace_substring(array, "\\", "\\\\"), '"', '\\"')
+    if pc.any(pc.match_substring_regex(texts, _ANY_CONTROL)).as_py():
+        for control in _CONTROLS:
+            texts = pc.replace_substring(texts, control, _SHORT.get(control, f"\\u{ord(control):04X}"))
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not (pa.types.is_struct(types[0]) or pa.types.is_list(types[0])):
+        raise PlanError("to_json needs a struct or an array")
+    _check_type(types[0])
+    return t.STRING
+
+
+def _check_type(dtype: pa.DataType) -> None:
+    if pa.types.is_struct(dtype):
+        for field in dtype:
+            _check_type(field.type)
+    elif pa.types.is_list(dtype):
+        _check_type(dtype.value_type)
+    elif not (
+        dtype in (t.STRING, t.BINARY, t.BOOL, t.DATE) or t.is_numeric(dtype) or pa.types.is_timestamp(dtype)
+    ):
+        raise Unsupported(f"to_json of {t.spark_name(dtype)} stays with Spark")
+
+
+register(Function("to_json", _to_json, _type, nullable="always"))

@@ -1,0 +1,244 @@
+"""One JSON text as Jackson reads it for Spark's JSON functions, and its values as Jackson writes them.
+
+Single quotes and control characters in strings are allowed, what follows the first value is ignored. The compiled loops of
+``loops/json.py`` read the usual texts; this module reads the others, and all while there are no compiled loops.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from kquery_spark.errors import Unsupported
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
+_NUMBER = re.compile(r"-?(?:0(?![0-9])|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![.eE])")
+_WORD = re.compile(r"true|false|null")
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "/": "/", "\\": "\\", "'": "'"}
+_WRITTEN = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_SPECIAL = re.compile('[\x00-\x1f"\\\\\ud800-\udfff\U00010000-\U0010ffff]')
+_MAX_DEPTH = 300
+_MAX_NUMBER_CHARACTERS = 1000  # Jackson reads no longer ones
+_MAX_NAME_CHARACTERS = 50_000
+
+
+class Document(NamedTuple):
+    """A value: kind is one of string, integer, float, word, object and array.
+
+    value: the text of a string, number or word, the pairs of an object, the items of an array.
+    """
+
+    kind: str
+    value: str
+    items: Sequence[Document] = ()
+    names: Sequence[str] = ()
+
+
+class Malformed(Exception):
+    """A text that is no JSON."""
+
+
+def parse(text: str) -> Document | None:
+    """The first value of a text; None for a blank text or one that is malformed."""
+    if text.startswith("\ufeff"):
+        raise Unsupported("A JSON text that begins with a byte order mark is not supported.")
+    try:
+        return _root(text)
+    except Malformed:
+        return None
+
+
+def _root(text: str) -> Document | None:
+    at = _skip(text, 0)
+    if at == len(text):
+        return None
+    document, end = _value(text, at, 0)
+    following = text[end : end + 1]
+    if not following or document.kind in ("string", "object", "array"):
+        return document
+    if document.kind != "word":
+        return document if following in " \t\r\n" else None
+    if following < "0" or following in "]}":
+        return document
+    if following >= "\x7f":
+        raise Unsupported("A JSON word followed by a character beyond ASCII is not supported.")
+    return None if following.isalnum() or following == "_" else document
+
+
+def _skip(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Document, int]:
+    first = text[at : at + 1]
+    if first in ('"', "'"):
+        value, end = _string(text, at)
+        return Document("string", value), end
+    if first in ("{", "["):
+        if depth == _MAX_DEPTH:
+            raise Unsupported(f"JSON values nested deeper than {_MAX_DEPTH} levels are not supported.")
+        return (_object if first == "{" else _array)(text, at, depth + 1)
+    number = _NUMBER.match(text, at)
+    if number is not None:
+        if len(number[0]) > _MAX_NUMBER_CHARACTERS:
+            raise Unsupported(f"JSON numbers of more than {_MAX_NUMBER_CHARACTERS} digits are not supported.")
+        return Document("float" if number[1] or number[2] else "integer", number[0]), number.end()
+    word = _WORD.match(text, at)
+    if word is None:
+        raise Malformed
+    return Document("word", word[0]), word.end()
+
+
+def _object(text: str, start: int, depth: int) -> tuple[Document, int]:
+    names: list[str] = []
+    items: list[Document] = []
+    at = _skip(text, start + 1)
+    if text[at : at + 1] == "}":
+        return Document("object", "", items, names), at + 1
+    while True:
+        if text[at : at + 1] not in ('"', "'"):
+            raise Malformed
+        name, at = _string(text, at)
+        if len(name) > _MAX_NAME_CHARACTERS:
+            raise Unsupported(f"JSON names of more than {_MAX_NAME_CHARACTERS} characters are not supported.")
+        at = _skip(text, at)
+        if text[at : at + 1] != ":":
+            raise Malformed
+        item, at = _value(text, _skip(text, at + 1), depth)
+        names.append(name)
+        items.append(item)
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        if mark == "}":
+            return Document("object", "", items, names), at + 1
+        if mark != ",":
+            raise Malformed
+        at = _skip(text, at + 1)
+
+
+def _array(text: str, start: int, depth: int) -> tuple[Document, int]:
+    items: list[Document] = []
+    at = _skip(text, start + 1)
+    if text[at : at + 1] == "]":
+        return Document("array", "", items), at + 1
+    while True:
+        item, at = _value(text, at, depth)
+        items.append(item)
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        if mark == "]":
+            return Document("array", "", items), at + 1
+        if mark != ",":
+            raise Malformed
+        at = _skip(text, at + 1)
+
+
+def _string(text: str, start: int) -> tuple[str, int]:
+    """A string and where it ends; surrogates are paired where they can be."""
+    quote = text[start]
+    parts: list[str] = []
+    at = start + 1
+    while True:
+        match = _PLAIN[quote].match(text, at)
+        assert match is not None
+        parts.append(match[0])
+        at = match.end()
+        if text[at : at + 1] == quote:
+            return _paired("".join(parts)), at + 1
+        letter = text[at + 1 : at + 2]
+        if letter == "u":
+            digits = _HEX.match(text, at + 2)
+            if digits is None:
+                raise Malformed
+            parts.append(chr(int(digits[0], 16)))
+            at += 6
+        elif letter in _ESCAPES:
+            parts.append(_ESCAPES[letter])
+            at += 2
+        else:
+            raise Malformed
+
+
+def _paired(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+# --- values as Jackson writes them ----------------------------------------------------------------
+
+PrintDouble = Callable[[float], str]
+
+
+def written(document: Document, print_double: PrintDouble) -> str:
+    """A value as Jackson copies it: no blanks, numbers as Java prints them, characters past 16 bits as escapes."""
+    return "".join(_pieces(document, print_double))
+
+
+def _pieces(document: Document, print_double: PrintDouble) -> Iterator[str]:
+    match document.kind:
+        case "string":
+            yield quoted(document.value)
+        case "integer":
+            yield "0" if document.value == "-0" else document.value
+        case "float":
+            value = float(document.value)
+            yield f'"{print_double(value)}"' if math.isinf(value) else print_double(value)
+        case "word":
+            yield document.value
+        case "array":
+            for i, item in enumerate(document.items):
+                yield "," if i else "["
+                yield from _pieces(item, print_double)
+            yield "]" if document.items else "[]"
+        case _:
+            for i, (name, item) in enumerate(zip(document.names, document.items, strict=True)):
+                yield f"{',' if i else '{'}{quoted(name)}:"
+                yield from _pieces(item, print_double)
+            yield "}" if document.items else "{}"
+
+
+def quoted(text: str) -> str:
+    """A string in quotes, escaped as Jackson escapes what it writes as UTF-8."""
+    return f'"{_SPECIAL.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    short = _WRITTEN.get(character)
+    if short is not None:
+        return short
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex().upper()}" for i in range(0, len(units), 2))
+
+
+# --- steps into a value ---------------------------------------------------------------------------
+
+
+def value_at(document: Document, steps: Sequence[str | int]) -> Document | None:
+    """The first value at a path of names and indexes; a field that is null does not count."""
+    if not steps:
+        return document
+    step, *others = steps
+    if isinstance(step, int):
+        if document.kind != "array" or step >= len(document.items):
+            return None
+        return value_at(document.items[step], others)
+    if document.kind != "object":
+        return None
+    for name, item in zip(document.names, document.items, strict=True):
+        if name == step and not is_null(item):
+            found = value_at(item, others)
+            if found is not None:
+                return found
+    return None
+
+
+def is_null(document: Document) -> bool:
+    """Whether a value is null."""
+    return document.kind == "word" and document.value == "null"

@@ -1,0 +1,97 @@
+"""FROM_JSON with a struct: the texts of a column are read as lines of a JSON file are, one record a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError, SourceError, Unsupported
+from kquery_spark.functions.registry import (
+    CallContext,
+    CatalystParameters,
+    Function,
+    VersionChange,
+    register_internal,
+)
+from kquery_spark.sources.json.blocks import LineError, read_rows
+from kquery_spark.sources.json.infer import has_twice
+from kquery_spark.sources.json.options import JsonOptions
+from kquery_spark.sources.json.values import check_type
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+_BLANKS = " \t\r\n"
+_MARK = "\ufeff"
+
+
+def check_struct(dtype: pa.DataType) -> None:
+    """Raise Unsupported for a type that FROM_JSON does not give in the engine."""
+    if not pa.types.is_struct(dtype) or not dtype.num_fields:
+        raise Unsupported(f"from_json of {t.spark_name(dtype)} stays with Spark")
+    if has_twice(dtype, False):
+        raise Unsupported("from_json of a struct with two fields of one name stays with Spark")
+    for field in dtype:
+        check_type(field.name, field.type)
+
+
+def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
+    """The struct of each text: NULL for blank texts, and fields that are NULL for what is malformed."""
+    texts = pc.utf8_trim(args[0].array(context.num_rows), _BLANKS)
+    present = pc.fill_null(pc.not_equal(texts, ""), False)
+    documents = _lines(texts.filter(present))
+    try:
+        rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
+    except (LineError, SourceError) as error:
+        raise Unsupported(f"from_json of a text that is {error} is not supported.") from None
+    places = np.flatnonzero(present.to_numpy(zero_copy_only=False))
+    if rows.num_rows != len(places):
+        raise Unsupported("from_json of texts with several records is not supported.")
+    columns = [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(rows.columns, context.dtype, strict=True)
+    ]
+    structs = pa.StructArray.from_arrays(columns, fields=list(context.dtype))
+    if len(places) == context.num_rows:
+        return structs
+    indices = np.zeros(context.num_rows, np.int64)
+    indices[places] = np.arange(len(places))
+    missing = np.ones(context.num_rows, np.bool_)
+    missing[places] = False
+    return structs.take(pa.array(indices, mask=missing))
+
+
+def _options(time_zone: str) -> JsonOptions:
+    return JsonOptions(time_zone=time_zone, exact_texts=False)
+
+
+def _lines(texts: pa.Array) -> bytes:
+    """The texts as lines; what is no object reads as one without fields, which gives the same."""
+    if not len(texts):
+        return b""
+    if pc.any(pc.starts_with(texts, _MARK)).as_py():
+        raise Unsupported("from_json of a text that begins with a byte order mark is not supported.")
+    texts = pc.if_else(pc.starts_with(texts, "{"), texts, "{}")
+    for line_end in "\n\r":  # blanks between values, and errors in strings, as tabs are
+        texts = pc.replace_substring(texts, line_end, "\t")
+    lines = pc.binary_join_element_wise(texts, "", "\n")
+    offsets = np.frombuffer(lines.buffers()[1], np.int32, len(lines) + 1, 4 * lines.offset)
+    return bytes(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
+
+
+def _no_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    raise PlanError("from_json needs a schema")
+
+
+register_internal(
+    Function(
+        "from_json",
+        _from_json,
+        _no_type,
+        nullable="always",
+        parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
+        changes=(VersionChange("rewrites numbers and objects that are read as texts", since=(4, 0)),),
+    ),
+)

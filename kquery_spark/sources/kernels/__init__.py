@@ -1,9 +1,0 @@
-"""Loops that neither pyarrow nor numpy offers, compiled by numba when this package is imported.
-
-Only ``compiled.py`` imports it.
-"""
-
-from kquery_spark.sources.kernels.parquet import codes, codes_of, matching, matching_of, where
-from kquery_spark.sources.kernels.text import SLACK, field_texts, separators
-
-__all__ = ["SLACK", "codes", "codes_of", "field_texts", "matching", "matching_of", "separators", "where"]

@@ -1,0 +1,30 @@
+-- Structs of JSON texts.
+-- MinSparkVersion: 4.0
+-- Config: spark.sql.ansi.enabled=true,false
+
+statement
+CREATE TEMP VIEW t AS SELECT * FROM VALUES
+  (1, '{"a":1,"b":"x","c":[1,2],"d":{"e":"2020-01-01T00:00:00Z"}}'),
+  (2, '{"a":"no number","b":{"k": 1.50}}'),
+  (3, '{"a":3} trailing'),
+  (4, ''),
+  (5, CAST(NULL AS STRING)),
+  (6, '[1]'),
+  (7, 'garbage'),
+  (8, '{"a":5,"B":"other case","c":null,"d":null}')
+AS t(id, s)
+
+query context_declines(from_json)
+SELECT id, from_json(s, 'a INT, b STRING') AS j FROM t
+
+query context_declines(from_json)
+SELECT id, j.a + 1 AS a, j.c[0] AS c, j.d.e AS e FROM (SELECT id, from_json(s, 'a INT, c ARRAY<INT>, d STRUCT<e: TIMESTAMP>') AS j FROM t)
+
+query context_declines(from_json)
+SELECT from_json(s, 'a INT').a AS a, count(*) AS n FROM t GROUP BY 1
+
+query expect_fallback(options) context_declines(from_json)
+SELECT max(from_json(s, 'a INT', map('allowComments', 'true')).a) AS a FROM t
+
+query expect_fallback(from_json of) context_declines(from_json)
+SELECT count(from_json(s, 'ARRAY<INT>')) AS n FROM t
