@@ -19,17 +19,20 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
+from kquery_spark.frontends.catalyst.splits import SplitPlan, is_splittable, split_plan
 from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.runtime.spark.probe import worker_problem
+from kquery_spark.sources.base import Source
 from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
 
 Position = tuple[int, ...]
 _FEW_ROWS = 1_000_000
@@ -163,10 +166,12 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         root = facts.parse()
     except Unsupported as error:
         return _nothing(frame, link, config, error.reason)
-    importer = Importer(
-        facts, RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration), settings
-    )
-    parts, declined = _parts(root, importer, config)
+    sources: NodeMap[Source] = NodeMap()
+    parts, declined = _parts(root, _importer(link, facts, settings, sources), config)
+    split = _split(link, plan, facts, settings, declined) if config.enabled else None
+    if split is not None:
+        plan, facts, root = split.plan, split.facts, split.root
+        parts, declined = _parts(root, _importer(link, facts, settings, sources), config)
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:
         return replace(_nothing(frame, link, config, problem), worker_problem=problem)
@@ -185,6 +190,29 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         tuple(declined),
         snapshot,
     )
+
+
+def _importer(
+    link: Bridge, facts: FactFetcher, settings: SessionSettings, sources: NodeMap[Source]
+) -> Importer:
+    relations = RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration)
+    return Importer(facts, relations, settings, sources)
+
+
+def _split(
+    link: Bridge,
+    plan: Any,
+    facts: FactFetcher,
+    settings: SessionSettings,
+    declined: list[tuple[CatalystNode, str]],
+) -> SplitPlan | None:
+    """The plan with each node split in two that stays with Spark for some of its expressions; None if there is none."""
+    if not any(is_splittable(node) for node, _ in declined):
+        return None
+    try:
+        return split_plan(plan, facts, link.jvm, settings)
+    except Unsupported:  # the plan has parts that cannot be looked up, so it stays as it is
+        return None
 
 
 def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:
