@@ -46,6 +46,15 @@ class PlanBuilder:
         """What Spark says of an expression."""
         return bool(self._facts.jvm_object(node).deterministic())
 
+    def merged(self, call: CatalystNode, value: Any) -> Any:
+        """The aggregate of values that a call gave for parts of the rows: min, max or sum of them, 0 for no count at all."""
+        jvm, function = self._jvm, self._facts.jvm_object(call).aggregateFunction()
+        if call.children[0].cls != "Count":
+            return function.withNewChildren(jvm.sequence([value])).toAggregateExpression()
+        total = jvm.new(f"{_EXPRESSIONS}aggregate.Sum", value).toAggregateExpression()
+        zero = jvm.call(f"{_EXPRESSIONS}Literal$", "default", jvm.data_type("long"))
+        return jvm.new(f"{_EXPRESSIONS}Coalesce", jvm.sequence([total, zero]))
+
     def filter(self, terms: Sequence[Any], child: Any) -> Any:
         """The rows that pass all of some terms, in their order."""
         return self._jvm.new(f"{_PLANS}Filter", self._conjunction(terms), child)

@@ -90,6 +90,37 @@ QUERIES: dict[str, tuple[Query, str]] = {
         lambda f, n: f.groupBy("k").agg(F.stddev(scala("x")).alias("u"), F.count("*").alias("c")),
         "*Aggregate(>Project",
     ),
+    "arguments by group": (
+        lambda f, n: f.groupBy("k").agg(
+            F.max(scala("y")).alias("u"),
+            F.sum("x").alias("x"),
+            F.sum("n").alias("n"),
+            F.count("k").alias("c"),
+        ),
+        "*Aggregate(>Project(*Aggregate",
+    ),
+    "keys": (
+        lambda f, n: f.groupBy(scala(F.col("y") + 1).alias("u"), "k").agg(
+            F.min("s").alias("m"), F.count("*").alias("c"), (F.sum("x") + F.max("y")).alias("q")
+        ),
+        "*Aggregate(>Project(*Aggregate",
+    ),
+    "a filter of groups": (
+        lambda f, n: f.filter(scala("y") > 4).filter("x > 7").groupBy("k").agg(F.sum("x"), F.count("*")),
+        "*Aggregate(>Project(Filter(*Aggregate",
+    ),
+    "a filter of all rows": (
+        lambda f, n: f.filter(scala("y") > 40).agg(F.sum("x"), F.count("*"), F.max(scala("y"))),
+        "*Aggregate(>Project(Filter(*Aggregate",
+    ),
+    "averages of a filter": (
+        lambda f, n: f.filter(scala("y") > 4).groupBy("k").agg(F.avg("x")),
+        "*Aggregate(>Project(Filter",
+    ),
+    "a filter by fractions": (
+        lambda f, n: f.filter(scala("x") > 4).groupBy("k").agg(F.sum("x")),
+        "*Aggregate(>Project(Filter",
+    ),
     "arguments and results": (
         lambda f, n: f.groupBy("k").agg(
             scala(F.sum(scala("x")) + F.min("y")).alias("u"), F.avg("y").alias("a")

@@ -19,8 +19,14 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
-from kquery_spark.frontends.catalyst.splits import SplitPlan, is_splittable, split_plan
-from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.frontends.catalyst.splits import (
+    SplitPlan,
+    is_preaggregation,
+    is_splittable,
+    preaggregated,
+    split_plan,
+)
+from kquery_spark.logical import Aggregate, Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
@@ -38,6 +44,7 @@ Position = tuple[int, ...]
 _FEW_ROWS = 1_000_000
 _THREADED_DECODE_BYTES = 3 << 20  # bytes to decode, which take one thread 30 ms and more
 _MAX_REMEMBERED_PLANS = 1000
+_LEAST_ROWS_A_GROUP = 8.0  # where rows are grouped only so that Spark computes something of fewer
 _exceeding: dict[int, None] = {}  # hashes of plans
 
 
@@ -166,12 +173,8 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         root = facts.parse()
     except Unsupported as error:
         return _nothing(frame, link, config, error.reason)
-    sources: NodeMap[Source] = NodeMap()
-    parts, declined = _parts(root, _importer(link, facts, settings, sources), config)
-    split = _split(link, plan, facts, settings, declined) if config.enabled else None
-    if split is not None:
-        plan, facts, root = split.plan, split.facts, split.root
-        parts, declined = _parts(root, _importer(link, facts, settings, sources), config)
+    planned = _planned_best(SplitPlan(plan, facts, root), link, settings, config)
+    parts, declined = planned.parts, planned.declined
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:
         return replace(_nothing(frame, link, config, problem), worker_problem=problem)
@@ -182,9 +185,9 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         link,
         config,
         costs,
-        plan,
-        facts,
-        root,
+        planned.split.plan,
+        planned.split.facts,
+        planned.split.root,
         tuple(parts),
         reasons,
         tuple(declined),
@@ -192,27 +195,50 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     )
 
 
-def _importer(
-    link: Bridge, facts: FactFetcher, settings: SessionSettings, sources: NodeMap[Source]
-) -> Importer:
-    relations = RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration)
-    return Importer(facts, relations, settings, sources)
+@dataclass(frozen=True)
+class _Planned:
+    """A plan of Spark's, as it is or with nodes split, and what becomes of it."""
+
+    split: SplitPlan
+    parts: list[Part]
+    declined: list[tuple[CatalystNode, str]]
+
+    @property
+    def preaggregates_well(self) -> bool:
+        """Whether all rows that are grouped for Spark's sake are grouped in the engine, into few groups."""
+        well = {part.node for part in self.parts if _rows_a_group(part) >= _LEAST_ROWS_A_GROUP}
+        return all(node in well for node in self.split.root.walk() if is_preaggregation(node))
 
 
-def _split(
-    link: Bridge,
-    plan: Any,
-    facts: FactFetcher,
-    settings: SessionSettings,
-    declined: list[tuple[CatalystNode, str]],
-) -> SplitPlan | None:
-    """The plan with each node split in two that stays with Spark for some of its expressions; None if there is none."""
-    if not any(is_splittable(node) for node, _ in declined):
-        return None
+def _planned_best(plan: SplitPlan, link: Bridge, settings: SessionSettings, config: EngineConfig) -> _Planned:
+    """The plan, with each node split in two that stays with Spark for some of its expressions."""
+    sources: NodeMap[Source] = NodeMap()
+
+    def planned(plan: SplitPlan) -> _Planned:
+        relations = RelationReader(plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration)
+        importer = Importer(plan.facts, relations, settings, sources)
+        return _Planned(plan, *_parts(plan.root, importer, config))
+
+    best = planned(plan)
+    if not config.enabled or not any(is_splittable(node) for node, _ in best.declined):
+        return best
     try:
-        return split_plan(plan, facts, link.jvm, settings)
+        split = split_plan(plan, link.jvm, settings)
+        if split is not plan:
+            best = planned(split)
+        grouped = preaggregated(split, link.jvm, settings)
+        if grouped is not split and (other := planned(grouped)).preaggregates_well:
+            best = other
     except Unsupported:  # the plan has parts that cannot be looked up, so it stays as it is
-        return None
+        pass
+    return best
+
+
+def _rows_a_group(part: Part) -> float:
+    """About how many rows the highest Aggregate of a part makes a row of."""
+    aggregates = (n for n in walk_plan(part.compiled.optimized) if isinstance(n, Aggregate))
+    top, estimate = next(aggregates, None), Estimator().estimate
+    return 0.0 if top is None else estimate(top.child).rows / max(estimate(top).rows, 1.0)
 
 
 def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:

@@ -10,7 +10,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
-from kquery_spark.spark_bridge.plan_facts import Facts
+from kquery_spark.spark_bridge.plan_facts import EvalMode, Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import SessionSettings
 from kquery_spark.spark_bridge.spark_types import arrow_type
@@ -46,6 +46,10 @@ class Expressible:
             return True
         expr = None if _is_left_open(expression) else self.translated(expression)
         return expr is not None and not can_raise(expr)
+
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        """What arithmetic, a cast or an aggregate function does on overflow."""
+        return self._facts.eval_mode(node)
 
     def translated(self, expression: CatalystNode) -> Expr | None:
         """The expression in the engine, over columns named by their ids; None if it stays with Spark."""

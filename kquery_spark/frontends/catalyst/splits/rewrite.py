@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 # the modules that fill the table
-from kquery_spark.frontends.catalyst.splits import aggregates, filters, projections
+from kquery_spark.frontends.catalyst.splits import aggregates, filters, preaggregation, projections
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible
-from kquery_spark.frontends.catalyst.splits.split import SPLITS
+from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS, SPLITS, Splits
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.plan_builder import PlanBuilder
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import SessionSettings
 
-__all__ = ["aggregates", "filters", "projections"]
+__all__ = ["aggregates", "filters", "preaggregation", "projections"]
 
 _MAX_ROUNDS = 4  # an Aggregate has three splits, and each makes nodes that have one of their own at most
 
@@ -34,26 +34,37 @@ def is_splittable(node: CatalystNode) -> bool:
     return node.cls in SPLITS.entries
 
 
-def split_plan(plan: Any, facts: FactFetcher, jvm: Jvm, settings: SessionSettings) -> SplitPlan | None:
-    """The plan with all nodes split that can be; None if there is no such node.
+def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
+    """The plan with all nodes split that can be; itself if there is no such node.
 
     Unsupported if a part of the plan cannot be looked up.
     """
-    split: SplitPlan | None = None
     for _ in range(_MAX_ROUNDS):
-        round_ = _Round(jvm, facts, settings)
-        plan = round_.rewritten(facts.parse())
-        if plan is None:
+        split = _rewritten(plan, jvm, settings, SPLITS)
+        if split is plan:
             break
-        facts = FactFetcher(jvm, plan)
-        split = SplitPlan(plan, facts, facts.parse())
-    return split
+        plan = split
+    return plan
+
+
+def preaggregated(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
+    """The plan with rows grouped before Spark computes what else they are grouped by; itself if there is no such place."""
+    return _rewritten(plan, jvm, settings, PREAGGREGATIONS)
+
+
+def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings, splits: Splits) -> SplitPlan:
+    new = _Round(jvm, plan.facts, settings, splits).rewritten(plan.root)
+    if new is None:
+        return plan
+    facts = FactFetcher(jvm, new)
+    return SplitPlan(new, facts, facts.parse())
 
 
 class _Round:
     """One pass over a plan, from its leaves up, that splits each node once at most."""
 
-    def __init__(self, jvm: Jvm, facts: FactFetcher, settings: SessionSettings) -> None:
+    def __init__(self, jvm: Jvm, facts: FactFetcher, settings: SessionSettings, splits: Splits) -> None:
+        self._splits = splits
         self._expressible = Expressible(facts, settings)
         self._builder = PlanBuilder(jvm, facts)
 
@@ -61,7 +72,7 @@ class _Round:
         """The JVM node instead of a node; None if neither it nor what is below is split."""
         below = [self.rewritten(child) for child in node.children]
         changed = any(child is not None for child in below)
-        splits = SPLITS.entries.get(node.cls, ())
+        splits = self._splits.entries.get(node.cls, ())
         if not changed and not splits:
             return None
         children = [

@@ -30,3 +30,5 @@ class Splits:
 
 
 SPLITS = Splits()
+PREAGGREGATIONS = Splits()
+"""Those that are worth it only if groups are few, tried after all others."""
