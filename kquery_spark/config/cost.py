@@ -18,7 +18,8 @@ class CostModel:
     Only the proportions matter. ``kquery-spark calibrate`` measures them on other machines.
 
     Costs of the engine:
-    result_row_seconds: to pass one row of the result from Arrow to Spark, or to hand one over to the engine.
+    result_row_seconds: to pass one row of the result from Arrow to Spark. handed_value_seconds: to hand one value over to
+    the engine, which Spark writes to Arrow row by row.
     counted_row_seconds: to count one number of a range or of inline rows, which Spark's generated code does for free.
     stage_seconds: to start a Python stage in addition to one of Spark's own. planning_seconds: to plan in the engine.
     exchanged_text_byte_seconds: to exchange one byte of text between stages, which Spark does faster; texts of at most
@@ -37,6 +38,7 @@ class CostModel:
     """
 
     result_row_seconds: float = 1.5e-7
+    handed_value_seconds: float = 3.0e-7
     counted_row_seconds: float = 1.0e-8
     stage_seconds: float = 0.03
     planning_seconds: float = 0.05
