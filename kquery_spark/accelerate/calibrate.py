@@ -70,6 +70,7 @@ class _Calibration:
         model = replace(default, planning_seconds=self._planning_seconds())
         model = replace(model, stage_seconds=self._stage_seconds())
         model = replace(model, result_row_seconds=self._result_row_seconds())
+        model = replace(model, handed_value_seconds=self._handed_value_seconds())
         model = replace(model, decoded_byte_seconds=self._decoded_byte_seconds())
         model = replace(model, step_seconds=self._step_seconds())
         model = replace(model, step_row_seconds=self._step_row_seconds(model))
@@ -102,6 +103,14 @@ class _Calibration:
         generated = numbers.mapInArrow(_Rows(rows // _PARTITIONS), "a bigint, b double, c int")
         none = numbers.mapInArrow(_Rows(0), "a bigint, b double, c int")
         return max(_LEAST_MEASURABLE_SECONDS, _difference(lambda: _run(generated), lambda: _run(none)) / rows)
+
+    def _handed_value_seconds(self) -> float:
+        """Seconds a value for a Python worker to read rows of three numbers from Spark, less what these take Spark."""
+        numbers = self._spark.range(0, self._rows // 2, 1, _PARTITIONS)
+        numbers = numbers.selectExpr("id AS a", "id * 0.5D AS b", "int(id) AS c")
+        handed, none = numbers.mapInArrow(_drop, "a bigint"), numbers.limit(0).mapInArrow(_drop, "a bigint")
+        seconds = _difference(lambda: _run(handed), lambda: _run(none)) - _median(lambda: _run(numbers))
+        return max(_LEAST_MEASURABLE_SECONDS, seconds / (self._rows // 2 * 3))
 
     def _decoded_byte_seconds(self) -> float:
         """Three sums of whole columns, which are read and hardly anything else; a step of Spark's is in both."""
@@ -155,6 +164,12 @@ class _Rows:
 
 def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
+
+
+def _drop(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        pass
+    yield from ()
 
 
 def _run(frame: DataFrame) -> None:

@@ -18,8 +18,9 @@ class CostModel:
     Only the proportions matter. ``kquery-spark calibrate`` measures them on other machines.
     """
 
-    result_row_seconds: float = setting(
-        1.5e-7, "Cost: to pass one row of the result from Arrow to Spark, or to hand one over to the engine."
+    result_row_seconds: float = setting(1.5e-7, "Cost: to pass one row of the result from Arrow to Spark.")
+    handed_value_seconds: float = setting(
+        3.0e-7, "Cost: to hand one value over to the engine, which Spark writes to Arrow row by row."
     )
     counted_row_seconds: float = setting(
         1.0e-8,

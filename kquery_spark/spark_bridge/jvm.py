@@ -216,8 +216,8 @@ class Jvm:
         """Scala's ``None``."""
         return self.static("scala.Option", "empty")
 
-    def some(self, value: int) -> Any:
-        """Scala's ``Some`` of a number."""
+    def some(self, value: Any) -> Any:
+        """Scala's ``Some`` of a number or of a JVM object."""
         return self.new("scala.Some", value)
 
     def java_list(self, texts: Sequence[str]) -> Any:

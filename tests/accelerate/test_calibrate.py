@@ -15,6 +15,7 @@ MEASURED = (
     "planning_seconds",
     "stage_seconds",
     "result_row_seconds",
+    "handed_value_seconds",
     "decoded_byte_seconds",
     "step_row_seconds",
     "spark_sort_row_seconds",

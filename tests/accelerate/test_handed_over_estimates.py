@@ -85,7 +85,8 @@ def test_a_join_with_rows_of_sparks_is_estimated_sanely(spark, facts, side):
         (rows,) = plan_frame(joined.orderBy("v").limit(10**9)).parts or [None]
         if rows is not None:
             assert rows.compiled.estimate.rows <= max(FACTS, most)
-        assert decide(planned, part).accelerate
+        # two million values may come from a database that says nothing of them, which take longer than the rest
+        assert decide(planned, part).accelerate == (side is not from_jdbc)
         assert "495," not in str(kq.explain(joined))
     finally:
         handed.unpersist()

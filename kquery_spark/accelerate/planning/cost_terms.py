@@ -53,6 +53,7 @@ class PartCosts:
         self._nodes = list(walk_plan(self._query.optimized))
         self.rows = self._query.estimate.rows
         self.rows_handed_over = sum(handover.rows for handover in part.imported.inputs)
+        self._values_handed_over = sum(h.rows * max(len(h.schema), 1) for h in part.imported.inputs)
         # Spark's rows come to the engine from a stage of their own
         self.python_stages = len(self._query.graph.stages) + len(part.imported.inputs)
         counted = [n for n in self._nodes if _is_counted(n)]
@@ -72,12 +73,13 @@ class PartCosts:
     def terms(self) -> tuple[CostTerm, ...]:
         """All of them, the largest saving first."""
         model, tops = self._model, self._first_rows_in_an_order
-        crossing = self.rows + self.rows_handed_over
+        crossing, handed = self.rows, self._values_handed_over
         stages, exchanged = self.python_stages, self._exchanged_text_bytes
         terms = [
             CostTerm("planning", 1, -model.planning_seconds),
             CostTerm("Python stages", stages, -stages * model.stage_seconds),
-            CostTerm("rows between Spark and Arrow", crossing, -crossing * model.result_row_seconds),
+            CostTerm("rows from Arrow to Spark", crossing, -crossing * model.result_row_seconds),
+            CostTerm("values handed over", handed, -handed * model.handed_value_seconds),
             CostTerm("rows counted", self._counted_rows, -self._counted_rows * model.counted_row_seconds),
             CostTerm("bytes decoded", self.decoded_bytes, self.decoded_bytes * model.decoded_byte_seconds),
             CostTerm(

@@ -19,22 +19,32 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
-from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.frontends.catalyst.splits import (
+    SplitPlan,
+    is_preaggregation,
+    is_splittable,
+    preaggregated,
+    split_plan,
+)
+from kquery_spark.logical import Aggregate, Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.runtime.spark.probe import worker_problem
+from kquery_spark.sources.base import Source
 from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
 
 Position = tuple[int, ...]
 _FEW_ROWS = 1_000_000
 _THREADED_DECODE_BYTES = 3 << 20  # bytes to decode, which take one thread 30 ms and more
 _MAX_REMEMBERED_PLANS = 1000
+_LEAST_ROWS_A_GROUP = 8.0  # where rows are grouped only so that Spark computes something of fewer
 _exceeding: dict[int, None] = {}  # hashes of plans
 
 
@@ -168,10 +178,8 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         root = facts.parse()
     except Unsupported as error:
         return _nothing(frame, link, config, error.reason)
-    importer = Importer(
-        facts, RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration), settings
-    )
-    parts, declined = _parts(root, importer, config)
+    planned = _planned_best(SplitPlan(plan, facts, root), link, settings, config)
+    parts, declined = planned.parts, planned.declined
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:
         return replace(_nothing(frame, link, config, problem), worker_problem=problem)
@@ -182,14 +190,60 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         link,
         config,
         costs,
-        plan,
-        facts,
-        root,
+        planned.split.plan,
+        planned.split.facts,
+        planned.split.root,
         tuple(parts),
         reasons,
         tuple(declined),
         snapshot,
     )
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A plan of Spark's, as it is or with nodes split, and what becomes of it."""
+
+    split: SplitPlan
+    parts: list[Part]
+    declined: list[tuple[CatalystNode, str]]
+
+    @property
+    def preaggregates_well(self) -> bool:
+        """Whether all rows that are grouped for Spark's sake are grouped in the engine, into few groups."""
+        well = {part.node for part in self.parts if _rows_a_group(part) >= _LEAST_ROWS_A_GROUP}
+        return all(node in well for node in self.split.root.walk() if is_preaggregation(node))
+
+
+def _planned_best(plan: SplitPlan, link: Bridge, settings: SessionSettings, config: EngineConfig) -> _Planned:
+    """The plan, with each node split in two that stays with Spark for some of its expressions."""
+    sources: NodeMap[Source] = NodeMap()
+
+    def planned(plan: SplitPlan) -> _Planned:
+        relations = RelationReader(plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration)
+        importer = Importer(plan.facts, relations, settings, sources)
+        return _Planned(plan, *_parts(plan.root, importer, config))
+
+    best = planned(plan)
+    if not config.enabled or not any(is_splittable(node) for node, _ in best.declined):
+        return best
+    try:
+        split = split_plan(plan, link.jvm, settings)
+        if split is not plan:
+            best = planned(split)
+        grouped = preaggregated(split, link.jvm, settings)
+        if grouped is not split and (other := planned(grouped)).preaggregates_well:
+            best = other
+    except Unsupported:  # the plan has parts that cannot be looked up, so it stays as it is
+        pass
+    return best
+
+
+def _rows_a_group(part: Part) -> float:
+    """About how many rows the highest Aggregate of a part makes a row of."""
+    aggregates = (n for n in walk_plan(part.compiled.optimized) if isinstance(n, Aggregate))
+    top, estimate = next(aggregates, None), Estimator().estimate
+    return 0.0 if top is None else estimate(top.child).rows / max(estimate(top).rows, 1.0)
 
 
 def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:

@@ -70,13 +70,19 @@ class Imported:
 
 
 class Importer:
-    """Imports subtrees of one optimized plan."""
+    """Imports subtrees of one optimized plan. ``sources`` keeps what files turned out to be, by relation."""
 
-    def __init__(self, facts: Facts, relations: Relations, settings: SessionSettings) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        relations: Relations,
+        settings: SessionSettings,
+        sources: NodeMap[Source] | None = None,
+    ) -> None:
         self._facts = facts
         self._relations = relations
         self._settings = settings
-        self._sources: NodeMap[Source] = NodeMap()
+        self._sources: NodeMap[Source] = NodeMap() if sources is None else sources
 
     def import_plan(self, node: CatalystNode) -> Imported:
         """The engine's plan of a subtree; raises Unsupported when the node itself cannot be in the engine."""

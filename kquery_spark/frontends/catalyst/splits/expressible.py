@@ -1,0 +1,85 @@
+"""Whether the engine can evaluate an expression, asked of the expression alone: before anything is imported."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import AggregateCall, Column, Expr, Named
+from kquery_spark.expr.properties import can_raise
+from kquery_spark.frontends.catalyst.expressions import Translator
+from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
+from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
+from kquery_spark.spark_bridge.plan_facts import EvalMode, Facts
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.spark_types import arrow_type
+
+# Filters that Spark adds on its own account, and that the engine leaves out.
+_REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
+
+
+class _AnyAggregate(AggregateSink):
+    """Takes every aggregate call that the engine has."""
+
+    @override
+    def column(self, call: AggregateCall) -> Column:
+        return Named(call, "aggregated").column
+
+
+class Expressible:
+    """Asks for expressions of one plan; an expression with a subquery is taken to be the engine's."""
+
+    def __init__(self, facts: Facts, settings: SessionSettings) -> None:
+        self._facts = facts
+        self._settings = settings
+        self._otherwise = answered_otherwise(settings)
+        self._changed = changed_calls(settings)
+
+    def declines(self, expression: CatalystNode) -> bool:
+        """Whether the expression, which may have aggregate functions in it, stays with Spark."""
+        return not _is_left_open(expression) and self.translated(expression) is None
+
+    def is_infallible(self, expression: CatalystNode) -> bool:
+        """Whether the engine can evaluate the expression for any row without raising an error."""
+        if expression.cls in _REDUNDANT:
+            return True
+        expr = None if _is_left_open(expression) else self.translated(expression)
+        return expr is not None and not can_raise(expr)
+
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        """What arithmetic, a cast or an aggregate function does on overflow."""
+        return self._facts.eval_mode(node)
+
+    def translated(self, expression: CatalystNode) -> Expr | None:
+        """The expression in the engine, over columns named by their ids; None if it stays with Spark."""
+        if any(part.cls in self._otherwise for part in expression.walk_all()):
+            return None
+        try:
+            arguments = self._translator(expression, None, None)
+            return self._translator(expression, _AnyAggregate(), arguments)(expression)
+        except (Unsupported, PlanError, RecursionError):
+            return None
+
+    def _translator(
+        self, expression: CatalystNode, aggregates: AggregateSink | None, arguments: Translator | None
+    ) -> Translator:
+        zone = self._settings.time_zone
+        columns: dict[int, Column | None] = {}
+        for part in attributes(expression):
+            name, dtype = str(part["exprId"]), arrow_type(part["dataType"], zone)
+            columns[part["exprId"]] = Column(name, dtype, bool(part["nullable"]))
+        return Translator(columns, self._facts, zone, None, aggregates, arguments, None, self._changed)
+
+
+def attributes(expression: CatalystNode) -> list[CatalystNode]:
+    """The columns that an expression reads, each once."""
+    found = {part["exprId"]: part for part in expression.walk() if part.cls == "AttributeReference"}
+    return list(found.values())
+
+
+def _is_left_open(expression: CatalystNode) -> bool:
+    """Whether only the import can tell, as it depends on a subquery's plan, or nothing depends on it."""
+    return expression.cls in _REDUNDANT or any(
+        part.is_plan or part.cls == "ScalarSubquery" for part in expression.walk_all()
+    )

@@ -1,0 +1,161 @@
+"""Aggregate over what Spark computes of its rows: group them by what that reads first, and let it be computed of groups.
+
+Spark then computes it once for each combination of values that it reads, and only groups cross to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
+from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
+from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS
+from kquery_spark.spark_bridge.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.types import names as t
+
+_PARTIAL = "kquery_partial_"
+# Types whose equal values are one to every function, as 0.0 and -0.0 are not, nor texts of a collation.
+_GROUPED = frozenset(
+    {"string", "boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"}
+)
+
+
+@PREAGGREGATIONS.handles("Aggregate")
+def preaggregate(
+    node: CatalystNode, children: Sequence[Any], expressible: Expressible, builder: PlanBuilder
+) -> Any | None:
+    """``sum(x) BY declined(s)`` becomes ``sum(p) BY d`` over ``declined(s) AS d`` over ``sum(x) AS p BY s``."""
+    input_ = _Input.of(node.children[0], expressible)
+    keys, items = node.trees("groupingExpressions"), node.trees("aggregateExpressions")
+    if input_ is None or not all(key.cls == "AttributeReference" for key in keys):
+        return None
+    calls = [part for item in items for part in item.walk() if part.cls == "AggregateExpression"]
+    early = [call for call in calls if not input_.computes(attributes(call))]
+    given = {a["exprId"] for a in [*input_.read, *keys]}
+    late = [a for call in calls if call not in early for a in attributes(call)]
+    if not all(a["exprId"] in given for a in late if not input_.computes([a])):
+        return None
+    if not all(_merges(call, call in early, expressible) for call in calls):
+        return None
+    if not all(map(builder.is_deterministic, input_.declined)):
+        return None
+    passed = [key for key in keys if not input_.computes([key])]
+    groups = [builder.node(a) for a in _distinct([*input_.read, *passed])]
+    partial = {call: builder.alias(builder.node(call), f"{_PARTIAL}{i}") for i, call in enumerate(early)}
+    plan = builder.project(input_.columns_below(builder), input_.below(children[0]))
+    plan = builder.aggregate(groups, [*groups, *partial.values()], plan)
+    if input_.terms:
+        plan = builder.filter([builder.node(term) for term in input_.terms], plan)
+    values = {call: alias.toAttribute() for call, alias in partial.items()}
+    computed = [builder.node(column) for column in input_.computed]
+    plan = builder.project([*computed, *groups, *values.values()], plan)
+    merged = {call: builder.merged(call, value) for call, value in values.items()}
+    upper = [builder.replaced(item, merged) for item in items]
+    return builder.aggregate([builder.node(key) for key in keys], upper, plan)
+
+
+def is_preaggregation(node: CatalystNode) -> bool:
+    """Whether a node is an Aggregate below what Spark computes of its groups."""
+    if node.cls != "Aggregate":
+        return False
+    names = (str(item.fields.get("name")) for item in node.trees("aggregateExpressions"))
+    return any(name.startswith(_PARTIAL) for name in names)
+
+
+@dataclass(frozen=True)
+class _Input:
+    """The input of an Aggregate: a Project, over a Filter or not, with what Spark evaluates there.
+
+    columns: of the Project. terms: of the Filter, if Spark evaluates it. computed: the columns that Spark computes.
+    depth: how many nodes these are.
+    """
+
+    columns: tuple[CatalystNode, ...]
+    terms: tuple[CatalystNode, ...]
+    computed: tuple[CatalystNode, ...]
+    depth: int
+
+    @classmethod
+    def of(cls, node: CatalystNode, expressible: Expressible) -> _Input | None:
+        """None for another input, and for one that cannot be computed of groups."""
+        if node.cls != "Project":
+            return None
+        columns = node.trees("projectList")
+        below, terms, depth = node.children[0], list[CatalystNode](), 1
+        while below.cls == "Project" and _only_selects(below):
+            below, depth = below.children[0], depth + 1
+        if below.cls == "Filter" and any(map(expressible.declines, conjunct_nodes(below.tree("condition")))):
+            terms, depth = conjunct_nodes(below.tree("condition")), depth + 1
+        computed = [column for column in columns if expressible.declines(column)]
+        input_ = cls(tuple(columns), tuple(terms), tuple(computed), depth)
+        others = [column for column in columns if column not in computed]
+        # what the engine computes below of rows that Spark's terms would have left out may not raise an error
+        if terms and not all(map(expressible.is_infallible, others)):
+            return None
+        return input_ if input_.declined and input_._can_group() else None
+
+    @property
+    def declined(self) -> tuple[CatalystNode, ...]:
+        """What is computed of groups."""
+        return (*self.terms, *self.computed)
+
+    @property
+    def read(self) -> list[CatalystNode]:
+        """The columns that is computed of."""
+        return _distinct(a for expression in self.declined for a in attributes(expression))
+
+    def _can_group(self) -> bool:
+        has_columns = all(column.cls == "Alias" and attributes(column) for column in self.computed)
+        return has_columns and bool(self.read) and all(a["dataType"] in _GROUPED for a in self.read)
+
+    def computes(self, columns: Sequence[CatalystNode]) -> bool:
+        """Whether Spark computes any of some columns."""
+        ids = {column["exprId"] for column in self.computed}
+        return any(column["exprId"] in ids for column in columns)
+
+    def columns_below(self, builder: PlanBuilder) -> list[Any]:
+        """The columns of the rows to group."""
+        others = [column for column in self.columns if column not in self.computed]
+        return [builder.node(column) for column in _distinct([*others, *self.read])]
+
+    def below(self, project: Any) -> Any:
+        """The JVM node below the Project and the Filter."""
+        node = project
+        for _ in range(self.depth):
+            node = node.child()
+        return node
+
+
+def _merges(call: CatalystNode, early: bool, expressible: Expressible) -> bool:
+    """Whether the call over all rows can be had from those over groups of them: for sums of floats but for last digits."""
+    if call["mode"] != "Complete" or call["isDistinct"] or aggregate_filter(call) is not None:
+        return False
+    match call.children[0].cls:
+        case "Min" | "Max":
+            return True
+        case "Count":
+            return early
+        case "Sum":
+            return early and _sums_alike(call.children[0], expressible)
+    return False
+
+
+def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
+    """Whether a sum of sums is the sum: those of decimals have another type, and try_sum gives NULL for a part."""
+    summed = expressible.translated(function.children[0])
+    if summed is None or t.is_decimal(summed.dtype):
+        return False
+    return t.is_fractional(summed.dtype) or (
+        t.is_integral(summed.dtype) and expressible.eval_mode(function) != "TRY"
+    )
+
+
+def _only_selects(project: CatalystNode) -> bool:
+    return all(column.cls == "AttributeReference" for column in project.trees("projectList"))
+
+
+def _distinct(columns: Iterable[CatalystNode]) -> list[CatalystNode]:
+    return list({column["exprId"]: column for column in reversed(list(columns))}.values())[::-1]

@@ -1,0 +1,47 @@
+"""Project: the columns that the engine can compute below those that stay with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kquery_spark.frontends.catalyst.importer import may_work
+from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
+from kquery_spark.frontends.catalyst.splits.split import SPLITS
+from kquery_spark.spark_bridge.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+
+@SPLITS.handles("Project")
+def split_project(
+    node: CatalystNode, children: Sequence[Any], expressible: Expressible, builder: PlanBuilder
+) -> Any | None:
+    """``a + b AS c, declined(d)`` becomes ``c, declined(d)`` over ``a + b AS c, d``.
+
+    Not where more columns would go from the engine to Spark than without.
+    """
+    if not may_work(node.children[0]):
+        return None
+    items = node.trees("projectList")
+    declined = [item for item in items if expressible.declines(item)]
+    computed = [item for item in items if item not in declined and _computes(item)]
+    if not declined or not computed:
+        return None
+    passed = _read_by([item for item in items if item not in computed])
+    if len(passed) + len(computed) > len(_read_by(items)):
+        return None
+    lower = [*(builder.node(one) for one in passed), *(builder.node(item) for item in computed)]
+    upper = [builder.node(item) for item in items]
+    upper = [jvm.toAttribute() if item in computed else jvm for item, jvm in zip(items, upper, strict=True)]
+    return builder.project(upper, builder.project(lower, children[0]))
+
+
+def _computes(item: CatalystNode) -> bool:
+    """Whether an item is more than a column or a constant, under a name or not."""
+    return item.cls == "Alias" and item.children[0].cls != "AttributeReference" and bool(attributes(item))
+
+
+def _read_by(items: Sequence[CatalystNode]) -> list[CatalystNode]:
+    """The columns that some items read, each once."""
+    by_id = {one["exprId"]: one for item in items for one in attributes(item)}
+    return list(by_id.values())

@@ -1,0 +1,86 @@
+"""Rewrites Spark's plan until no node has both expressions of the engine and such as stay with Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# the modules that fill the table
+from kquery_spark.frontends.catalyst.splits import aggregates, filters, preaggregation, projections
+from kquery_spark.frontends.catalyst.splits.expressible import Expressible
+from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS, SPLITS, Splits
+from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session_settings import SessionSettings
+
+__all__ = ["aggregates", "filters", "preaggregation", "projections"]
+
+_MAX_ROUNDS = 4  # an Aggregate has three splits, and each makes nodes that have one of their own at most
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """A plan as JVM object, with its facts and its tree."""
+
+    plan: Any
+    facts: FactFetcher
+    root: CatalystNode
+
+
+def is_splittable(node: CatalystNode) -> bool:
+    """Whether a node that stays with Spark may do so for one of its expressions."""
+    return node.cls in SPLITS.entries
+
+
+def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
+    """The plan with all nodes split that can be; itself if there is no such node.
+
+    Unsupported if a part of the plan cannot be looked up.
+    """
+    for _ in range(_MAX_ROUNDS):
+        split = _rewritten(plan, jvm, settings, SPLITS)
+        if split is plan:
+            break
+        plan = split
+    return plan
+
+
+def preaggregated(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
+    """The plan with rows grouped before Spark computes what else they are grouped by; itself if there is no such place."""
+    return _rewritten(plan, jvm, settings, PREAGGREGATIONS)
+
+
+def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings, splits: Splits) -> SplitPlan:
+    new = _Round(jvm, plan.facts, settings, splits).rewritten(plan.root)
+    if new is None:
+        return plan
+    facts = FactFetcher(jvm, new)
+    return SplitPlan(new, facts, facts.parse())
+
+
+class _Round:
+    """One pass over a plan, from its leaves up, that splits each node once at most."""
+
+    def __init__(self, jvm: Jvm, facts: FactFetcher, settings: SessionSettings, splits: Splits) -> None:
+        self._splits = splits
+        self._expressible = Expressible(facts, settings)
+        self._builder = PlanBuilder(jvm, facts)
+
+    def rewritten(self, node: CatalystNode) -> Any | None:
+        """The JVM node instead of a node; None if neither it nor what is below is split."""
+        below = [self.rewritten(child) for child in node.children]
+        changed = any(child is not None for child in below)
+        splits = self._splits.entries.get(node.cls, ())
+        if not changed and not splits:
+            return None
+        children = [
+            self._builder.node(child) if new is None else new
+            for child, new in zip(node.children, below, strict=True)
+        ]
+        for split in splits:
+            found = split(node, children, self._expressible, self._builder)
+            if found is not None:
+                return found
+        return self._builder.node(node, children) if changed else None

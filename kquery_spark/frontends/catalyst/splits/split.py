@@ -1,0 +1,34 @@
+"""The table of splits: what becomes of a plan node with an expression that stays with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kquery_spark.frontends.catalyst.splits.expressible import Expressible
+from kquery_spark.spark_bridge.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+Split = Callable[[CatalystNode, Sequence[Any], Expressible, PlanBuilder], Any]
+"""Gives the JVM nodes instead of a node, over its children as they are now; None if there is nothing to split."""
+
+
+class Splits:
+    """Splits by the class of node, in the order they are tried; filled by the decorator below when the modules load."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, list[Split]] = {}
+
+    def handles(self, cls: str) -> Callable[[Split], Split]:
+        """Registers a split for a class of node."""
+
+        def add(split: Split) -> Split:
+            self.entries.setdefault(cls, []).append(split)
+            return split
+
+        return add
+
+
+SPLITS = Splits()
+PREAGGREGATIONS = Splits()
+"""Those that are worth it only if groups are few, tried after all others."""
