@@ -27,6 +27,7 @@ class CostModel:
     Savings of the engine:
     decoded_byte_seconds: one byte that the engine, not Spark, reads and decodes. step_seconds: Spark's exchange, stage and
     generated code for one join, aggregate, window or sort. step_row_seconds: one input row of the largest of these.
+    called_row_seconds: one row for which Spark sends arguments to Python and results back.
     top_seconds: one top-k; little, as Spark does not exchange all rows for it either.
 
     The last sort: spark_sort_row_seconds: one row in Spark, whose tasks share the sort. sort_row_seconds,
@@ -45,6 +46,7 @@ class CostModel:
     decoded_byte_seconds: float = 2.0e-9
     step_seconds: float = 0.12
     step_row_seconds: float = 2.5e-7
+    called_row_seconds: float = 3.0e-7
     top_seconds: float = 0.02
     spark_sort_row_seconds: float = 1.4e-6
     sort_row_seconds: float = 1.5e-7

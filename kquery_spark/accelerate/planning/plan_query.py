@@ -19,7 +19,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
-from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.logical import EvalPython, Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.runtime.spark.probe import worker_problem
@@ -27,6 +27,7 @@ from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPla
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
 from kquery_spark.spark_bridge.session_settings import session_settings
@@ -88,12 +89,15 @@ class Part:
 
     @cached_property
     def is_bounded(self) -> bool:
-        """Whether intermediate results stay small: no Generate, and few rows out of each join and in the result."""
+        """Whether the driver may run the last stage: no Generate, no function of the user's, few rows out of each join.
+
+        A Python function of Spark's runs where Spark would run it, in a worker.
+        """
         optimized = self.compiled.optimized
         nodes = list(walk_plan(optimized))
         estimator = Estimator()
         producers = (optimized, *(n for n in nodes if isinstance(n, Join)))
-        return not any(isinstance(n, Generate) for n in nodes) and all(
+        return not any(isinstance(n, Generate | EvalPython) for n in nodes) and all(
             estimator.estimate(n).rows < _FEW_ROWS for n in producers
         )
 
@@ -164,7 +168,10 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     except Unsupported as error:
         return _nothing(frame, link, config, error.reason)
     importer = Importer(
-        facts, RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration), settings
+        facts,
+        RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration),
+        settings,
+        PythonFunctions(facts, link),
     )
     parts, declined = _parts(root, importer, config)
     problem = worker_problem(link) if parts and config.enabled else None

@@ -35,6 +35,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.session_settings import FORMAT_PREFIXES, SessionSettings
 
 # Settings that matter to file scans or to some expressions: these are declined for them, not the query.
@@ -65,9 +66,16 @@ class Imported:
 
 
 class Importer:
-    """Imports subtrees of one optimized plan."""
+    """Imports subtrees of one optimized plan. functions: reads its Python functions; None: these stay with Spark."""
 
-    def __init__(self, facts: Facts, relations: Relations, settings: SessionSettings) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        relations: Relations,
+        settings: SessionSettings,
+        functions: PythonFunctions | None = None,
+    ) -> None:
+        self._functions = functions
         self._facts = facts
         self._relations = relations
         self._settings = settings
@@ -79,7 +87,9 @@ class Importer:
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
         columns_read = Wanted.of(node)
-        context = Context(self._facts, self._relations, self._settings, self._sources, columns_read)
+        context = Context(
+            self._facts, self._relations, self._settings, self._sources, columns_read, self._functions
+        )
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
         plan, inputs = _narrowed(plan, context.inputs)

@@ -21,6 +21,8 @@ _PASSING = frozenset(
         "Window",
         "WindowGroupLimit",
         "Generate",
+        "BatchEvalPython",
+        "ArrowEvalPython",
         "Join",
         "Repartition",
         "RepartitionByExpression",
