@@ -145,7 +145,6 @@ def test_values_of_other_types_than_announced(rows: DataFrame, returns: str) -> 
         ("int", [1]),
         ("date", 5),
         ("string", 2.5),
-        ("string", (1, 2)),
         ("decimal(4,2)", Decimal(1000)),
         ("bigint", b"x"),
         ("string", "\ud800"),

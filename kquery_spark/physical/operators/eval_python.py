@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
+from kquery_spark.functions.user import unpickled
 from kquery_spark.logical.eval_python import calls_text
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
@@ -50,7 +50,7 @@ class EvalPythonExec(UnaryExec):
         first = next(rows, None)
         if first is None:  # a function is not called for a task without rows
             return
-        evaluate = cast(Evaluation, pickle.loads(self.code))
+        evaluate = cast(Evaluation, unpickled(self.code))
         waiting = _Waiting([self.child.schema.get_field_index(name) for name in self.kept])
         for results in evaluate(self._arguments(first, rows, waiting)):
             columns = [
