@@ -37,6 +37,7 @@ _KINDS = {
     if hasattr(PythonEvalType, name)
 }
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
+_RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
@@ -93,8 +94,13 @@ class PythonFunctions:
     @cached_property
     def _settings(self) -> Mapping[str, str]:
         """What the JVM tells workers of functions with Arrow."""
-        pairs = self._link.jvm.call(self._link.api.python_settings, "getPythonRunnerConfMap", self._link.conf)
-        return self._link.jvm.java_map(pairs)
+        jvm = self._link.jvm
+        try:
+            return jvm.java_map(jvm.call(_RUNNER, "getPythonRunnerConfMap", self._link.conf))
+        except Exception as error:  # py4j's: a Spark whose runner is another
+            raise Unsupported(
+                "this Spark does not say what it tells Python workers of the session"
+            ) from error
 
     def evaluation(
         self,

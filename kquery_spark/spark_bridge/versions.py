@@ -20,7 +20,6 @@ class SparkApi:
     dataset: the class with ``ofRows``. map_in_arrow: the plan node of ``mapInArrow``; takes_resource_profile: whether its
     constructor takes one. direct_partition_ids: whether a shuffle can send a row to the partition that a column names
     (``DirectShufflePartitionID``). session_tags: whether sessions have job tags of their own (``interruptAll``).
-    python_settings: the object that knows what Python workers are told of the session.
     """
 
     dataset: str
@@ -28,7 +27,6 @@ class SparkApi:
     takes_resource_profile: bool
     direct_partition_ids: bool
     session_tags: bool
-    python_settings: str = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
@@ -42,7 +40,6 @@ _APIS: Mapping[Version, SparkApi] = MappingProxyType(
             takes_resource_profile=False,
             direct_partition_ids=False,
             session_tags=False,
-            python_settings="org.apache.spark.sql.util.ArrowUtils$",
         ),
         (4, 0): _SPARK_4_0,
         (4, 1): _SPARK_4_1,
