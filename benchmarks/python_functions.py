@@ -44,8 +44,9 @@ def register(spark: SparkSession) -> None:
         return x / (x + y)
 
     share.__annotations__ = {"x": pd.Series, "y": pd.Series, "return": pd.Series}
+    vectorized: Any = share
     functions: dict[str, Any] = {
-        "pandas_share": pandas_udf(share, "double"),
+        "pandas_share": pandas_udf(vectorized, "double"),
         "arrow_share": udf(quotient, "double", useArrow=True),
         "share": udf(quotient, "double", useArrow=False),
     }

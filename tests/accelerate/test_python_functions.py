@@ -42,6 +42,10 @@ TYPES = {
 }  # fmt: skip
 PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
 in_4_0 = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="named arguments")
+pytestmark = pytest.mark.skipif(
+    SPARK_VERSION not in ((3, 5), (4, 3)), reason="functions stay with a release that was not compared"
+)
+in_4_3 = pytest.mark.skipif(SPARK_VERSION < (4, 3), reason="iterators")
 in_4_1 = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf")
 
 
@@ -222,6 +226,7 @@ def test_named_arguments(rows: DataFrame) -> None:
     check(rows.select(minus(b=F.col("id"), a=F.col("double")).alias("v")))
 
 
+@in_4_3
 def test_iterators_over_all_batches_of_a_task(rows: DataFrame, spark: SparkSession) -> None:
     @pandas_udf("bigint")
     def ahead(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
