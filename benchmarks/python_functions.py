@@ -44,9 +44,9 @@ def register(spark: SparkSession) -> None:
         return x / (x + y)
 
     share.__annotations__ = {"x": pd.Series, "y": pd.Series, "return": pd.Series}
-    vectorized: Any = share
+    vectorized: Any = pandas_udf  # whose annotations ask for the kind of the function
     functions: dict[str, Any] = {
-        "pandas_share": pandas_udf(vectorized, "double"),
+        "pandas_share": vectorized(share, "double"),
         "arrow_share": udf(quotient, "double", useArrow=True),
         "share": udf(quotient, "double", useArrow=False),
     }
