@@ -39,6 +39,9 @@ class CostModel:
         0.12, "Saving: Spark's exchange, stage and generated code for one join, aggregate, window or sort."
     )
     step_row_seconds: float = setting(2.5e-7, "Saving: one input row of the largest of these.")
+    called_row_seconds: float = setting(
+        3.0e-7, "Saving: one row for which Spark sends arguments to Python and results back."
+    )
     top_seconds: float = setting(
         0.02, "Saving: one top-k; little, as Spark does not exchange all rows for it either."
     )

@@ -1,6 +1,7 @@
 """Logical plans: what to compute, one node a file, values that compare and print."""
 
 from kquery_spark.logical.aggregate import Aggregate
+from kquery_spark.logical.eval_python import EvalPython
 from kquery_spark.logical.expand import Expand
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.generate import Generate, Generator
@@ -20,6 +21,7 @@ from kquery_spark.logical.window_group_limit import WindowGroupLimit
 
 __all__ = [
     "Aggregate",
+    "EvalPython",
     "Expand",
     "Filter",
     "Generate",

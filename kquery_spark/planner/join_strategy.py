@@ -8,6 +8,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.logical import (
     Aggregate,
+    EvalPython,
     Filter,
     Input,
     Join,
@@ -115,8 +116,8 @@ class JoinStrategy:
         return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
 
     def replicable(self, plan: LogicalPlan) -> bool:
-        """Whether every task may compute the build side for itself: only files, small, cheap to read."""
-        if any(isinstance(node, Input) for node in walk_plan(plan)):
+        """Whether every task may compute the build side for itself: small, only files, no Python functions."""
+        if any(isinstance(node, Input | EvalPython) for node in walk_plan(plan)):
             return False
         estimate, most = self._estimator.estimate(plan), self._config.broadcast_bytes
         return estimate.nbytes <= most and estimate.scanned <= _DECODED_PER_BROADCAST_BYTE * most

@@ -18,7 +18,7 @@ from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, SerializationError, Unsupported
 from kquery_spark.expr import UserCall
 from kquery_spark.frontends.sql.analyzer import Analyzed
-from kquery_spark.logical import Input, LogicalPlan, Scan
+from kquery_spark.logical import EvalPython, Input, LogicalPlan, Scan
 from kquery_spark.logical.subqueries import transform_with_subqueries
 from kquery_spark.logical.type_check import check_types
 from kquery_spark.physical.operators import PhysicalPlan
@@ -32,7 +32,7 @@ from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
 
 # A client's function would be code of anybody's, its files any file of this machine; it has no part in how plans run.
-_NOT_FROM_CLIENTS = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
+_NOT_FROM_CLIENTS = (UserCall, EvalPython, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
 _SOURCES_OF_CLIENTS = (MemorySource, RemoteTable)
 CLIENT_PLANS = ReadLimits(
     size=500_000,

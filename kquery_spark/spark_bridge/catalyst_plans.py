@@ -57,13 +57,18 @@ class SparkPlans:
         data_type = self._jvm.data_type(schema.jsonValue())
         return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
 
-    def mapped(self, child: Any, task: ArrowFunction, schema: StructType, output: Any) -> Any:
-        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema."""
+    def mapped(
+        self, child: Any, task: ArrowFunction, schema: StructType, output: Any, for_functions: bool = False
+    ) -> Any:
+        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema.
+
+        for_functions: whether the task calls functions of the user's, which it does in workers of their own.
+        """
         jvm = self._jvm
         function = jvm.new(
             f"{_EXPRESSIONS}PythonUDF",
             type(task).__name__,
-            self._function(task, schema),
+            self._function(task, schema, for_functions),
             jvm.data_type(schema.jsonValue()),
             child.output(),
             PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
@@ -127,7 +132,7 @@ class SparkPlans:
         plan.setAnalyzed()
         return ClassicDataFrame(self._jvm.call(self._api.dataset, "ofRows", session, plan), self._spark)
 
-    def _function(self, task: ArrowFunction, schema: StructType) -> Any:
+    def _function(self, task: ArrowFunction, schema: StructType, for_functions: bool) -> Any:
         """The task as the JVM keeps Python functions."""
         context = self._spark.sparkContext
         interpreter = interpreter_of(context)
@@ -135,7 +140,7 @@ class SparkPlans:
         command, broadcasts = pickler().dumps((task, schema)), ()
         if len(command) >= _MAX_COMMAND_BYTES:
             command, broadcasts, *_ = prepare_for_python_rdd(context, (task, schema))
-        environment = interpreter.environment_with(context.environment)
+        environment = interpreter.environment_with(context.environment, for_functions)
         includes: list[str] = context._python_includes or []
         return self._jvm.new(
             _FUNCTION,

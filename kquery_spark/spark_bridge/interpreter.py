@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark import SparkContext
 
 from kquery_spark import errors
-from kquery_spark.config.environment import WORKER_INTERPRETER, WORKER_MARK
+from kquery_spark.config.environment import FOR_FUNCTIONS, WORKER_INTERPRETER, WORKER_MARK
 
 _LAUNCHER = Path(__file__).with_name("engine-python")
 
@@ -36,9 +36,14 @@ class Interpreter:
     environment: Mapping[str, str]
     proven: bool
 
-    def environment_with(self, users: Mapping[str, str]) -> dict[str, str]:
-        """The environment of the engine's functions: the user's for all Python functions, and this."""
+    def environment_with(self, users: Mapping[str, str], for_functions: bool = False) -> dict[str, str]:
+        """The environment of the engine's functions: the user's for all Python functions, and this.
+
+        for_functions: of stages that call functions of the user's, whose workers do nothing else.
+        """
         both = {**users, **self.environment}
+        if for_functions:
+            both[WORKER_MARK] = FOR_FUNCTIONS
         paths = [e["PYTHONPATH"] for e in (users, self.environment) if e.get("PYTHONPATH")]
         return {**both, "PYTHONPATH": os.pathsep.join(paths)} if paths else both
 

@@ -35,7 +35,11 @@ _SPARK_4_0 = replace(_SPARK_4_1, direct_partition_ids=False)
 _APIS: Mapping[Version, SparkApi] = MappingProxyType(
     {
         (3, 5): SparkApi(
-            "org.apache.spark.sql.Dataset", f"{_PLANS}PythonMapInArrow", False, False, session_tags=False
+            "org.apache.spark.sql.Dataset",
+            f"{_PLANS}PythonMapInArrow",
+            takes_resource_profile=False,
+            direct_partition_ids=False,
+            session_tags=False,
         ),
         (4, 0): _SPARK_4_0,
         (4, 1): _SPARK_4_1,

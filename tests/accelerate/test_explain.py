@@ -19,9 +19,9 @@ def loud(text):
 
 
 def called(frame: DataFrame) -> DataFrame:
-    """The frame below a Python function, which Spark calls."""
+    """The frame below a nondeterministic Python function, which Spark calls."""
     first = frame.columns[0]
-    return frame.withColumn(first, loud(first))
+    return frame.withColumn(first, loud.asNondeterministic()(first))
 
 
 def test_the_text_has_every_section(spark, tables):
@@ -44,8 +44,8 @@ def test_nodes_are_marked_with_who_runs_them(spark, tables):
     explained = kq.explain(called(spark.sql(QUERY)))
     names = [(n.name, n.runs) for n in explained.nodes]
     assert names[:3] == [("Project", "Spark"), ("BatchEvalPython", "Spark"), ("Aggregate", "engine")]
-    assert explained.nodes[1].reason == "a Python UDF runs in Spark"
-    assert ("BatchEvalPython", "a Python UDF runs in Spark") in explained.reasons
+    assert explained.nodes[1].reason == "a nondeterministic Python UDF runs in Spark"
+    assert ("BatchEvalPython", "a nondeterministic Python UDF runs in Spark") in explained.reasons
     assert 0 < explained.coverage < 1
 
     below = spark.table("lineitem").sample(1.0, seed=1).groupBy("l_returnflag").count()
@@ -117,14 +117,14 @@ def test_html_is_escaped_and_whole(spark, tables):
     assert html.count("<details") == html.count("</details>") >= 4
     assert "<i>" not in html
     assert "&lt;" in html
-    assert "a Python UDF runs in Spark" in html
+    assert "a nondeterministic Python UDF runs in Spark" in html
 
 
 def test_assert_accelerated(spark, tables):
     kq.assert_accelerated(spark.sql(QUERY))
     kq.assert_accelerated(spark.sql(QUERY).transform(kquery_plan, when="always"))
     frame = called(spark.sql(QUERY))
-    with pytest.raises(AssertionError, match=r"(?s)not 100%.*BatchEvalPython: a Python UDF"):
+    with pytest.raises(AssertionError, match=r"(?s)not 100%.*BatchEvalPython: a nondeterministic Python UDF"):
         kq.assert_accelerated(frame)
     kq.assert_accelerated(frame, coverage=0.5)
     with pytest.raises(AssertionError, match="the engine runs 0% of the query"):

@@ -9,6 +9,7 @@ from kquery_spark.expr import AggregateCall, Call, Cast, Column, InList, Literal
 from kquery_spark.expr.windows import UP_TO_PEERS
 from kquery_spark.logical import (
     Aggregate,
+    EvalPython,
     Expand,
     Filter,
     Generate,
@@ -51,6 +52,7 @@ def _logical() -> dict[str, LogicalPlan]:
         Union((scan, Filter(scan, Literal(True, pa.bool_())))),
         Window(scan, (Named(WindowCall.of("sum", A, frame=UP_TO_PEERS), "w"),), (A,), (SortKey(A, False, False),)),
         WindowGroupLimit(scan, (A,), (SortKey(A),), "rank", 3), SetOperation(scan, scan, SetKind.EXCEPT, True),
+        EvalPython(scan, (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, b"code", ("s",)),
         Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
         Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)), SingleRow(scan),
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.expr import columns_of
 from kquery_spark.logical import (
     Aggregate,
+    EvalPython,
     Generate,
     Input,
     Join,
@@ -64,7 +65,8 @@ class PartCosts:
         )
         self.reads_nothing = bool(counted) and self._reads_only(counted)
         self._steps = [n for n in self._nodes if not _is_no_step(n)]
-        self.only_passes_rows_on = not self._steps
+        self._calls = [n for n in self._nodes if isinstance(n, EvalPython)]
+        self.only_passes_rows_on = not self._steps and not self._calls
 
     def _reads_only(self, leaves: list[LogicalPlan]) -> bool:
         return len(leaves) == sum(1 for n in self._nodes if isinstance(n, Scan | Input))
@@ -80,6 +82,9 @@ class PartCosts:
             CostTerm("Python stages", stages, -stages * model.stage_seconds),
             CostTerm("rows from Arrow to Spark", crossing, -crossing * model.result_row_seconds),
             CostTerm("values handed over", handed, -handed * model.handed_value_seconds),
+            CostTerm(
+                "rows of Python functions", self._called_rows, self._called_rows * model.called_row_seconds
+            ),
             CostTerm("rows counted", self._counted_rows, -self._counted_rows * model.counted_row_seconds),
             CostTerm("bytes decoded", self.decoded_bytes, self.decoded_bytes * model.decoded_byte_seconds),
             CostTerm(
@@ -116,6 +121,11 @@ class PartCosts:
         steps = [n for n in self._nodes if isinstance(n, Join | Aggregate | Window | SetOperation)]
         input_rows = max((estimate(c).rows for n in steps for c in n.children), default=0.0)
         return min(input_rows, sum(estimate(n).rows for n in self._nodes if isinstance(n, Scan)))
+
+    @property
+    def _called_rows(self) -> float:
+        """Rows that Python functions are called for, which Spark sends to another process and back, once for each node."""
+        return sum(self._estimator.estimate(n).rows for n in self._calls)
 
     @cached_property
     def _exchanged_text_bytes(self) -> float:

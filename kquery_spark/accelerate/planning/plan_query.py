@@ -26,7 +26,7 @@ from kquery_spark.frontends.catalyst.splits import (
     preaggregated,
     split_plan,
 )
-from kquery_spark.logical import Aggregate, Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.logical import Aggregate, EvalPython, Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
@@ -36,6 +36,7 @@ from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPla
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
 from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
@@ -98,12 +99,15 @@ class Part:
 
     @cached_property
     def is_bounded(self) -> bool:
-        """Whether intermediate results stay small: no Generate, and few rows out of each join and in the result."""
+        """Whether the driver may run the last stage: no Generate, no function of the user's, few rows out of each join.
+
+        A Python function of Spark's runs where Spark would run it, in a worker.
+        """
         optimized = self.compiled.optimized
         nodes = list(walk_plan(optimized))
         estimator = Estimator()
         producers = (optimized, *(n for n in nodes if isinstance(n, Join)))
-        return not any(isinstance(n, Generate) for n in nodes) and all(
+        return not any(isinstance(n, Generate | EvalPython) for n in nodes) and all(
             estimator.estimate(n).rows < _FEW_ROWS for n in producers
         )
 
@@ -221,7 +225,7 @@ def _planned_best(plan: SplitPlan, link: Bridge, settings: SessionSettings, conf
 
     def planned(plan: SplitPlan) -> _Planned:
         relations = RelationReader(plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration)
-        importer = Importer(plan.facts, relations, settings, sources)
+        importer = Importer(plan.facts, relations, settings, sources, PythonFunctions(plan.facts, link))
         return _Planned(plan, *_parts(plan.root, importer, config))
 
     best = planned(plan)

@@ -35,6 +35,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.session_settings import (
     FORMAT_PREFIXES,
     LEAVES_OUT_NULLS,
@@ -70,7 +71,11 @@ class Imported:
 
 
 class Importer:
-    """Imports subtrees of one optimized plan. ``sources`` keeps what files turned out to be, by relation."""
+    """Imports subtrees of one optimized plan.
+
+    sources: keeps what files turned out to be, by relation. functions: reads the plan's Python functions; None: these stay
+    with Spark.
+    """
 
     def __init__(
         self,
@@ -78,7 +83,9 @@ class Importer:
         relations: Relations,
         settings: SessionSettings,
         sources: NodeMap[Source] | None = None,
+        functions: PythonFunctions | None = None,
     ) -> None:
+        self._functions = functions
         self._facts = facts
         self._relations = relations
         self._settings = settings
@@ -90,7 +97,9 @@ class Importer:
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
         columns_read = Wanted.of(node)
-        context = Context(self._facts, self._relations, self._settings, self._sources, columns_read)
+        context = Context(
+            self._facts, self._relations, self._settings, self._sources, columns_read, self._functions
+        )
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
         plan, inputs = _narrowed(plan, context.inputs)

@@ -29,6 +29,8 @@ _PASSING = frozenset(
 )
 # Nodes above which nobody sees in which partitions the rows below are; so is a Sort of all rows.
 _REDISTRIBUTING = frozenset({"Aggregate", "Join", "Window", "Distinct"})
+# Nodes whose work users spread over tasks by the partitions below.
+_CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython"})
 _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 
 
@@ -61,6 +63,7 @@ class Wanted:
                 continue
             stack += [(plan, True, False) for plan in columns_read._expressions(node)]
             below = redistributed or node.cls in _REDISTRIBUTING or bool(node.fields.get("global"))
+            below = below and node.cls not in _CALLING
             stack += [
                 (child, whole, below)
                 for child, whole in zip(node.children, _children(node, everything), strict=True)
@@ -102,4 +105,5 @@ def _children(node: CatalystNode, everything: bool) -> list[bool]:
         kind = node.fields.get("joinType")
         one_sided = isinstance(kind, dict) or kind in _ONE_SIDED
         return [everything, everything and not one_sided]
-    return [everything if node.cls in _PASSING else True] * len(node.children)
+    passes = node.cls in _PASSING or node.cls in _CALLING
+    return [everything if passes else True] * len(node.children)

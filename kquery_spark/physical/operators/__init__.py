@@ -2,6 +2,7 @@
 
 from kquery_spark.physical.operators.aggregate import AggregateExec, Phase
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.eval_python import EvalPythonExec
 from kquery_spark.physical.operators.exchange import ExchangeExec, Partitioning, ReadExec
 from kquery_spark.physical.operators.expand import ExpandExec
 from kquery_spark.physical.operators.filter import FilterExec
@@ -21,6 +22,7 @@ from kquery_spark.physical.operators.window_group_limit import WindowGroupLimitE
 __all__ = [
     "AggregateExec",
     "BuildSide",
+    "EvalPythonExec",
     "ExchangeExec",
     "ExpandExec",
     "FilterExec",

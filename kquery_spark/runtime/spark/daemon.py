@@ -14,7 +14,7 @@ import runpy
 import socket
 from typing import Protocol
 
-from kquery_spark.config.environment import WORKER_MARK
+from kquery_spark.config.environment import FOR_FUNCTIONS, WORKER_MARK
 from kquery_spark.config.processor import sort_quickly
 
 
@@ -29,7 +29,8 @@ def main() -> None:
     if WORKER_MARK not in os.environ:
         runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
         return
-    sort_quickly()
+    if os.environ[WORKER_MARK] != FOR_FUNCTIONS:  # functions of users find numpy as it is
+        sort_quickly()
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
 

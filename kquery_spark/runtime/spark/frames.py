@@ -10,6 +10,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
+from kquery_spark.physical.operators import EvalPythonExec, PhysicalPlan
 from kquery_spark.runtime.spark.metering import Meter
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
 from kquery_spark.sources.object_stores import stores_named_in
@@ -51,6 +52,11 @@ def to_dataframe(
     own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
     return plans.frame(plans.renamed(plan, attributes))
+
+
+def _calls_python(plan: PhysicalPlan) -> bool:
+    """Whether a stage calls Python functions of Spark's users."""
+    return isinstance(plan, EvalPythonExec) or any(map(_calls_python, plan.children))
 
 
 def _with_own_names(schema: StructType) -> StructType:
@@ -142,10 +148,10 @@ class _Builder:
             self._plans.hash_partitioned,
             stores_named_in(data),
         )
-        child = self._input(stage)
+        child, calls = self._input(stage), _calls_python(stage.plan)
         if last:
-            return self._plans.mapped(child, task, self._schema, self._output)
-        return self._plans.mapped(child, task, _PAYLOAD, self._plans.attributes(_PAYLOAD))
+            return self._plans.mapped(child, task, self._schema, self._output, calls)
+        return self._plans.mapped(child, task, _PAYLOAD, self._plans.attributes(_PAYLOAD), calls)
 
     def _limit_of(self, stage: Stage) -> int | None:
         """Bytes that each task of a stage may write, where only the last stage reads them."""

@@ -22,6 +22,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.relations import Relation
 from kquery_spark.spark_bridge.session_settings import SessionSettings
 from kquery_spark.spark_bridge.spark_types import arrow_type
@@ -65,7 +66,7 @@ class Declined(Unsupported):
 
 
 class Context:
-    """The state of one import."""
+    """The state of one import. functions: reads Python functions; None where they stay with Spark."""
 
     def __init__(
         self,
@@ -74,12 +75,14 @@ class Context:
         settings: SessionSettings,
         sources: NodeMap[Source],
         wanted: Wanted,
+        functions: PythonFunctions | None = None,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.settings = settings
         self.sources = sources
         self.wanted = wanted
+        self.functions = functions
         self.names = Names()
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []

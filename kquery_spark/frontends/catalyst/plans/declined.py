@@ -13,8 +13,6 @@ PLANS.declines(
 )
 PLANS.declines(
     "user code",
-    BatchEvalPython="a Python UDF runs in Spark",
-    ArrowEvalPython="a Python UDF runs in Spark",
     MapInPandas="mapInPandas runs in Spark",
     MapInArrow="mapInArrow runs in Spark",
     FlatMapGroupsInPandas="applyInPandas runs in Spark",

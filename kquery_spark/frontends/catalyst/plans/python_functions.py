@@ -1,0 +1,72 @@
+"""Python UDFs, which Spark's optimizer takes out of expressions into nodes of their own."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import Expr
+from kquery_spark.frontends.catalyst.expressions import Translator
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.logical import EvalPython
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
+from kquery_spark.spark_bridge.python_message import PythonCall
+
+
+@PLANS.handles(
+    *("BatchEvalPython", "ArrowEvalPython"),
+    family="user code",
+    partly="deterministic functions without broadcast variables, of atomic types",
+)
+def eval_python(node: CatalystNode, context: Context) -> Scope:
+    """The child's columns and a column for each function."""
+    functions = context.functions
+    if functions is None:
+        raise Unsupported("a Python UDF runs in Spark")
+    child = context.feed(node.children[0])
+    calls = _Calls(context.translator(child.columns), functions)
+    attributes = node.trees("resultAttrs")
+    for udf in node.trees("udfs"):
+        calls.add(udf)
+    results = [calls.translate.type(attribute["dataType"]) for attribute in attributes]
+    kind = int(node.fields.get("evalType") or node.trees("udfs")[0]["evalType"])
+    code, rows = functions.evaluation(kind, calls.calls, [a.dtype for a in calls.arguments], results)
+    names = [context.names.fresh(attribute["name"]) for attribute in attributes]
+    fields = [pa.field(name, dtype, True) for name, dtype in zip(names, results, strict=True)]
+    plan = EvalPython(child.plan, tuple(calls.arguments), pa.schema(fields), tuple(calls.shown), rows, code)
+    ids = (attribute["exprId"] for attribute in attributes)
+    return Scope(plan, (*child.output, *zip(ids, names, strict=True)))
+
+
+class _Calls:
+    """The calls of one node, which share their arguments."""
+
+    def __init__(self, translate: Translator, functions: PythonFunctions) -> None:
+        self.translate = translate
+        self.calls: list[PythonCall] = []
+        self.arguments: list[Expr] = []
+        self.shown: list[str] = []
+        self._functions = functions
+
+    def add(self, udf: CatalystNode) -> None:
+        """A function, or a chain of functions that pass on their values in Python: the inner one is called first."""
+        commands, names = [self._functions.command(udf)], [str(udf["name"])]
+        while len(udf.children) == 1 and udf.children[0].cls == "PythonUDF":
+            udf = udf.children[0]
+            commands.insert(0, self._functions.command(udf))
+            names.append(str(udf["name"]))
+        offsets, keywords, shown = [], [], []
+        for argument in udf.children:
+            keyword = ""
+            if argument.cls == "NamedArgumentExpression":
+                keyword, argument = str(argument["key"]), argument.children[0]
+            value = self.translate(argument)
+            if value not in self.arguments:
+                self.arguments.append(value)
+            offsets.append(self.arguments.index(value))
+            keywords.append(keyword)
+            shown.append(f"{keyword} => {value}" if keyword else str(value))
+        self.calls.append(PythonCall(tuple(commands), tuple(offsets), tuple(keywords)))
+        self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")

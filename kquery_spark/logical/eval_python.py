@@ -1,0 +1,79 @@
+"""Call Python functions of Spark's users, as Spark's own ``BatchEvalPython`` and ``ArrowEvalPython`` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+
+
+@dataclass(frozen=True)
+class EvalPython(UnaryPlan):
+    """The child's ``required`` columns (None: all) beside the ``results`` of functions called on ``args``.
+
+    code: the pickled evaluation, which gets batches of at most ``batch_rows`` rows (0: any number) of the arguments and
+    gives those of the results. calls: the functions' calls in words.
+
+    The functions are called once for each row of the child, in the order of the rows and only in Spark's tasks, so no rule
+    moves filters below this node or computes it twice.
+    """
+
+    child: LogicalPlan
+    args: tuple[Expr, ...]
+    results: pa.Schema
+    calls: tuple[str, ...]
+    batch_rows: int
+    code: bytes = field(repr=False)
+    required: tuple[str, ...] | None = None
+
+    passes_rows_on: ClassVar[bool] = True
+    carries_columns: ClassVar[bool] = True
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The child's columns that are in the output."""
+        return tuple(self.child.schema.names) if self.required is None else self.required
+
+    @override
+    def derive_schema(self) -> pa.Schema:
+        if len(self.calls) != len(self.results):
+            raise PlanError(f"{len(self.calls)} function(s) do not give {len(self.results)} column(s)")
+        return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.results])
+
+    @property
+    @override
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.args
+
+    @override
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        return replace(self, args=tuple(rule(a) for a in self.args))
+
+    @override
+    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+        required = tuple(name for name in self.kept if name in needed)
+        return self if required == self.required else replace(self, required=required)
+
+    @override
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        return (set(self.kept) | columns_of(*self.args),)
+
+    @override
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        return input_rows[0]
+
+    @override
+    def label(self) -> str:
+        return f"EvalPython: {calls_text(self.calls, self.results.names)}"
+
+
+def calls_text(calls: Sequence[str], names: Sequence[str]) -> str:
+    """``[f(#x) AS y, ...]``."""
+    return f"[{', '.join(f'{call} AS {name}' for call, name in zip(calls, names, strict=True))}]"

@@ -1,0 +1,395 @@
+"""Python functions of Spark's users between the engine's operators: each kind, each type, each place, errors, surroundings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.functions import pandas_udf, udf
+
+import kquery_spark as kq
+from kquery_spark import kquery_plan
+from kquery_spark.errors import FallbackWarning
+from tests.conftest import SPARK_VERSION
+
+ROWS = """
+    SELECT id, CAST(id % 3 AS string) AS p, id % 4 = 1 AS bool, CAST(id % 120 AS tinyint) AS byte, CAST(id * 7 AS smallint) AS short,
+      IF(id % 7 = 0, NULL, CAST(id * 1000003 AS int)) AS int, IF(id % 5 = 0, NULL, id * 1000000007) AS long,
+      CASE WHEN id % 11 = 0 THEN NULL WHEN id % 11 = 1 THEN float('NaN') WHEN id % 11 = 2 THEN -0.0F ELSE id / 3F END AS float,
+      CASE WHEN id % 11 = 0 THEN NULL WHEN id % 11 = 1 THEN double('NaN') WHEN id % 11 = 2 THEN -0.0D
+           WHEN id % 11 = 3 THEN double('-Infinity') ELSE id / 3.0D END AS double,
+      CASE WHEN id % 6 = 0 THEN NULL WHEN id % 6 = 1 THEN '' WHEN id % 6 = 2 THEN 'Äö😀' ELSE concat('s', id % 9) END AS string,
+      IF(id % 6 = 0, NULL, CAST(concat('b', id % 9) AS binary)) AS binary,
+      IF(id % 9 = 4, NULL, CAST(id * 1.25 - 100 AS decimal(9,2))) AS decimal, CAST(id * 1000000007.1234 AS decimal(30,4)) AS wide,
+      IF(id % 8 = 0, NULL, date_add(date'1960-02-28', CAST(id * 97 AS int))) AS date,
+      IF(id % 8 = 1, NULL, timestamp'1965-03-01 01:02:03.000456' + make_dt_interval(CAST(id * 31 AS int), 5, 7, 1.5)) AS timestamp,
+      timestamp_ntz'1999-12-31 23:59:59.5' + make_dt_interval(CAST(id AS int), 1, 1, 0.25) AS timestamp_ntz
+    FROM range(1200)
+"""
+TYPES = {
+    "bool": "boolean", "byte": "tinyint", "short": "smallint", "int": "int", "long": "bigint", "float": "float", "double": "double",
+    "string": "string", "binary": "binary", "decimal": "decimal(9,2)", "wide": "decimal(30,4)", "date": "date",
+    "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz",
+}  # fmt: skip
+PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
+in_4_0 = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="named arguments")
+pytestmark = pytest.mark.skipif(
+    SPARK_VERSION not in ((3, 5), (4, 3)), reason="functions stay with a release that was not compared"
+)
+in_4_3 = pytest.mark.skipif(SPARK_VERSION < (4, 3), reason="iterators")
+in_4_1 = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf")
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    """Three files with NULLs, NaN, -0.0 and texts that Parquet stores as dictionaries."""
+    path = str(tmp_path_factory.mktemp("functions") / "rows")
+    spark.sql(ROWS).repartition(3).write.parquet(path)
+    return spark.read.parquet(path)
+
+
+def shown(rows: list[Any]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def check(query: DataFrame, whole: bool = True) -> None:
+    """The engine runs the query, all of it if ``whole``, and its answer is Spark's, without an attempt that failed."""
+    fast = query.transform(kquery_plan, when="always")
+    explained = kq.explain(query)
+    assert explained.coverage == 1.0 if whole else explained.coverage < 1.0, str(explained)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        ours = fast.collect()
+    assert fast.schema == query.schema
+    assert "EvalPython" not in str(fast._jdf.queryExecution().executedPlan()) or not whole
+    assert shown(ours) == shown(query.collect())
+
+
+def plain(function: Callable[..., Any], returns: str) -> Any:
+    """``@udf`` without Arrow."""
+    return udf(function, returns, useArrow=False) if SPARK_VERSION >= (3, 5) else udf(function, returns)
+
+
+def arrow(function: Callable[..., Any], returns: str) -> Any:
+    return udf(function, returns, useArrow=True)
+
+
+def test_arrow_optimized_functions_of_each_type(rows: DataFrame) -> None:
+    text = arrow(lambda x: f"{type(x).__name__} {x!r}", "string")
+    same = [arrow(lambda x: x, TYPES[column])(column).alias(column) for column in TYPES]
+    check(rows.select("id", *same, *(text(column).alias(f"{column}_text") for column in TYPES)))
+
+
+def test_functions_of_each_type(rows: DataFrame) -> None:
+    text = plain(lambda x: f"{type(x).__name__} {x!r}", "string")
+    same = [plain(lambda x: x, PICKLED_TYPES[column])(column).alias(column) for column in PICKLED_TYPES]
+    check(rows.select("id", *same, *(text(column).alias(f"{column}_text") for column in PICKLED_TYPES)))
+
+
+def test_pandas_functions_of_each_type(rows: DataFrame) -> None:
+    def same(x: pd.Series) -> pd.Series:
+        return x
+
+    @pandas_udf("string")
+    def text(x: pd.Series) -> pd.Series:
+        return pd.Series([f"{x.dtype} {type(v).__name__} {v!r}" for v in x])
+
+    columns = [pandas_udf(same, TYPES[column])(column).alias(column) for column in TYPES]
+    check(rows.select("id", *columns, *(text(column).alias(f"{column}_text") for column in TYPES)))
+
+
+@in_4_1
+def test_arrow_functions_of_each_type(rows: DataFrame) -> None:
+    from pyspark.sql.functions import arrow_udf
+
+    def same(x: pa.Array) -> pa.Array:
+        return x
+
+    @arrow_udf("string")
+    def text(x: pa.Array) -> pa.Array:
+        return pa.array([f"{x.type} {v!r}" for v in x.to_pylist()])
+
+    columns = [arrow_udf(same, TYPES[column])(column).alias(column) for column in TYPES]
+    check(rows.select("id", *columns, *(text(column).alias(f"{column}_text") for column in TYPES)))
+
+    @arrow_udf("double")
+    def each(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        yield from batches
+
+    check(rows.select("id", each("double").alias("v")))
+
+
+# What a function may give for what is announced: Spark makes NULL of it, or another value.
+VALUES = [
+    True, False, 7, -300, 1 << 20, 1 << 40, -(1 << 63), 1 << 70, 2.5, 1e300, float("nan"), "7", "ä", None,
+    Decimal("12.345"), Decimal("-12.344"), Decimal("5"), Decimal("0E+3"), Decimal("1E-30"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("returns", [*PICKLED_TYPES.values()])
+def test_values_of_other_types_than_announced(rows: DataFrame, returns: str) -> None:
+    of_kind = {"string": (bool, int, str, type(None)), "date": (type(None),)}.get(returns, object)
+    values = [v for v in VALUES if isinstance(v, of_kind)]
+    give = plain(lambda i: values[i % len(values)], returns)
+    check(rows.where("id < 50").select("id", give("id").alias("v")))
+
+
+@pytest.mark.parametrize(
+    ("returns", "value"),
+    [
+        ("int", [1]),
+        ("date", 5),
+        ("string", 2.5),
+        ("decimal(4,2)", Decimal(1000)),
+        ("bigint", b"x"),
+        ("string", "\ud800"),
+    ],
+)
+def test_values_of_which_only_spark_knows(rows: DataFrame, returns: str, value: Any) -> None:
+    """Spark runs the query again, and gives what it makes of them or an error."""
+    give = plain(lambda x: value, returns)
+    query = rows.where("id < 5").select("id", give("id").alias("v"))
+    answers: list[object] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        for frame in (query, query.transform(kquery_plan, when="always")):
+            try:
+                answers.append(shown(frame.collect()))
+            except Exception as error:
+                answers.append(type(error))
+    assert answers[0] == answers[1]
+
+
+def test_every_place(rows: DataFrame, spark: SparkSession) -> None:
+    plus = plain(lambda x: None if x is None else x + 1, "bigint")
+    odd = arrow(lambda x: bool(x % 2), "boolean")
+
+    @pandas_udf("double")
+    def half(x: pd.Series) -> pd.Series:
+        return x / 2
+
+    check(rows.groupBy("p").agg(F.sum(half("double")), F.sum(plus("long")), F.count("*")))
+    check(rows.groupBy(plus("byte").alias("k")).agg(F.count("*")))
+    check(rows.where(odd("id")).groupBy("p").count())
+    check(rows.where(odd("id") | (F.col("id") < 10)).groupBy("p").agg(F.sum("int")))
+    check(rows.select("id", plus("id").alias("v")).orderBy(F.desc("v")).limit(7))
+    check(rows.groupBy("p").agg(F.sum("id").alias("s")).select("p", plus("s").alias("v")))
+    check(rows.select(F.when(F.col("id") > 5, plus("id")).otherwise(-1).alias("v")).groupBy("v").count())
+    other = rows.where("id < 100").select(F.col("id").alias("other"), F.col("p").alias("q"))
+    check(rows.join(other, plus("id") == F.col("other")).groupBy("q").count())
+    check(
+        rows.join(other, (F.col("id") == F.col("other")) & odd(F.col("id") + F.col("other")))
+        .groupBy("q")
+        .count()
+    )
+    check(rows.select("id", F.row_number().over(__import__("pyspark").sql.Window.partitionBy("p").orderBy("id")).alias("n")).select(plus("n").alias("v")).groupBy("v").count())  # fmt: skip
+    check(rows.select(plus("id").alias("v")).union(other.select(plus("other"))).groupBy("v").count())
+    check(rows.select(plus("id").alias("v")).distinct())
+
+
+def test_chains_and_several_functions(rows: DataFrame) -> None:
+    for kind in (plain, arrow):
+        plus = kind(lambda x: None if x is None else x + 1, "bigint")
+        times = kind(lambda x, y: None if x is None or y is None else x * y, "double")
+        none = kind(lambda: 42, "int")
+        query = rows.select(
+            plus(plus(plus("int"))).alias("a"),
+            times("double", plus("id")).alias("b"),
+            plus(F.col("id") * 2),
+            none(),
+        )
+        check(query)
+        check(query.groupBy("a").agg(F.max("b")))
+    mixed = plain(lambda x: x + 1, "bigint")
+    check(rows.select(arrow(lambda x: x * 2, "bigint")(mixed("id")).alias("v")))
+
+
+@in_4_0
+def test_named_arguments(rows: DataFrame) -> None:
+    for kind in (plain, arrow):
+        minus = kind(lambda a, b: None if a is None or b is None else a - b, "bigint")
+        check(rows.select(minus("id", b=F.col("int")), minus(b=F.col("id"), a=F.col("int"))))
+
+    @pandas_udf("double")
+    def minus(a: pd.Series, b: pd.Series) -> pd.Series:
+        return a - b
+
+    check(rows.select(minus(b=F.col("id"), a=F.col("double")).alias("v")))
+
+
+@in_4_3
+def test_iterators_over_all_batches_of_a_task(rows: DataFrame, spark: SparkSession) -> None:
+    @pandas_udf("bigint")
+    def ahead(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
+        held = [a + b for a, b in batches]  # reads all before it gives any
+        yield from held
+
+    @pandas_udf("bigint")
+    def cut(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for batch in batches:
+            yield batch[:3]
+            yield batch[3:]
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
+    try:
+        check(rows.select("id", ahead("id", "short").alias("v"), cut("id").alias("w")))
+        check(rows.select(ahead("id", "byte").alias("v")).groupBy("v").count())
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def test_batches_are_as_large_as_the_setting_says(rows: DataFrame, spark: SparkSession) -> None:
+    @pandas_udf("bigint")
+    def size(x: pd.Series) -> pd.Series:
+        return pd.Series([len(x)] * len(x))
+
+    query = rows.select(size("id").alias("n")).groupBy("n").count()
+    for most in (7, 100, 1000, 0):
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(most))
+        try:
+            sizes = {row["n"] for row in query.transform(kquery_plan, when="always").collect()}
+            assert max(sizes) == most or (most in (0, 1000) and max(sizes) >= 400), sizes
+        finally:
+            spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def test_no_rows(rows: DataFrame) -> None:
+    never = plain(lambda x: 1 // 0, "int")
+
+    @pandas_udf("int")
+    def pandas_never(x: pd.Series) -> pd.Series:
+        return x // (len(x) - len(x))
+
+    check(rows.where("id < 0").select(never("id").alias("v")).groupBy("v").count())
+    check(rows.where("id < 0").select(pandas_never("int").alias("v")))
+
+
+def test_a_function_that_writes_to_its_arguments(rows: DataFrame) -> None:
+    """Columns beside the result keep their values, and what Spark does not let it write to, the engine does not."""
+
+    @pandas_udf("double")
+    def zeroed(x: pd.Series) -> pd.Series:
+        try:
+            x.values[:] = 0
+        except ValueError:
+            return x - 1
+        return x
+
+    check(rows.select("id", F.col("id").cast("double").alias("d")).select("d", "id", zeroed("d").alias("v")))
+    check(rows.select("double", zeroed("double").alias("v")))
+
+
+def test_a_user_s_error_is_spark_s_own(rows: DataFrame) -> None:
+    def broken(x):
+        if x == 77:
+            raise LookupError("seventy-seven")
+        return x
+
+    def mistaken(x: pd.Series) -> pd.Series:
+        return x[:3]
+
+    for function, said in (
+        (plain(broken, "bigint"), "LookupError: seventy-seven"),
+        (arrow(broken, "bigint"), "LookupError: seventy-seven"),
+        (pandas_udf(mistaken, "bigint"), "length|row"),
+    ):
+        query = rows.select(function("id").alias("v")).groupBy("v").count()
+        with pytest.raises(PythonException, match=f"(?s){said}") as ours:
+            query.transform(kquery_plan, when="always").collect()
+        with pytest.raises(PythonException) as theirs:
+            query.collect()
+        assert type(ours.value) is type(theirs.value)
+        assert "TaskError" not in str(ours.value)
+        if "LookupError" in said:
+            assert "test_python_functions.py" in str(ours.value)
+
+
+def test_functions_run_in_spark_s_tasks(rows: DataFrame) -> None:
+    import os
+
+    here = os.getpid()
+    where = plain(
+        lambda x: (__import__("os").getpid(), __import__("pyspark").TaskContext.get().partitionId())[0],
+        "bigint",
+    )
+    query = rows.select(where("id").alias("v")).groupBy("v").count()
+    found = query.transform(kquery_plan, when="always").collect()
+    assert here not in {row["v"] for row in found}
+    assert sum(row["count"] for row in found) == 1200
+
+
+def test_accumulators_count_each_row_once(rows: DataFrame, spark: SparkSession) -> None:
+    counted = spark.sparkContext.accumulator(0)
+
+    def count(x):
+        counted.add(1)
+        return x
+
+    for kind in (plain, arrow):
+        query = rows.select(kind(count, "bigint")("id").alias("v")).groupBy("v").count()
+        before = counted.value
+        query.transform(kquery_plan, when="always").collect()
+        assert counted.value == before + 1200
+    small = rows.where("id < 10").select(plain(count, "bigint")("id").alias("k"))
+    before = counted.value
+    rows.join(small, F.col("id") == F.col("k")).groupBy("p").count().transform(
+        kquery_plan, when="always"
+    ).collect()
+    assert counted.value <= before + 20  # Spark may have put the function into both sides' filters
+
+
+DECLINED = {
+    "nondeterministic": "a nondeterministic Python UDF runs in Spark",
+    "broadcast": "broadcast variables",
+    "profiled": "while they are profiled",
+    "array": "array",
+}
+
+
+@pytest.mark.parametrize("case", DECLINED)
+def test_what_stays_with_spark(rows: DataFrame, spark: SparkSession, case: str) -> None:
+    value = spark.sparkContext.broadcast(5)
+    functions = {
+        "nondeterministic": plain(lambda x: x, "bigint").asNondeterministic(),
+        "broadcast": plain(lambda x: x + value.value, "bigint"),
+        "profiled": plain(lambda x: x, "bigint"),
+        "array": plain(lambda x: [x], "array<bigint>"),
+    }
+    query = rows.select(functions[case]("id").alias("v"), "p").groupBy("p").agg(F.max("v"))
+    if case == "profiled":
+        if SPARK_VERSION < (4, 0):
+            pytest.skip("a setting of 4.0")
+        spark.conf.set("spark.sql.pyspark.udf.profiler", "perf")
+    try:
+        explained = kq.explain(query)
+        assert any(DECLINED[case] in reason for _, reason in explained.reasons), explained.reasons
+        assert explained.coverage < 1
+    finally:
+        spark.conf.unset("spark.sql.pyspark.udf.profiler")
+    assert shown(query.transform(kquery_plan, when="always").collect()) == shown(query.collect())
+
+
+def test_files_that_the_session_added(rows: DataFrame, spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "added_module.py").write_text("def tripled(x):\n    return 3 * x\n")
+    spark.sparkContext.addPyFile(str(tmp_path / "added_module.py"))
+
+    def call(x):
+        import added_module
+
+        return added_module.tripled(x)
+
+    check(rows.select(plain(call, "bigint")("id").alias("v")).groupBy("v").count())
+
+
+def test_repartition_for_a_function_is_spark_s(rows: DataFrame) -> None:
+    plus = plain(lambda x: x + 1, "bigint")
+    check(rows.repartition(8).select(plus("id").alias("v")).groupBy("v").count(), whole=False)
