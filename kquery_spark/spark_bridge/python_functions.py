@@ -37,11 +37,7 @@ _KINDS = {
     }.items()
     if hasattr(PythonEvalType, name)
 }
-_ITERATORS = ("an iterator pandas UDF", "an iterator Arrow UDF")
-_COMPARED = (
-    (3, 5),
-    (4, 3),
-)  # releases that tests/accelerate/test_python_functions.py passed with; iterators: the last
+_COMPARED = ((4, 3),)  # releases that all of tests/accelerate/test_python_functions.py ran with
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -111,8 +107,7 @@ class PythonFunctions:
     def _check_release(self, kind: str) -> None:
         """Raise Unsupported on a release whose answers were not compared with the engine's."""
         version = self._link.jvm.spark_version
-        release = minor_version(version)
-        if release not in _COMPARED or (kind in _ITERATORS and release != _COMPARED[-1]):
+        if minor_version(version) not in _COMPARED:
             raise Unsupported(
                 f"{kind} runs in Spark on {version}, where it is not compared with the engine yet"
             )

@@ -125,7 +125,6 @@ def test_calls_that_no_release_answers_otherwise_do_not_stay(
         ("select id from t sort by id", "sorting within Spark's partitions stays with Spark"),
         ("select id from t tablesample (50 percent)", "random samples are drawn by Spark"),
         ("select /*+ repartition(3) */ id from t", "repartitioning is done by Spark"),
-        ("select map('a', i) as m from t", "stays with Spark"),
         ("select reflect('java.util.UUID', 'randomUUID') as r from t", "stays with Spark"),
     ],
 )
