@@ -435,6 +435,7 @@ register(
         arity=(2, 2),
         calls=TWO_COLUMNS,
         nullable="always",
+        evaluates=(0, 1),
     ),
     Function(
         "array_position",

@@ -74,6 +74,7 @@ register(
         catalyst=("WidthBucket",),
         arity=(4, 4),
         nullable="always",
+        evaluates=(0, 1, 2, 3),
         coerce=cast_to(t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
         calls=FOUR_COLUMNS,
     ),

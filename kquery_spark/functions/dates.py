@@ -310,6 +310,7 @@ register(
         catalyst=("NextDay",),
         arity=(2, 2),
         nullable="always",
+        evaluates=(0, 1),
         raises=ANSI_RAISES,
         coerce=cast_to(t.DATE, t.STRING),
     ),

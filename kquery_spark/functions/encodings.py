@@ -250,6 +250,7 @@ register(
         catalyst=("FormatNumber",),
         arity=(2, 2),
         nullable="always",
+        evaluates=(0, 1),
         check_values=_check_digits,
         coerce=lambda types: [types[0] if t.is_numeric(types[0]) else t.DOUBLE, types[1]],
     ),

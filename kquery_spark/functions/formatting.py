@@ -114,6 +114,7 @@ register(
         calls=CallForm(adds=(1, ", yyyy-MM-dd HH:mm:ss")),
         arity=(1, 2),
         nullable="always",
+        evaluates=(0, 1),
         coerce=cast_to(t.LONG, t.STRING),
         check_values=_check,
     ),

@@ -296,6 +296,7 @@ register(
         catalyst=("Sha2",),
         arity=(2, 2),
         nullable="always",
+        evaluates=(0, 1),
         coerce=cast_to(t.BINARY, t.INT),
     ),
     Function("crc32", _crc32, accept(t.LONG, t.BINARY), catalyst=("Crc32",), coerce=_BYTES),

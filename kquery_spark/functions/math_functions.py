@@ -185,6 +185,7 @@ register(
         catalyst=("Logarithm",),
         arity=(1, 2),
         nullable="always",
+        evaluates=(0, 1),
         coerce=cast_to(t.DOUBLE),
         calls=replace(_UPPER_PAIR, shape=(1, "LOG(E(), {0})")),
     ),

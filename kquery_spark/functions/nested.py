@@ -288,11 +288,18 @@ register_internal(
         parameters=CatalystParameters(null_if_not_failing=True),
         arity=(2, 2),
         nullable="always",
+        evaluates=(0, 1),
         raises=ANSI_RAISES,
         coerce=_zero_based,
     ),
     Function(
-        "get_map_value", _map_value, _value_type, catalyst=("GetMapValue",), arity=(2, 2), nullable="always"
+        "get_map_value",
+        _map_value,
+        _value_type,
+        catalyst=("GetMapValue",),
+        arity=(2, 2),
+        nullable="always",
+        evaluates=(0, 1),
     ),
 )
 register(
@@ -305,6 +312,7 @@ register(
         parameters=CatalystParameters(null_if_not_failing=True),
         arity=(2, 2),
         nullable="always",
+        evaluates=(0, 1),
         raises=frozenset(EvalMode),
     ),
     Function(
@@ -323,6 +331,7 @@ register(
         arity=(2, 2),
         coerce=element_of,
         nullable="always",
+        evaluates=(0, 1),
     ),
     Function(
         "array",

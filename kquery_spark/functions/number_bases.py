@@ -90,6 +90,7 @@ register(
         catalyst=("Conv",),
         arity=(3, 3),
         nullable="always",
+        evaluates=(0, 1, 2),
         raises=ANSI_RAISES,
         coerce=cast_to(t.STRING, t.INT),
     ),
