@@ -71,7 +71,13 @@ def _extracted(expr: Call) -> Expr:
     whole, ordinal = expr.args
     if not isinstance(whole, Call) or not isinstance(ordinal, Literal) or ordinal.value is None:
         return expr
-    parts = {"named_struct": whole.args[1::2], "array": whole.args}.get(whole.function, ())
+    match whole.function:
+        case "named_struct":
+            parts = whole.args[1::2]
+        case "array":
+            parts = whole.args
+        case _:
+            return expr
     inside = 0 <= ordinal.value < len(parts)
     return parts[ordinal.value] if inside and parts[ordinal.value].dtype == expr.dtype else expr
 
