@@ -3,7 +3,7 @@
 
 query
 select named_struct('x',i).x b, array(i,2)[0] c, size(array(i)) e, array_contains(array(i,2), 2) f,
-  try_element_at(array(i,5), 2) h, cardinality(array(1)) k, get(array(i), 3) l, size(split(s,'b')) m from t
+  cardinality(array(1)) k, get(array(i), 3) l, size(split(s,'b')) m from t
 
 query
 select struct(i,s) a, array(i, 2) b, struct(i, s).s c from t
