@@ -206,6 +206,7 @@ register(
         catalyst=("GetJsonObject",),
         arity=(2, 2),
         nullable="always",
+        needs_loops=True,
         coerce=cast_to(t.STRING),
         check_values=check_path,
     ),
@@ -216,6 +217,7 @@ register(
         catalyst=("LengthOfJsonArray",),
         java=(JavaMethod("JsonExpressionUtils", "lengthOfJsonArray"),),
         nullable="always",
+        needs_loops=True,
         coerce=cast_to(t.STRING),
     ),
     Function(
@@ -225,12 +227,18 @@ register(
         catalyst=("JsonObjectKeys",),
         java=(JavaMethod("JsonExpressionUtils", "jsonObjectKeys"),),
         nullable="always",
+        needs_loops=True,
         coerce=cast_to(t.STRING),
     ),
 )
 register_internal(
     # a column of the generator json_tuple
     Function(
-        "json_field", _json_field, accept(t.STRING, t.STRING, t.STRING), arity=(2, 2), nullable="always"
+        "json_field",
+        _json_field,
+        accept(t.STRING, t.STRING, t.STRING),
+        arity=(2, 2),
+        nullable="always",
+        needs_loops=True,
     ),
 )

@@ -152,6 +152,7 @@ class Function:
     date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
+    needs_loops: it is much slower than Spark without the compiled loops, so that Spark keeps it until they are there.
     java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
     changes: what earlier releases of Spark answer otherwise.
     """
@@ -182,6 +183,7 @@ class Function:
     date_fields: tuple[str, ...] = ()
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
+    needs_loops: bool = False
     java: tuple[JavaMethod, ...] = ()
     parameters: CatalystParameters = NO_PARAMETERS
     changes: tuple[VersionChange, ...] = ()

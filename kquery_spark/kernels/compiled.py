@@ -76,6 +76,18 @@ def load() -> None:
             _look()
 
 
+def are_ready() -> bool:
+    """Whether the kernels are compiled; has them compiled in the background if not."""
+    if _State.kernels is not None:
+        return True
+    folder = _folder()
+    if folder is None:
+        return False
+    if not (folder / _READY).exists():
+        load()
+    return (folder / _READY).exists()
+
+
 def compile_now() -> ModuleType | None:
     """The kernels, compiled here unless cached; None without a cache folder. Raises numba's errors."""
     folder = _folder()

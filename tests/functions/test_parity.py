@@ -19,7 +19,7 @@ OTHER_TYPES_IN_3_5 = {"timestampadd", "dayname", "monthname", "eq", "lt", "gteq"
 
 
 @pytest.fixture(scope="module")
-def answers(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Any]:
+def answers(spark: Any, loops: None, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Any]:
     """Spark's answers to all cases, asked for once."""
     return Oracle(spark, tmp_path_factory.mktemp("parity")).ask(ALL)
 

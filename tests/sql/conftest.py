@@ -103,7 +103,7 @@ class Runs:
 
 @pytest.fixture(scope="session")
 def runs(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, spark: SparkSession, loops: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
     """What runs the queries of all SQL files, in a session of its own."""
     calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]

@@ -10,7 +10,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
-from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
 from kquery_spark.functions.registry import (
     COLUMN,
@@ -153,6 +153,7 @@ def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
 def _of_java_method(
     entry: Function, mode: EvalMode, args: list[Expr], node: CatalystNode, translate: Translator
 ) -> Expr:
+    check_loops(entry)
     translate.check_version(node, entry.name, args)
     call = Call.of(entry.name, *args, mode=mode, tz=translate.time_zone)
     if not same_type(call.dtype, translate.type(node["dataType"])):

@@ -13,6 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.parameters import check_paramet
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
+from kquery_spark.kernels import compiled
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.spark_types import arrow_type
@@ -108,6 +109,7 @@ class Translator:
         if not function.deterministic:
             raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
         args = [self(child) for child in node.children]
+        check_loops(function)
         self.check_version(node, function.name, args)
         self.check_fields(node, *check_parameters(node, function.parameters, node.cls))
         mode = self.mode(node, function, args)
@@ -178,6 +180,12 @@ class Translator:
         if dtype is None:
             dtype = _TYPES[key] = arrow_type(spark, self.time_zone)
         return dtype
+
+
+def check_loops(function: Function) -> None:
+    """Raises Unsupported for a function that needs compiled loops while there are none; they compile in the background."""
+    if function.needs_loops and not compiled.are_ready():
+        raise Unsupported(f"the loops that {function.name} needs are not compiled on this machine yet")
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:

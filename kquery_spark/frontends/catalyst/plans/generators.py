@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal, Named
+from kquery_spark.frontends.catalyst.expressions.translator import check_loops
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.functions.registry import function
 from kquery_spark.logical import Expand, Generate, Projection
 from kquery_spark.logical.generate import Generator
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -65,6 +67,7 @@ def generate(node: CatalystNode, context: Context) -> Scope:
 
 def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
     """``json_tuple``: one row for a row, so that its columns are a projection."""
+    check_loops(function("json_field"))
     translate = context.translator(child.columns)
     text, *fields = [translate(argument) for argument in node.tree("generator").children]
     if not all(isinstance(field, Literal) and field.value is not None for field in fields):
