@@ -16,6 +16,11 @@ from kquery_spark.types import names as t
 _ARRAY_OF_DOUBLES = pa.list_(pa.field("element", t.DOUBLE, False))
 
 
+_INTERPOLATION = VersionChange(
+    "interpolates percentiles otherwise: between -inf and a number to -inf, not NaN"
+)
+
+
 def _percentile(types: Sequence[pa.DataType]) -> pa.DataType:
     """A double, or an array of doubles for an array of shares."""
     value, share, *frequency = types
@@ -59,7 +64,13 @@ def _of_share(name: str, catalyst: tuple[str, ...] = (), **fields: object) -> Ag
 
 
 register_aggregate(
-    _of_share("percentile", ("Percentile",), coerce=_doubles, calls=CallForm(adds=(2, ", 1"))),
+    _of_share(
+        "percentile",
+        ("Percentile",),
+        coerce=_doubles,
+        calls=CallForm(adds=(2, ", 1")),
+        changes=(_INTERPOLATION,),
+    ),
     AggregateFunction(
         "percentile_weighted",
         _percentile,
@@ -68,9 +79,10 @@ register_aggregate(
         constants=(1,),
         internal=True,
         raises=True,
+        changes=(_INTERPOLATION,),
     ),
     # percentile_cont and percentile_disc with WITHIN GROUP (ORDER BY x DESC)
-    _of_share("percentile_descending"),
+    _of_share("percentile_descending", changes=(_INTERPOLATION,)),
     _of_share(
         "percentile_disc",
         ("PercentileDisc",),
@@ -81,5 +93,7 @@ register_aggregate(
     # mode(x, true) and WITHIN GROUP (ORDER BY x DESC); without a direction Spark takes any value, by its hash map's order
     AggregateFunction("mode", _mode, "mode", ("Mode",), variants=(("reverseOpt", False, "mode_highest"),)),
     AggregateFunction("mode_highest", _mode, "mode_highest", internal=True),
-    AggregateFunction("median", double_result, "median", ("Median",), coerce=DOUBLES),
+    AggregateFunction(
+        "median", double_result, "median", ("Median",), coerce=DOUBLES, changes=(_INTERPOLATION,)
+    ),
 )
