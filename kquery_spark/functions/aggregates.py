@@ -128,6 +128,7 @@ def _frame_end(
         takes_null_treatment=True,
         over_window=over_window,
         keeps_nulls=True,
+        variants=(("ignoreNulls", True, f"{name}_ignore_nulls"),),
     )
 
 
@@ -225,7 +226,6 @@ register_aggregate(
     AggregateFunction("bit_and", _integer, "bit_and", ("BitAndAgg",), duplicate_free=True),
     AggregateFunction("bit_or", _integer, "bit_or", ("BitOrAgg",), duplicate_free=True),
     AggregateFunction("bit_xor", _integer, "bit_xor", ("BitXorAgg",)),
-    # Catalyst's First and Last carry ignoreNulls in a field; the importer picks the entry by it.
     _frame_end("first", "First", "first_value", aliases=("any_value",)),
     _ignoring_nulls("first", "first_value", aliases=("any_value_ignore_nulls",)),
     _frame_end("last", "Last", "last_value"),
