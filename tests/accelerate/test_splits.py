@@ -114,6 +114,11 @@ QUERIES: dict[str, tuple[Query, str]] = {
         lambda f, n: f.filter(scala("y") > 40).agg(F.sum("x"), F.count("*"), F.max(scala("y"))),
         "*Aggregate(>Project(Filter(*Aggregate",
     ),
+    # groups that the filter leaves out must not overflow
+    "a filter of sums of bigints": (
+        lambda f, n: f.filter(scala("y") > 4).groupBy("k").agg(F.sum("n")),
+        "*Aggregate(>Project(Filter",
+    ),
     "averages of a filter": (
         lambda f, n: f.filter(scala("y") > 4).groupBy("k").agg(F.avg("x")),
         "*Aggregate(>Project(Filter",

@@ -40,6 +40,9 @@ def preaggregate(
         return None
     if not all(_merges(call, call in early, expressible) for call in calls):
         return None
+    # groups that Spark's terms leave out later are added up, too, which must not raise an error
+    if input_.terms and not all(_never_raises(call, expressible) for call in early):
+        return None
     if not all(map(builder.is_deterministic, input_.declined)):
         return None
     passed = [key for key in keys if not input_.computes([key])]
@@ -141,6 +144,14 @@ def _merges(call: CatalystNode, early: bool, expressible: Expressible) -> bool:
         case "Sum":
             return early and _sums_alike(call.children[0], expressible)
     return False
+
+
+def _never_raises(call: CatalystNode, expressible: Expressible) -> bool:
+    function = call.children[0]
+    if not all(map(expressible.is_infallible, function.children)):
+        return False
+    summed = expressible.translated(function.children[0]) if function.cls == "Sum" else None
+    return summed is None or summed.dtype != t.LONG or expressible.eval_mode(function) != "ANSI"
 
 
 def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
