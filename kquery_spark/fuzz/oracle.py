@@ -180,7 +180,7 @@ def engine_failure(error: Exception) -> Outcome:
     """The outcome of the engine's error. What it declines only when it sees the values, Spark runs again: no failure."""
     outcome = failure("only engine fails", error)
     of_task = task_error_of(error)
-    names = [cls.__name__ for cls in (Unsupported, *Unsupported.__subclasses__())]
+    names = [Unsupported.__name__, *(cls.__name__ for cls in Unsupported.__subclasses__())]
     declined = of_task.name in names if of_task else any(f" {name}: " in str(error) for name in names)
     if declined or isinstance(error, Unsupported):
         return Outcome("left to spark", outcome.detail)
