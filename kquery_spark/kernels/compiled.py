@@ -1,6 +1,6 @@
 """The compiled kernels: numba compiles them once per machine, in the background; until then scans run without them.
 
-Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
+Compiling takes half a minute, taking the result from numba's cache a third of one. So a process that finds no result
 starts another one at the lowest priority, which compiles and leaves a marker file, and goes on by pyarrow alone.
 numba caches its results in our folder below the user's cache folder, so that a read-only installation has
 them, too. Without numba, or without such a folder, there are no kernels.
@@ -28,7 +28,7 @@ _KERNELS = f"{__package__}.loops"
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"
-_STALE_LOCK_SECONDS = 60.0  # seconds after which another process's compilation counts as dead
+_STALE_LOCK_SECONDS = 300.0  # seconds after which another process's compilation counts as dead
 _RETRY_SECONDS = 86_400.0  # seconds after which what could not be compiled is tried again
 _WARMUP_CALLS = 100  # column chunks or blocks of text; reading these takes less than importing numba
 _NEVER = float("inf")
