@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
+from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -167,7 +167,7 @@ register(
         nullable="two",
         raises=ALWAYS_RAISES,
         coerce=_coerce_insert,
-        calls=THREE_COLUMNS,
+        calls=TWO_COLUMNS,
         evaluates=(0, 1, 2),
     ),
     *(
@@ -179,7 +179,6 @@ register(
             arity=(2, 2),
             nullable="first",
             coerce=element_of,
-            calls=TWO_COLUMNS,
         )
         for name, position, cls in (("array_append", -1, "ArrayAppend"), ("array_prepend", 1, "ArrayPrepend"))
     ),

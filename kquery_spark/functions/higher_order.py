@@ -123,7 +123,9 @@ def higher_order_for_catalyst(cls: str) -> HigherOrderFunction:
 def element_field(dtype: pa.DataType, name: str = "element") -> pa.Field:
     """An array's element; PlanError for what is no array."""
     if not is_array(dtype):
-        raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(dtype)} is no array")
+        raise PlanError(
+            f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] this function takes an array, not {t.spark_name(dtype)}"
+        )
     return pa.field(name, dtype.value_type, dtype.value_field.nullable)
 
 
