@@ -60,5 +60,5 @@ SELECT id, i BETWEEN 0 AND 7, NOT i > 0, i > 0 AND d > 0, i > 0 OR NULL, (i > 0)
 query
 SELECT id, CASE i WHEN 7 THEN 1.5 WHEN 0 THEN 2 END, nvl2(i, l, 0), nullif(i, 7) FROM t
 
-query context_declines(there is no function decode)
+query context_declines(decode takes 2 argument)
 SELECT id, decode(i, 7, 'seven', 0, 'zero', 'other') FROM t
