@@ -112,7 +112,7 @@ class _Input:
 
     def _can_group(self) -> bool:
         has_columns = all(column.cls == "Alias" and attributes(column) for column in self.computed)
-        return has_columns and bool(self.read) and all(a["dataType"] in _GROUPED for a in self.read)
+        return has_columns and bool(self.read) and all(str(a["dataType"]) in _GROUPED for a in self.read)
 
     def computes(self, columns: Sequence[CatalystNode]) -> bool:
         """Whether Spark computes any of some columns."""
