@@ -21,7 +21,7 @@ from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).parents[1]
 #: Tests that take minutes altogether.
@@ -95,8 +95,8 @@ def fetch(spark: SparkSession, jvm: Jvm) -> Callable[[Any], FactFetcher]:
 
 
 @pytest.fixture(scope="session")
-def numbers(spark: SparkSession) -> str:
-    """A view with a column of each common type, whose rows the optimizer cannot know."""
+def rows_of_numbers(spark: SparkSession) -> DataFrame:
+    """A column of each common type, in rows that the optimizer cannot know."""
     frame = spark.range(100).selectExpr(
         "id",
         "cast(id as int) i",
@@ -106,8 +106,15 @@ def numbers(spark: SparkSession) -> str:
         "date_add(date'2020-01-01', cast(id as int)) day",
         "array(id) ids",
     )
-    frame.localCheckpoint().createOrReplaceTempView("numbers")
-    return "numbers"
+    return frame.localCheckpoint()
+
+
+@pytest.fixture
+def numbers(rows_of_numbers: DataFrame) -> Iterator[str]:
+    """The view of ``rows_of_numbers``."""
+    rows_of_numbers.createOrReplaceTempView("numbers")
+    yield "numbers"
+    rows_of_numbers.sparkSession.catalog.dropTempView("numbers")
 
 
 def uncompiled(session: SparkSession) -> contextlib.AbstractContextManager[None]:
