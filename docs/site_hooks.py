@@ -1,4 +1,4 @@
-"""What MkDocs needs for files of the repository's root: two of them are pages, and links to the root are links to pages."""
+"""MkDocs hooks: pages for CHANGELOG.md and CONTRIBUTING.md; links out of docs/ lead to pages or become plain text."""
 
 from __future__ import annotations
 

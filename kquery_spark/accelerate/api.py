@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
@@ -13,12 +14,12 @@ from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.observers import Place, QueryEvent, is_observed, notify
-from kquery_spark.accelerate.planning.decision import decide
+from kquery_spark.accelerate.planning.decision import Decision, decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.garbage import collection_paused
 from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, coverage, plan_frame
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import ConfigError, KQueryError, Unsupported
+from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.spark_bridge.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
 from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
@@ -57,41 +58,38 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
         reason = error.reason if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
         warn_user(f"the engine could not plan the query, so Spark runs it: {reason}")
         result = _Result(frame, failure=reason)
-    _notify(result, perf_counter() - start)
+    if is_observed(result.config):
+        notify(result.event(perf_counter() - start), result.config)
     return result.frame
 
 
 @dataclass(frozen=True)
 class _Result:
-    """The DataFrame to use. chosen: the parts in it that the engine runs. failure: why the engine could not plan it."""
+    """The DataFrame to use. config: as far as it was read. chosen: the parts that the engine runs, of those decided on.
+
+    failure: why the engine could not plan the query.
+    """
 
     frame: DataFrame
+    config: EngineConfig | None = None
     planned: PlannedQuery | None = None
+    decisions: tuple[Decision, ...] = ()
     chosen: tuple[Part, ...] = ()
     failure: str | None = None
 
-
-def _notify(result: _Result, seconds: float) -> None:
-    """Tell those who watch queries what became of one."""
-    planned = result.planned
-    try:
-        config = planned.config if planned is not None else bridge(result.frame.sparkSession).recent_config
-    except KQueryError:  # of this Spark, or of its settings
-        config = EngineConfig()
-    if not is_observed(config):
-        return
-    place: Place = "spark"
-    share, sentences = 0.0, ["Rows are only passed on, which Spark does itself as fast."]
-    if planned is not None:
-        share = coverage(planned, result.chosen)
-        sentences = [decide(planned, part).sentence for part in planned.parts]
-        sentences += [f"{node}: {reason}" for node, reason in planned.reasons]
-    elif result.failure is not None:
-        sentences = []
-    execution = execution_of(result.frame)
-    if execution is not None:
-        place = "tasks" if execution.placement.driver is None else "driver"
-    notify(QueryEvent("planned", "", place, share, tuple(sentences), seconds, result.failure), config)
+    def event(self, seconds: float) -> QueryEvent:
+        """What those who watch queries are told."""
+        place: Place = "spark"
+        execution = execution_of(self.frame)
+        if execution is not None:
+            place = "tasks" if execution.placement.driver is None else "driver"
+        share, sentences = 0.0, [decision.sentence for decision in self.decisions]
+        if self.planned is not None:
+            share = coverage(self.planned, self.chosen)
+            sentences += [f"{node}: {reason}" for node, reason in self.planned.reasons]
+        elif self.failure is None:
+            sentences.append("Rows are only passed on, which Spark does itself as fast.")
+        return QueryEvent("planned", "", place, share, tuple(sentences), seconds, self.failure)
 
 
 def _planned(frame: DataFrame, fallback: Fallback, when: When) -> _Result:
@@ -100,14 +98,15 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> _Result:
     if when == "auto" and fallback == "spark" and not frame.isStreaming:
         query = _spark_plan_or_none(frame, link)
         if query is not None and nothing_to_win(link, query.optimized):
-            return _Result(frame)
+            return _Result(frame, link.last_config)
     planned = plan_frame(frame, query)
     if not planned.config.enabled:
-        return _Result(frame, planned)
+        return _Result(frame, planned.config, planned)
     if fallback == "error":
         _require_whole(planned)
     _warn_first_time(planned)
-    chosen, little = _chosen(planned, when)
+    decisions = tuple(decide(planned, part) for part in planned.parts)
+    chosen, little = _chosen(planned, decisions, when)
 
     def renew() -> PlacedQuery | DataFrame:
         renewed = kquery_plan(unplanned_copy(frame, link), fallback=fallback, when=when)
@@ -115,7 +114,7 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> _Result:
         return renewed if execution is None else execution.placement
 
     fast = accelerate(planned, chosen, rescue=fallback == "spark", driver_only=little, renew=renew)
-    return _Result(fast, planned, tuple(chosen))
+    return _Result(fast, planned.config, planned, decisions, tuple(chosen))
 
 
 def _spark_plan_or_none(frame: DataFrame, link: Bridge) -> SparkPlan | None:
@@ -131,13 +130,12 @@ def _warn_first_time(planned: PlannedQuery) -> None:
         warn_user(f"Spark runs the queries of this session: {problem}")
 
 
-def _chosen(planned: PlannedQuery, when: When) -> tuple[list[Part], bool]:
+def _chosen(planned: PlannedQuery, decisions: Sequence[Decision], when: When) -> tuple[list[Part], bool]:
     """The parts to run in the engine, and whether only actions that bring their rows to the driver win by it."""
-    decisions = [(part, decide(planned, part)) for part in planned.parts]
     if when == "always":
-        return [part for part, _ in decisions], False
-    chosen = [part for part, decision in decisions if decision.accelerate]
-    return chosen, when == "auto" and any(decision.driver_only for _, decision in decisions)
+        return list(planned.parts), False
+    chosen = [part for part, decision in zip(planned.parts, decisions, strict=True) if decision.accelerate]
+    return chosen, when == "auto" and any(decision.driver_only for decision in decisions)
 
 
 def check_options(fallback: str, when: str) -> None:

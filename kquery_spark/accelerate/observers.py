@@ -1,9 +1,10 @@
-"""What happens to queries, for those who watch: callbacks of ``on_query``, and the log (``spark.kquery.log=info``)."""
+"""Query events: callbacks registered by ``on_query``, and the log (``spark.kquery.log=info``)."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ class QueryEvent:
 
 
 _callbacks: list[Callable[[QueryEvent], None]] = []
+_setup_lock = threading.Lock()
 
 
 def on_query(callback: Callable[[QueryEvent], None]) -> Callable[[], None]:
@@ -60,14 +62,14 @@ def on_query(callback: Callable[[QueryEvent], None]) -> Callable[[], None]:
     return remove
 
 
-def is_observed(config: EngineConfig) -> bool:
-    """Whether anybody watches, so that events have to be made."""
-    return bool(_callbacks) or config.log != "off"
+def is_observed(config: EngineConfig | None) -> bool:
+    """Whether there is a callback, or a log that ``config`` asks for; without any no event is built."""
+    return bool(_callbacks) or _is_logged(config)
 
 
-def notify(event: QueryEvent, config: EngineConfig) -> None:
-    """Tell everybody who watches."""
-    if config.log != "off":
+def notify(event: QueryEvent, config: EngineConfig | None) -> None:
+    """Log the event if ``config`` asks for it, and call all callbacks."""
+    if _is_logged(config):
         _log(event)
     for callback in tuple(_callbacks):
         try:
@@ -76,20 +78,25 @@ def notify(event: QueryEvent, config: EngineConfig) -> None:
             LOGGER.exception("a callback of kq.on_query failed")
 
 
+def _is_logged(config: EngineConfig | None) -> bool:
+    return config is not None and config.log != "off"
+
+
 def _log(event: QueryEvent) -> None:
     """One line at level INFO, on stderr where the program has set up no logging."""
-    if not LOGGER.isEnabledFor(logging.INFO):
-        LOGGER.setLevel(logging.INFO)
-    if not LOGGER.hasHandlers():
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("kquery_spark: %(message)s"))
-        LOGGER.addHandler(handler)
+    with _setup_lock:
+        if not LOGGER.isEnabledFor(logging.INFO):
+            LOGGER.setLevel(logging.INFO)
+        if not LOGGER.hasHandlers():
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(logging.Formatter("kquery_spark: %(message)s"))
+            LOGGER.addHandler(handler)
     LOGGER.info("%s", event)
 
 
 @dataclass
 class ActionWatch:
-    """What is known of an action when it ends: set by those who run it."""
+    """Where an action ran and what failed, set while it runs."""
 
     place: Place = "spark"
     failure: str | None = None
@@ -97,7 +104,7 @@ class ActionWatch:
 
 @contextmanager
 def watched_action(action: str, config: EngineConfig, coverage: Callable[[], float]) -> Iterator[ActionWatch]:
-    """Time an action, and tell of its end; ``coverage`` is called only if anybody watches."""
+    """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches."""
     watch = ActionWatch()
     if not is_observed(config):
         yield watch

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
+from typing import Any
 
 from kquery_spark.config.cost import COST_PREFIX
-from kquery_spark.config.names import camel_case, setting
+from kquery_spark.config.names import camel_case, choices_of, setting
 from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
-_LOG_LEVELS = ("off", "info")
 DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
 
 
@@ -48,7 +48,9 @@ class EngineConfig:
     )
     compiled: bool = setting(True, "Whether kernels compiled by numba may be used where they are at hand.")
     log: str = setting(
-        "off", "`info`: one line in Python's log for each query and action (`kq.on_query` for callbacks)."
+        "off",
+        "`info`: one line in Python's log for each query and action (`kq.on_query` for callbacks).",
+        choices=("off", "info"),
     )
     disabled_rules: tuple[str, ...] = setting(
         (), "Optimizer rules that are switched off, with commas between."
@@ -60,28 +62,27 @@ class EngineConfig:
 
     def with_settings(self, settings: Mapping[str, str]) -> EngineConfig:
         """Apply ``spark.kquery.<camelCaseName>`` settings; ConfigError names a bad one and what is allowed."""
-        names = {camel_case(f.name): f.name for f in fields(self)}
+        by_name = {camel_case(f.name): f for f in fields(self)}
         changes: dict[str, object] = {}
         for key, text in settings.items():
             if not key.startswith(PREFIX) or key.startswith(COST_PREFIX):
                 continue
-            name = names.get(key.removeprefix(PREFIX))
-            if name is None:
-                known = ", ".join(sorted(PREFIX + n for n in names))
+            setting_field = by_name.get(key.removeprefix(PREFIX))
+            if setting_field is None:
+                known = ", ".join(sorted(PREFIX + n for n in by_name))
                 raise ConfigError(f"there is no setting {key}; the settings are {known}")
-            changes[name] = _parse(key, text, getattr(self, name))
+            changes[setting_field.name] = _parse(key, text, setting_field)
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-def _parse(key: str, text: str, default: object) -> object:
+def _parse(key: str, text: str, setting_field: Field[Any]) -> object:
+    default, choices = setting_field.default, choices_of(setting_field)
     if isinstance(default, bool):
-        if text.lower() not in ("true", "false"):
-            raise ConfigError(f"{key} must be true or false, not {text!r}")
-        return text.lower() == "true"
-    if isinstance(default, str):
-        if text.lower() not in _LOG_LEVELS:
-            raise ConfigError(f"{key} must be {' or '.join(_LOG_LEVELS)}, not {text!r}")
-        return text.lower()
+        choices = ("true", "false")
+    if choices:
+        if text.lower() not in choices:
+            raise ConfigError(f"{key} must be {' or '.join(choices)}, not {text!r}")
+        return text.lower() == "true" if isinstance(default, bool) else text.lower()
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     units = {"k": 2**10, "m": 2**20, "g": 2**30}

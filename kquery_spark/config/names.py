@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, fields
+from dataclasses import Field, field, fields
 from typing import Any, NamedTuple
 
-_DESCRIPTION = "description"  # the key in a field's metadata
+# Keys in a field's metadata.
+_DESCRIPTION = "description"
+_CHOICES = "choices"
 
 
 class DescribedSetting(NamedTuple):
@@ -23,9 +25,18 @@ def camel_case(name: str) -> str:
     return head + "".join(part.capitalize() for part in rest)
 
 
-def setting(default: Any, description: str) -> Any:
-    """A dataclass field with its default and one or two sentences about it, from which the page of settings is written."""
-    return field(default=default, metadata={_DESCRIPTION: description})
+def setting(default: Any, description: str, choices: tuple[str, ...] = ()) -> Any:
+    """A dataclass field with its default and one or two sentences about it, from which the page of settings is written.
+
+    choices: all values that a setting of type ``str`` may have.
+    """
+    return field(default=default, metadata={_DESCRIPTION: description, _CHOICES: choices})
+
+
+def choices_of(setting: Field[Any]) -> tuple[str, ...]:
+    """The values that a setting may have, if these are words."""
+    choices: tuple[str, ...] = setting.metadata[_CHOICES]
+    return choices
 
 
 def described_settings(settings: type, prefix: str) -> Iterator[DescribedSetting]:

@@ -24,7 +24,7 @@ _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDicti
 class Bridge:
     """One session's JVM side; make it with ``bridge``. ``frames_made`` counts the DataFrames that it made.
 
-    api: what differs by the version of Spark.
+    api: what differs by the version of Spark. last_config: the engine's settings as they were read last, if they were.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -34,7 +34,7 @@ class Bridge:
         self.gateway: Any = spark.sparkContext._gateway
         self.frames_made = 0
         self._conf: Any = None
-        self._recent_config: EngineConfig | None = None
+        self.last_config: EngineConfig | None = None
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
 
@@ -63,13 +63,8 @@ class Bridge:
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
         if given:
             config, costs = config.with_settings(given), costs.with_settings(given)
-        self._recent_config = config
+        self.last_config = config
         return config, costs
-
-    @property
-    def recent_config(self) -> EngineConfig:
-        """The engine's settings as they were last read, where another call of the JVM is not worth it."""
-        return self._recent_config or self.config()
 
     def hadoop_configuration(self) -> Any:
         """Hadoop's configuration with what the session says in it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import is_constant
+from kquery_spark.expr.properties import is_constant, is_deterministic
 from kquery_spark.functions.dates import can_truncate
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
@@ -15,11 +15,11 @@ from kquery_spark.types import names as t
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
     """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
 
-    ``named_struct('a', x, 'b', y).a`` becomes ``x``.
+    ``named_struct('a', x, 'b', y).a`` and ``CASE WHEN y THEN x ELSE x END`` become ``x``.
 
-    These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation and SimplifyExtractValueOps. All but the
-    first drop an ``x`` or ``y`` that would raise, as Spark does. A constant that raises is left alone: whether it raises is
-    for the rows to decide.
+    These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation, SimplifyExtractValueOps and
+    SimplifyConditionals. All but the first drop an ``x`` or ``y`` that would raise, as Spark does. A constant that raises is
+    left alone: whether it raises is for the rows to decide.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 
@@ -28,6 +28,10 @@ def _fold(expr: Expr) -> Expr:
     if isinstance(expr, HigherOrder):
         body = transform(expr.body, _fold)
         return expr if body is expr.body else expr.with_body(body)
+    if isinstance(expr, Case):
+        otherwise = Literal(None, expr.dtype) if expr.otherwise is None else expr.otherwise
+        if _gives_always(expr, otherwise):
+            return otherwise
     if isinstance(expr, Call):
         if expr.entry.operator.connective:
             return _connective(expr)
@@ -64,6 +68,11 @@ def _element(expr: Call, index: Expr) -> Expr:
     others = expr.args[1:]
     inside = index.value is not None and 0 < index.value <= len(others)
     return others[index.value - 1] if inside and others[index.value - 1].dtype == expr.dtype else expr
+
+
+def _gives_always(case: Case, otherwise: Expr) -> bool:
+    """Whether all branches of a CASE give the value of its ELSE, so that Spark evaluates no condition."""
+    return is_deterministic(case) and all(value == otherwise for _, value in case.branches)
 
 
 def _extracted(expr: Call) -> Expr:

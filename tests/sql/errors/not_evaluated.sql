@@ -11,6 +11,11 @@ CREATE TEMP VIEW t AS SELECT * FROM VALUES
 query
 SELECT named_struct('x', i, 's', a[7]).x AS x, array(i, a[7])[0] AS y FROM t
 
+-- all branches have one value
+query
+SELECT CASE WHEN a[7] > 1 THEN i ELSE i END AS x, CASE WHEN a[7] > 1 THEN 'a' WHEN a[8] > 1 THEN 'a' ELSE 'a' END AS y,
+  IF(a[7] > 1, array(1, NULL), array(1, NULL)) AS z FROM t
+
 -- the first argument is NULL
 query
 SELECT array_contains(nullif(a, a), a[7]) AS c FROM t
