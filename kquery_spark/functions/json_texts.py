@@ -21,7 +21,8 @@ from kquery_spark.functions.registry import (
     register,
     register_internal,
 )
-from kquery_spark.kernels import compiled, json_documents
+from kquery_spark.kernels import json_documents
+from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.json_documents import Document
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.types import names as t
@@ -35,8 +36,8 @@ _LOADED_ROWS = 2_000  # Python takes longer for more texts than loading the comp
 def _loops(rows: int) -> Any:
     """The compiled loops; None while there are none."""
     if rows >= _LOADED_ROWS:
-        compiled.load()
-    return compiled.kernels()
+        JSON_LOOPS.load()
+    return JSON_LOOPS.kernels()
 
 
 def _texts(vector: Vector, context: CallContext) -> pa.Array:

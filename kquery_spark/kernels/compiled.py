@@ -1,9 +1,9 @@
-"""The compiled kernels: numba compiles them once per machine, in the background; until then scans run without them.
+"""Packages of compiled loops: numba compiles them once per machine, in the background; until then queries run without them.
 
-Compiling takes half a minute, taking the result from numba's cache a third of one. So a process that finds no result
+Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
 starts another one at the lowest priority, which compiles and leaves a marker file, and goes on by pyarrow alone.
 numba caches its results in our folder below the user's cache folder, so that a read-only installation has
-them, too. Without numba, or without such a folder, there are no kernels.
+them, too. Without numba, or without such a folder, there are no loops.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import subprocess
 import sys
 import threading
 import time
-from functools import cache
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_KERNELS = f"{__package__}.loops"
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"
@@ -34,104 +33,112 @@ _WARMUP_CALLS = 100  # column chunks or blocks of text; reading these takes less
 _NEVER = float("inf")
 _POLL_SECONDS = 1.0  # seconds between two looks for the result
 
-_lock = threading.Lock()
 
+class CompiledLoops:
+    """One package of loops, and what this process knows of it. ``package``: its name below this folder."""
 
-class _State:
-    """What this process knows of the kernels."""
+    def __init__(self, package: str) -> None:
+        self._module_name = f"{__package__}.{package}"
+        self._package = package
+        self._lock = threading.Lock()
+        self._module: ModuleType | None = None
+        self._next_look = 0.0
+        self._requests = 0
 
-    kernels: ModuleType | None = None
-    next_look: float = 0.0
-    requests: int = 0
+    def kernels(self) -> ModuleType | None:
+        """The package; None while there is none. Compiles in the background after ``_WARMUP_CALLS`` requests."""
+        if self._module is None:
+            self._requests += 1
+            if self._requests > _WARMUP_CALLS:
+                self.look_later()
+        return self._module
 
+    def look_later(self) -> None:
+        """Have a thread look for the kernels, as importing numba takes a while; not again within a second.
 
-def kernels() -> ModuleType | None:
-    """The package of kernels; None while there are none. Compiles in the background after ``_WARMUP_CALLS`` requests."""
-    if _State.kernels is None:
-        _State.requests += 1
-        if _State.requests > _WARMUP_CALLS:
-            look_later()
-    return _State.kernels
+        Does nothing where the kernels were never requested.
+        """
+        if (
+            self._module is None
+            and self._requests
+            and time.monotonic() >= self._next_look
+            and not self._lock.locked()
+        ):
+            self._next_look = time.monotonic() + _POLL_SECONDS
+            threading.Thread(target=self.load, name="kquery-kernels").start()
 
+    def load(self) -> None:
+        """Import the kernels if they are compiled; start compiling them in the background if not."""
+        with self._lock:
+            if self._module is None and self._next_look < _NEVER:
+                self._look()
 
-def look_later() -> None:
-    """Have a thread look for the kernels, as importing numba takes a while; not again within a second.
+    def are_ready(self) -> bool:
+        """Whether the kernels are compiled; has them compiled in the background if not."""
+        if self._module is not None:
+            return True
+        folder = self.folder
+        if folder is None:
+            return False
+        if not (folder / _READY).exists():
+            self.load()
+        return (folder / _READY).exists()
 
-    Does nothing where the kernels were never requested.
-    """
-    if (
-        _State.kernels is None
-        and _State.requests
-        and time.monotonic() >= _State.next_look
-        and not _lock.locked()
-    ):
-        _State.next_look = time.monotonic() + _POLL_SECONDS
-        threading.Thread(target=load, name="kquery-kernels").start()
+    def compile_now(self) -> ModuleType | None:
+        """The kernels, compiled here unless cached; None without a cache folder. Raises numba's errors."""
+        folder = self.folder
+        with self._lock:
+            if self._module is None and folder is not None:
+                try:
+                    self._module = self._imported(folder)
+                except Exception:  # numba and numpy that do not fit together, a full disk
+                    (folder / _FAILED).touch()
+                    raise
+                (folder / _READY).touch()
+        return self._module
 
+    def _look(self) -> None:
+        folder = self.folder
+        if folder is None:
+            self._next_look = _NEVER
+        elif (folder / _READY).exists():
+            self._next_look = _NEVER  # what fails once is not tried again
+            with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
+                self._module = self._imported(folder)
+        elif _is_younger(folder / _FAILED, _RETRY_SECONDS):
+            self._next_look = _NEVER
+        elif _is_first(folder):
+            _start(self._package)
 
-def load() -> None:
-    """Import the kernels if they are compiled; start compiling them in the background if not."""
-    with _lock:
-        if _State.kernels is None and _State.next_look < _NEVER:
-            _look()
+    def _imported(self, folder: Path) -> ModuleType:
+        import numba
 
-
-def are_ready() -> bool:
-    """Whether the kernels are compiled; has them compiled in the background if not."""
-    if _State.kernels is not None:
-        return True
-    folder = _folder()
-    if folder is None:
-        return False
-    if not (folder / _READY).exists():
-        load()
-    return (folder / _READY).exists()
-
-
-def compile_now() -> ModuleType | None:
-    """The kernels, compiled here unless cached; None without a cache folder. Raises numba's errors."""
-    folder = _folder()
-    with _lock:
-        if _State.kernels is None and folder is not None:
+        config: Any = numba.config
+        with _import_lock:
+            before = config.CACHE_DIR
+            config.CACHE_DIR = str(
+                folder
+            )  # read when a function is decorated; of others' functions nothing changes
             try:
-                _State.kernels = _imported(folder)
-            except Exception:  # numba and numpy that do not fit together, a full disk
-                (folder / _FAILED).touch()
-                raise
-            (folder / _READY).touch()
-    return _State.kernels
+                return importlib.import_module(self._module_name)
+            finally:
+                config.CACHE_DIR = before
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The cache folder for this machine, these versions and this code; None where there is no such folder."""
+        return _cache_folder(self._module_name)
 
 
-def _look() -> None:
-    folder = _folder()
-    if folder is None:
-        _State.next_look = _NEVER
-    elif (folder / _READY).exists():
-        _State.next_look = _NEVER  # what fails once is not tried again
-        with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
-            _State.kernels = _imported(folder)
-    elif _is_younger(folder / _FAILED, _RETRY_SECONDS):
-        _State.next_look = _NEVER
-    elif _is_first(folder):
-        _start(folder)
+_import_lock = threading.Lock()  # numba has one cache folder at a time
+FILE_LOOPS = CompiledLoops("loops")
+"""Of Parquet's dictionary indices and of lines of text."""
+JSON_LOOPS = CompiledLoops("json_loops")
+"""Of JSON texts in columns, which take several times as long to compile and few queries need."""
 
 
-def _imported(folder: Path) -> ModuleType:
-    import numba
-
-    config: Any = numba.config
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)  # read when a function is decorated; of others' functions nothing changes
-    try:
-        return importlib.import_module(_KERNELS)
-    finally:
-        config.CACHE_DIR = before
-
-
-@cache
-def _folder() -> Path | None:
-    """The cache folder for this machine, these versions and this code; None where there is no such folder."""
-    spec = importlib.util.find_spec(_KERNELS)
+def _cache_folder(module_name: str) -> Path | None:
+    spec = importlib.util.find_spec(module_name)
     if spec is None or spec.origin is None or importlib.util.find_spec("numba") is None:
         return None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -191,11 +198,12 @@ def _is_younger(note: Path, seconds: float) -> bool:
     return False
 
 
-def _start(folder: Path) -> None:
+def _start(package: str) -> None:
+    """Start a process of the lowest priority that compiles a package."""
     paths = os.pathsep.join(p for p in sys.path if p)
     with contextlib.suppress(OSError):
         subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.compiled"],
+            [sys.executable, "-m", f"{__package__}.compiled", package],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -207,4 +215,4 @@ def _start(folder: Path) -> None:
 if __name__ == "__main__":
     if hasattr(os, "nice"):
         os.nice(19)
-    compile_now()
+    CompiledLoops(sys.argv[1]).compile_now()

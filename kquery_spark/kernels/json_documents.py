@@ -1,7 +1,7 @@
 """One JSON text as Jackson reads it for Spark's JSON functions, and its values as Jackson writes them.
 
 Single quotes and control characters in strings are allowed, what follows the first value is ignored. The compiled loops of
-``loops/json.py`` read the usual texts; this module reads the others, and all while there are no compiled loops.
+``json_loops`` read the usual texts; this module reads the others, and all while there are no compiled loops.
 """
 
 from __future__ import annotations

@@ -11,34 +11,37 @@ from pathlib import Path
 import pytest
 
 from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS, JSON_LOOPS, CompiledLoops, _cache_folder, _is_first
+
+PACKAGE = "kquery_spark.kernels.loops"
 
 _WAITING = """
 import time
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 
-compiled.load()
-assert compiled.kernels() is None  # another process compiles
+FILE_LOOPS.load()
+assert FILE_LOOPS.kernels() is None  # another process compiles
 for _ in range(600):
-    compiled.load()
-    if compiled.kernels() is not None:
+    FILE_LOOPS.load()
+    if FILE_LOOPS.kernels() is not None:
         break
     time.sleep(0.1)
-print(compiled.kernels().__name__)
+print(FILE_LOOPS.kernels().__name__)
 """
 _AGAIN = """
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 
-compiled.load()
-kernels = compiled.kernels()
+FILE_LOOPS.load()
+kernels = FILE_LOOPS.kernels()
 print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.codes_of, kernels.where, kernels.separators)))
 """
 _NEVER = """
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 import kquery_spark as kq
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 
-compiled.load()
-assert compiled.kernels() is None
+FILE_LOOPS.load()
+assert FILE_LOOPS.kernels() is None
 context = kq.ExecutionContext()
 context.register_arrow("t", pa.table({"x": [1, 2, 3]}))
 print(context.sql("SELECT sum(x) AS s FROM t").to_arrow()["s"][0])
@@ -83,58 +86,61 @@ def test_queries_run_without_numba(tmp_path):
 
 
 def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiled, "_folder", lambda: tmp_path)
-    monkeypatch.setattr(compiled, "_KERNELS", "kquery_spark.sources.no_such_module")
-    monkeypatch.setattr(
-        compiled, "_State", type("_State", (), {"kernels": None, "next_look": 0.0, "requests": 1})
-    )
+    monkeypatch.setattr(compiled, "_cache_folder", lambda _: tmp_path)
     started = []
     monkeypatch.setattr(compiled, "_start", started.append)
     with pytest.raises(ModuleNotFoundError):
-        compiled.compile_now()
-    compiled.load()
+        CompiledLoops("no_such_module").compile_now()
+    CompiledLoops("no_such_module").load()
     assert started == []
-    assert compiled._State.next_look == float("inf")
     yesterday = time.time() - 100_000
     os.utime(tmp_path / "failed", (yesterday, yesterday))
-    compiled._State.next_look = 0.0
-    compiled.load()
-    assert started == [tmp_path]
+    loops = CompiledLoops("no_such_module")
+    assert not loops.are_ready()
+    assert not loops.are_ready()
+    assert started == ["no_such_module"]
 
 
 def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
-    assert compiled._is_first(tmp_path)
-    assert not compiled._is_first(tmp_path)
+    assert _is_first(tmp_path)
+    assert not _is_first(tmp_path)
     monkeypatch.setattr(compiled, "_STALE_LOCK_SECONDS", -1.0)  # whoever started has failed
-    assert compiled._is_first(tmp_path)
+    assert _is_first(tmp_path)
 
 
 _LATER = """
 import time
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import _WARMUP_CALLS, FILE_LOOPS
 
-compiled.look_later()  # no request yet
-assert [compiled.kernels() for _ in range(compiled._WARMUP_CALLS)] == [None] * compiled._WARMUP_CALLS
+FILE_LOOPS.look_later()  # no request yet
+assert [FILE_LOOPS.kernels() for _ in range(_WARMUP_CALLS)] == [None] * _WARMUP_CALLS
 time.sleep(0.5)
-assert compiled.kernels() is None
+assert FILE_LOOPS.kernels() is None
 for _ in range(600):
-    if compiled.kernels() is not None:
+    if FILE_LOOPS.kernels() is not None:
         break
     time.sleep(0.1)
-print(compiled.kernels().__name__)
+print(FILE_LOOPS.kernels().__name__)
 """
 
 
 def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
-    run("from kquery_spark.kernels import compiled; compiled.compile_now()", tmp_path)
+    run("from kquery_spark.kernels.compiled import FILE_LOOPS; FILE_LOOPS.compile_now()", tmp_path)
     assert run(_LATER, tmp_path) == "kquery_spark.kernels.loops"
 
 
 @pytest.mark.parametrize(
-    "name", ["codes", "codes_of", "where", "matching", "matching_of", "separators", "field_texts"]
+    ("loops", "name"),
+    [
+        *(
+            (FILE_LOOPS, name)
+            for name in ("codes", "codes_of", "where", "matching", "matching_of", "separators", "field_texts")
+        ),
+        *((JSON_LOOPS, name) for name in ("json_values", "json_lengths", "json_names")),
+    ],
 )
-def test_kernels_let_other_threads_run(name):
-    kernels = compiled.compile_now()
+def test_kernels_let_other_threads_run(loops, name):
+    kernels = loops.compile_now()
     assert kernels is not None
     assert getattr(kernels, name).targetoptions["nogil"]
 
@@ -142,13 +148,13 @@ def test_kernels_let_other_threads_run(name):
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_a_cache_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = compiled._folder.__wrapped__()
+    folder = _cache_folder(PACKAGE)
     assert folder is not None and folder.stat().st_mode & 0o777 == 0o700
     for place, mode in ((folder, 0o720), (folder, 0o702), (folder.parent, 0o777)):
         before = place.stat().st_mode
         place.chmod(mode)
-        assert compiled._folder.__wrapped__() is None, "numba would unpickle what others put there"
+        assert _cache_folder(PACKAGE) is None, "numba would unpickle what others put there"
         place.chmod(before)
-    assert compiled._folder.__wrapped__() == folder
+    assert _cache_folder(PACKAGE) == folder
     monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
-    assert compiled._folder.__wrapped__() is None
+    assert _cache_folder(PACKAGE) is None

@@ -13,13 +13,12 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import AggregateCall, Column, Named
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical.dynamic_filters import min_max
 from kquery_spark.physical.dynamic_filters.min_max import MIN_ROWS, GroupExtrema, MinMaxFilter
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
 from kquery_spark.sources.parquet import codes as parquet_codes
 from kquery_spark.sources.parquet import file as parquet_file
-from kquery_spark.sources.parquet import source as parquet_module
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -121,11 +120,11 @@ def test_the_answer_is_that_of_all_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, by_codes: bool
 ) -> None:
     if by_codes:
-        assert compiled.compile_now() is not None
+        assert FILE_LOOPS.compile_now() is not None
         monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
         monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
     else:
-        monkeypatch.setattr(parquet_module, "kernels", lambda: None)
+        monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
     path = tmp_path / "t.parquet"
     pq.write_table(TABLES[name], path, row_group_size=GROUP)
     spark.read.parquet(str(path)).createOrReplaceTempView("t")
@@ -235,7 +234,7 @@ def test_what_one_aggregation_has_met_is_nothing_to_the_next() -> None:
 def test_the_scan_leaves_out_what_can_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_codes: bool
 ) -> None:
-    assert compiled.compile_now() is not None
+    assert FILE_LOOPS.compile_now() is not None
     monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
     seen: list[tuple[int, int]] = []
     real = MinMaxFilter.count

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.logical import Scan
 from kquery_spark.sources import lines as lines_module
-from kquery_spark.sources.csv import source
 from kquery_spark.sources.csv.options import csv_options
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.csv.tokens import LineTokenizer
@@ -41,8 +40,8 @@ TYPES = {
 @pytest.fixture(params=["arrow", "kernels"], autouse=True)
 def _cut_by(request, monkeypatch):
     """Lines are cut by Arrow, and by the compiled kernels where these can."""
-    found = compiled.compile_now() if request.param == "kernels" else None
-    monkeypatch.setattr(source, "kernels", lambda: found)
+    found = FILE_LOOPS.compile_now() if request.param == "kernels" else None
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: found)
 
 
 def schema_of(ddl: dict[str, str]) -> pa.Schema:

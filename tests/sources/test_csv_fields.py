@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.csv import blocks, fields
-from kquery_spark.sources.csv import source as csv_source_module
 from kquery_spark.sources.csv.blocks import text_columns
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.types import names as t
@@ -25,7 +24,7 @@ DDL = "i INT, d DOUBLE, s STRING, day DATE, m DECIMAL(10,2)"
 
 @pytest.fixture(scope="module")
 def kernels() -> ModuleType:
-    found = compiled.compile_now()
+    found = FILE_LOOPS.compile_now()
     assert found is not None
     return found
 
@@ -196,7 +195,7 @@ def test_spark_reads_the_same(spark, tmp_path, monkeypatch, kernels):
     asked: list[bool] = []
     real = fields.cut
     monkeypatch.setattr(blocks, "cut", lambda *given: asked.append(True) or real(*given))
-    monkeypatch.setattr(csv_source_module, "kernels", lambda: kernels)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels)
     for name in ("usual", "quoted", "odd"):
         frame = spark.read.csv(str(tmp_path / f"{name}.csv"), schema=DDL, nullValue="NA")
         wanted = frame.toArrow()
@@ -212,7 +211,7 @@ def test_a_setting_leaves_lines_to_arrow(tmp_path, monkeypatch, kernels):
     asked: list[bool] = []
     real = fields.cut
     monkeypatch.setattr(blocks, "cut", lambda *given: asked.append(True) or real(*given))
-    monkeypatch.setattr(csv_source_module, "kernels", lambda: kernels)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels)
     for setting in (True, False):
         context = kq.ExecutionContext(config=EngineConfig(compiled=setting))
         context.register_csv("t", str(tmp_path / "t.csv"), schema="a INT, b INT", header=False)

@@ -11,7 +11,7 @@ import pytest
 from pyroaring import BitMap64
 
 from kquery_spark.errors import SourceError
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.delta.deletion_vectors import deletion_vector, encoded_deletion_vector
 from kquery_spark.sources.live_rows import LiveRows
@@ -205,9 +205,9 @@ class TestLiveRows:
         data = stored(deleted)
         whole = parquet_source([str(tmp_path)])
         source = LiveRows(whole, (DeletionVector(len(deleted), len(data), inline=data),))
-        if compiled.compile_now() is None:
+        if FILE_LOOPS.compile_now() is None:
             pytest.skip("there are no kernels here")
-        compiled.load()
+        FILE_LOOPS.load()
         for split in source.splits():
             (batch,) = source.read(split, ["x", "n"])
             for i, name in enumerate(("x", "n")):

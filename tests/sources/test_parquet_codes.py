@@ -19,12 +19,11 @@ from hypothesis import strategies as st
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import codes as parquet_codes
 from kquery_spark.sources.parquet import file as parquet_file
-from kquery_spark.sources.parquet import source as parquet_module
 from kquery_spark.sources.parquet.pages import (
     DATA,
     DATA_V2,
@@ -44,7 +43,7 @@ ROWS = 6000
 
 @pytest.fixture(scope="module")
 def kernels() -> ModuleType:
-    found = compiled.compile_now()
+    found = FILE_LOOPS.compile_now()
     assert found is not None
     return found
 
@@ -191,7 +190,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.coded(again.splits()[0], "l") is None
-    monkeypatch.setattr(parquet_module, "kernels", lambda: None)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
     assert coded.coded(coded.splits()[0], "l") is None
 
 
@@ -406,7 +405,7 @@ def test_join_filters_ask_for_values(tmp_path, monkeypatch):
         return context.sql(query).to_arrow()
 
     by_codes = answer()
-    monkeypatch.setattr(parquet_module, "kernels", lambda: None)
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
     assert by_codes.equals(answer())
     assert by_codes.num_rows > 0
 
@@ -414,8 +413,8 @@ def test_join_filters_ask_for_values(tmp_path, monkeypatch):
 def test_a_setting_switches_codes_off(tmp_path, monkeypatch):
     write(tmp_path / "f.parquet", table())
     asked: list[bool] = []
-    real = parquet_module.kernels
-    monkeypatch.setattr(parquet_module, "kernels", lambda: asked.append(True) or real())
+    real = FILE_LOOPS.kernels
+    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: asked.append(True) or real())
     for setting, wanted in (("true", True), ("false", False)):
         config = EngineConfig().with_settings({"spark.kquery.compiled": setting})
         context = kq.ExecutionContext(config=config)

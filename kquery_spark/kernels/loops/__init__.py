@@ -3,7 +3,6 @@
 Only ``compiled.py`` imports it.
 """
 
-from kquery_spark.kernels.loops.json import json_lengths, json_names, json_values
 from kquery_spark.kernels.loops.parquet import codes, codes_of, matching, matching_of, where
 from kquery_spark.kernels.loops.text import SLACK, field_texts, separators
 
@@ -12,9 +11,6 @@ __all__ = [
     "codes",
     "codes_of",
     "field_texts",
-    "json_lengths",
-    "json_names",
-    "json_values",
     "matching",
     "matching_of",
     "separators",

@@ -55,9 +55,9 @@ def unless_closed(worker: _Worker) -> _Worker:
         if not sock.recv(1, socket.MSG_PEEK):
             return 1
         ended_with = worker(sock, authenticated)
-        from kquery_spark.kernels.compiled import look_later  # not before numpy knows the processor
+        from kquery_spark.kernels.compiled import FILE_LOOPS  # not before numpy knows the processor
 
-        look_later()
+        FILE_LOOPS.look_later()
         return ended_with
 
     return run

@@ -13,7 +13,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
-from kquery_spark.kernels.compiled import kernels
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import DataFile, Source, Split
 from kquery_spark.sources.csv.blocks import TextColumns, count_rows, text_columns
 from kquery_spark.sources.csv.infer import ColumnType, safe_names
@@ -80,7 +80,10 @@ class CsvSource(LineSource):
         types_by_index = {
             self._data[c]: self._cut_type(dtype) for c, dtype in zip(data_columns, types, strict=True)
         }
-        width, kernel_module = _usual_width(block, self.options), kernels() if self.compiled else None
+        width, kernel_module = (
+            _usual_width(block, self.options),
+            FILE_LOOPS.kernels() if self.compiled else None,
+        )
         text = text_columns(block, self.options, width, types_by_index, len(self._data), kernel_module)
         values = [converted(c, dtype, self.options) for c, dtype in zip(text.columns, types, strict=True)]
         rows = text.num_rows

@@ -12,7 +12,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.kernels.compiled import kernels
+from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.sources.files import (
@@ -185,7 +185,7 @@ class ParquetSource(Source):
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
-        kernel_module = kernels() if self.compiled else None
+        kernel_module = FILE_LOOPS.kernels() if self.compiled else None
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.parameters import check_paramet
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
-from kquery_spark.kernels import compiled
+from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.spark_types import arrow_type
@@ -184,7 +184,7 @@ class Translator:
 
 def check_loops(function: Function) -> None:
     """Raises Unsupported for a function that needs compiled loops while there are none; they compile in the background."""
-    if function.needs_loops and not compiled.are_ready():
+    if function.needs_loops and not JSON_LOOPS.are_ready():
         raise Unsupported(f"the loops that {function.name} needs are not compiled on this machine yet")
 
 

@@ -1,0 +1,8 @@
+"""Loops over JSON texts, compiled by numba when this package is imported.
+
+Only ``compiled.py`` imports it.
+"""
+
+from kquery_spark.kernels.json_loops.texts import json_lengths, json_names, json_values
+
+__all__ = ["json_lengths", "json_names", "json_values"]

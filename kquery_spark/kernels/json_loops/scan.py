@@ -1,0 +1,205 @@
+"""One JSON text: whether it is well-formed, the value at a path, the length of its root, the names of its root."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba import int64, uint64
+
+from kquery_spark.kernels.json_loops.tokens import (
+    CONTAINER,
+    ESCAPED,
+    FLOAT,
+    INTEGER,
+    STRING,
+    WORD,
+    Text,
+    blank_end,
+    is_digit,
+    number_end,
+    string_end,
+    word_end,
+)
+
+NULL, VALUE, ODD = 0, 1, 2  # statuses of a text
+_MAX_DEPTH = 60  # open containers are bits of one integer
+
+
+@numba.njit(int64(Text, int64, int64, int64), cache=True, nogil=True)
+def _root_status(raw: Any, at: Any, end: Any, kind: Any) -> Any:
+    """Whether a number or word that is the whole text may end here: VALUE, NULL, or ODD for a letter beyond ASCII."""
+    if at >= end or (kind != INTEGER and kind != FLOAT and kind != WORD):
+        return VALUE
+    byte = raw[at]
+    if kind != WORD:
+        return VALUE if byte == 32 or byte == 9 or byte == 10 or byte == 13 else NULL
+    if byte < 48 or byte == 93 or byte == 125:
+        return VALUE
+    if byte >= 127:
+        return ODD
+    is_letter = (byte >= 65 and byte <= 90) or (byte >= 97 and byte <= 122)
+    return NULL if is_letter or is_digit(byte) or byte == 95 else VALUE
+
+
+@numba.njit(cache=True, nogil=True)
+def scan_text(
+    raw: Any,
+    at: Any,
+    end: Any,
+    names: Any,
+    bounds: Any,
+    indexes: Any,
+    takes_last: Any,
+    positions: Any,
+    keys: Any,
+) -> Any:
+    """Read one text: its status, where the value at the path begins and ends, its kind, the root's kind and length.
+
+    names, bounds, indexes: the steps of the path, the name of one between two bounds or an index from 0 on. takes_last: of
+    equal names the last counts. positions: a place for each step. keys: where the names of an object begin and end, if it is
+    not empty.
+    """
+    steps = len(indexes)
+    start = stop = kind = count = root = int64(0)
+    depth = on_path = int64(0)
+    hit_depth = int64(-1)
+    objects = uint64(0)  # a bit for each open container
+    is_found = False
+    is_candidate = True
+    at = blank_end(raw, at, end)
+    if at >= end:
+        return NULL, start, stop, kind, root, count
+    root = int64(raw[at])
+    while True:
+        # a value begins at ``at``
+        byte = raw[at]
+        is_hit = is_candidate and (takes_last or not is_found) and depth == steps
+        value_start, value_kind = at, int64(WORD)
+        is_open = False
+        if byte == 34:
+            packed = string_end(raw, at + 1, end)
+            if packed < 0:
+                return NULL, start, stop, kind, root, count
+            value_kind = int64(ESCAPED if packed & 1 else STRING)
+            at = (packed >> 1) + 1
+        elif byte == 123 or byte == 91:
+            if depth == _MAX_DEPTH:
+                return ODD, start, stop, kind, root, count
+            is_open = True
+            value_kind = int64(CONTAINER)
+            if is_hit:
+                start, kind, hit_depth = at, int64(CONTAINER), depth
+            is_object = byte == 123
+            enters = is_candidate and not is_hit and not is_found and depth < steps
+            objects = (objects << uint64(1)) | uint64(1 if is_object else 0)
+            depth += 1
+            if enters and (indexes[depth - 1] < 0) == is_object:
+                on_path = depth
+                positions[depth - 1] = 0
+            at = blank_end(raw, at + 1, end)
+            if at >= end:
+                return NULL, start, stop, kind, root, count
+        elif byte == 45 or is_digit(byte):
+            packed = number_end(raw, at, end)
+            if packed < 0:
+                return NULL, start, stop, kind, root, count
+            value_kind = int64(FLOAT if packed & 1 else INTEGER)
+            at = packed >> 1
+        else:
+            at = word_end(raw, at, end)
+            if at < 0:
+                is_odd = byte == 39 or (depth == 0 and byte >= 127)
+                return ODD if is_odd else NULL, start, stop, kind, root, count
+            if byte == 110 and depth > 0 and objects & uint64(1):
+                is_hit = False  # a field that is null does not count
+        if not is_open:
+            if is_hit:
+                start, stop, kind, is_found = value_start, at, value_kind, True
+            if depth == 0:
+                status = _root_status(raw, at, end, value_kind)
+                return status, start, stop, kind, root, count
+        elif raw[at] != (125 if objects & uint64(1) else 93):
+            if depth == 1:
+                count += 1
+            if not objects & uint64(1):
+                is_candidate = on_path == depth and indexes[depth - 1] == 0
+                continue
+            is_compared = on_path == depth and (takes_last or not is_found)
+            status, at, is_candidate = _read_name(
+                raw, at, end, names, bounds, is_compared, depth, keys, count
+            )
+            if status != VALUE:
+                return status, start, stop, kind, root, count
+            continue
+        # behind a value: close containers up to the next comma
+        while True:
+            at = blank_end(raw, at, end)
+            if at >= end:
+                return NULL, start, stop, kind, root, count
+            in_object = objects & uint64(1)
+            if raw[at] == (125 if in_object else 93):
+                at += 1
+                depth -= 1
+                objects >>= uint64(1)
+                on_path = min(on_path, depth)
+                if depth == hit_depth:
+                    stop, is_found, hit_depth = at, True, int64(-1)
+                if depth == 0:
+                    return VALUE, start, stop, kind, root, count
+                continue
+            if raw[at] != 44:
+                return NULL, start, stop, kind, root, count
+            at = blank_end(raw, at + 1, end)
+            if at >= end:
+                return NULL, start, stop, kind, root, count
+            if depth == 1:
+                count += 1
+            if in_object:
+                is_compared = on_path == depth and (takes_last or not is_found)
+                status, at, is_candidate = _read_name(
+                    raw, at, end, names, bounds, is_compared, depth, keys, count
+                )
+                if status != VALUE:
+                    return status, start, stop, kind, root, count
+            else:
+                is_candidate = False
+                if on_path == depth:
+                    positions[depth - 1] += 1
+                    is_candidate = positions[depth - 1] == indexes[depth - 1]
+            break
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_name(
+    raw: Any, at: Any, end: Any, names: Any, bounds: Any, is_compared: Any, depth: Any, keys: Any, count: Any
+) -> Any:
+    """Read a name and the colon behind it: a status, where its value begins, and whether it is the step's name."""
+    if raw[at] != 34:
+        return ODD if raw[at] == 39 else NULL, at, False
+    packed = string_end(raw, at + 1, end)
+    if packed < 0:
+        return NULL, at, False
+    first, last = at + 1, packed >> 1
+    is_escaped = packed & 1 == 1
+    is_same = False
+    if is_compared:
+        if is_escaped:
+            return ODD, at, False
+        low = bounds[depth - 1]
+        is_same = last - first == bounds[depth] - low
+        if is_same:
+            for i in range(last - first):
+                if raw[first + i] != names[low + i]:
+                    is_same = False
+                    break
+    if len(keys) and depth == 1:
+        if is_escaped:
+            return ODD, at, False
+        keys[2 * (count - 1)] = first
+        keys[2 * (count - 1) + 1] = last
+    at = blank_end(raw, last + 1, end)
+    if at >= end or raw[at] != 58:
+        return NULL, at, False
+    at = blank_end(raw, at + 1, end)
+    return VALUE if at < end else NULL, at, is_same

@@ -1,0 +1,120 @@
+"""JSON tokens: where a string, a number or a word ends, and what an escape means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import int64
+
+STRING, ESCAPED, INTEGER, FLOAT, WORD, CONTAINER = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+)  # kinds of values; ESCAPED: a string with escapes
+_TRUE = np.frombuffer(b"true", np.uint8)
+_FALSE = np.frombuffer(b"false", np.uint8)
+_NULL_WORD = np.frombuffer(b"null", np.uint8)
+HEX = np.full(256, 255, np.uint8)  # the value of a hexadecimal digit; 255 for other bytes
+for _digit in range(16):
+    HEX[ord("0123456789abcdef"[_digit])] = HEX[ord("0123456789ABCDEF"[_digit])] = _digit
+SIMPLE = np.zeros(256, np.uint8)  # the character that a letter behind a backslash stands for; 0 for none
+for _letter, _character in zip(b"btnfr\"/\\'", b"\b\t\n\f\r\"/\\'", strict=True):
+    SIMPLE[_letter] = _character
+
+Text = numba.types.Array(numba.uint8, 1, "C", readonly=True)
+
+
+@numba.njit(inline="always")
+def blank_end(raw: Any, at: Any, end: Any) -> Any:
+    """The position of the first byte from ``at`` on that is no blank."""
+    while at < end and (raw[at] == 32 or raw[at] == 10 or raw[at] == 13 or raw[at] == 9):
+        at += 1
+    return at
+
+
+@numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
+def string_end(raw: Any, at: Any, end: Any) -> Any:
+    """Twice the position of the closing quote, plus 1 for a string with escapes; -1 for one that is malformed."""
+    escaped = 0
+    while at < end:
+        byte = raw[at]
+        if byte == 34:
+            return 2 * at + escaped
+        if byte == 92:
+            escaped = 1
+            at += 1
+            if at >= end:
+                return -1
+            if raw[at] == 117:
+                if at + 4 >= end:
+                    return -1
+                for i in range(1, 5):
+                    if HEX[raw[at + i]] == 255:
+                        return -1
+                at += 4
+            elif SIMPLE[raw[at]] == 0:
+                return -1
+        at += 1
+    return -1
+
+
+@numba.njit(inline="always")
+def is_digit(byte: Any) -> Any:
+    """Whether a byte is a decimal digit."""
+    return byte >= 48 and byte <= 57
+
+
+@numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
+def number_end(raw: Any, at: Any, end: Any) -> Any:
+    """Twice the end of a number, plus 1 for one with a point or an exponent; -1 for one that is malformed."""
+    if raw[at] == 45:
+        at += 1
+    if at >= end or not is_digit(raw[at]):
+        return -1
+    if raw[at] == 48:
+        at += 1
+        if at < end and is_digit(raw[at]):
+            return -1
+    while at < end and is_digit(raw[at]):
+        at += 1
+    fraction = 0
+    if at < end and raw[at] == 46:
+        fraction = 1
+        at += 1
+        if at >= end or not is_digit(raw[at]):
+            return -1
+        while at < end and is_digit(raw[at]):
+            at += 1
+    if at < end and (raw[at] == 101 or raw[at] == 69):
+        fraction = 1
+        at += 1
+        if at < end and (raw[at] == 43 or raw[at] == 45):
+            at += 1
+        if at >= end or not is_digit(raw[at]):
+            return -1
+        while at < end and is_digit(raw[at]):
+            at += 1
+    return 2 * at + fraction
+
+
+@numba.njit(inline="always")
+def _begins(raw: Any, at: Any, end: Any, word: Any) -> Any:
+    if at + len(word) > end:
+        return False
+    for i in range(len(word)):  # noqa: SIM110  numba has no generators here
+        if raw[at + i] != word[i]:
+            return False
+    return True
+
+
+@numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
+def word_end(raw: Any, at: Any, end: Any) -> Any:
+    """The end of true, false or null; -1 for anything else."""
+    if _begins(raw, at, end, _TRUE) or _begins(raw, at, end, _NULL_WORD):
+        return at + 4
+    return at + 5 if _begins(raw, at, end, _FALSE) else -1

@@ -1,0 +1,201 @@
+"""Values of JSON texts as GET_JSON_OBJECT gives them: strings unescaped, containers as Jackson copies them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import boolean, int64, uint64
+
+from kquery_spark.kernels.json_loops.tokens import (
+    CONTAINER,
+    ESCAPED,
+    FLOAT,
+    HEX,
+    INTEGER,
+    SIMPLE,
+    STRING,
+    Text,
+    is_digit,
+    number_end,
+    string_end,
+)
+
+_MAX_DIGITS = 15  # a decimal of so many digits names a double that Java prints with the same digits
+_MAX_PLAIN_DIGITS = 7  # before the point: Java prints 1e7 and more with an exponent
+_MAX_NUMBER_BYTES = 400
+_SHORT = np.zeros(32, np.uint8)  # the letter that stands for a control character; 0 for none
+for _letter, _character in zip(b"btnfr", b"\b\t\n\f\r", strict=True):
+    _SHORT[_character] = _letter
+_UPPER = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+
+Bytes = numba.uint8[::1]
+
+
+@numba.njit(boolean(Text, int64, int64), cache=True, nogil=True)
+def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
+    """Whether Java prints the double that a number names as the number is written."""
+    if raw[at] == 45:
+        at += 1
+    start = at
+    while at < end and is_digit(raw[at]):
+        at += 1
+    whole = at - start
+    if at >= end or raw[at] != 46:
+        return False
+    point = at
+    at += 1
+    while at < end and is_digit(raw[at]):
+        at += 1
+    places = at - point - 1
+    if at < end or whole + places > _MAX_DIGITS or whole > _MAX_PLAIN_DIGITS:
+        return False
+    if raw[end - 1] == 48 and places > 1:
+        return False
+    if raw[start] != 48 or (places == 1 and raw[end - 1] == 48):
+        return True
+    for i in range(1, min(places, 3) + 1):  # noqa: SIM110  below 0.001 there is an exponent
+        if raw[point + i] != 48:
+            return True
+    return False
+
+
+@numba.njit(int64(uint64, Bytes, int64), cache=True, nogil=True)
+def _write_character(code: Any, out: Any, done: Any) -> Any:
+    """Write a character of the basic plane in UTF-8; where it ends."""
+    if code < 0x80:
+        out[done] = code
+        return done + 1
+    if code < 0x800:
+        out[done] = 0xC0 | (code >> uint64(6))
+        out[done + 1] = 0x80 | (code & uint64(0x3F))
+        return done + 2
+    out[done] = 0xE0 | (code >> uint64(12))
+    out[done + 1] = 0x80 | ((code >> uint64(6)) & uint64(0x3F))
+    out[done + 2] = 0x80 | (code & uint64(0x3F))
+    return done + 3
+
+
+@numba.njit(uint64(Text, int64), cache=True, nogil=True)
+def _escaped_code(raw: Any, at: Any) -> Any:
+    """The character that the escape whose letter is at ``at`` stands for."""
+    if raw[at] != 117:
+        return uint64(SIMPLE[raw[at]])
+    code = uint64(0)
+    for i in range(1, 5):
+        code = (code << uint64(4)) | uint64(HEX[raw[at + i]])
+    return code
+
+
+@numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
+def _write_unescaped(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+    """Write a string without its escapes; where it ends, or -1 for one with surrogates."""
+    while at < end:
+        if raw[at] != 92:
+            out[done] = raw[at]
+            done += 1
+            at += 1
+            continue
+        code = _escaped_code(raw, at + 1)
+        if code >= 0xD800 and code < 0xE000:
+            return -1
+        done = _write_character(code, out, done)
+        at += 6 if raw[at + 1] == 117 else 2
+    return done
+
+
+@numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
+def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+    """Write what is between quotes as Jackson writes strings; where it ends, or -1 where that may be longer."""
+    while at < end:
+        byte = raw[at]
+        if byte < 32 or byte >= 0xF0:
+            return -1
+        if byte != 92:
+            out[done] = byte
+            done += 1
+            at += 1
+            continue
+        code = _escaped_code(raw, at + 1)
+        at += 6 if raw[at + 1] == 117 else 2
+        if code >= 0xD800 and code < 0xE000:
+            return -1
+        if code == 34 or code == 92:
+            out[done] = 92
+            out[done + 1] = code
+            done += 2
+        elif code >= 32:
+            done = _write_character(code, out, done)
+        elif _SHORT[code]:
+            out[done] = 92
+            out[done + 1] = _SHORT[code]
+            done += 2
+        else:
+            out[done] = 92
+            out[done + 1] = 117
+            out[done + 2] = out[done + 3] = 48
+            out[done + 4] = _UPPER[code >> uint64(4)]
+            out[done + 5] = _UPPER[code & uint64(15)]
+            done += 6
+    return done
+
+
+@numba.njit(int64(Text, int64, int64, int64, Bytes, int64), cache=True, nogil=True)
+def _write_number(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> Any:
+    """Write a number as Java prints it; where it ends, or -1 where that may be otherwise than it is written."""
+    if end - at > _MAX_NUMBER_BYTES or (kind == FLOAT and not _prints_as_written(raw, at, end)):
+        return -1
+    if kind == INTEGER and end - at == 2 and raw[at] == 45 and raw[at + 1] == 48:
+        at += 1
+    for i in range(at, end):
+        out[done] = raw[i]
+        done += 1
+    return done
+
+
+@numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
+def _write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+    """Write an object or an array, known to be well-formed, without blanks; where it ends, or -1."""
+    while at < end:
+        byte = raw[at]
+        if byte == 34:
+            last = string_end(raw, at + 1, end) >> 1
+            out[done] = 34
+            done = _write_string(raw, at + 1, last, out, done + 1)
+            if done < 0:
+                return -1
+            out[done] = 34
+            done += 1
+            at = last + 1
+        elif byte == 45 or is_digit(byte):
+            packed = number_end(raw, at, end)
+            kind = int64(FLOAT if packed & 1 else INTEGER)
+            done = _write_number(raw, at, packed >> 1, kind, out, done)
+            if done < 0:
+                return -1
+            at = packed >> 1
+        else:
+            if not (byte == 32 or byte == 10 or byte == 13 or byte == 9):
+                out[done] = byte
+                done += 1
+            at += 1
+    return done
+
+
+@numba.njit(int64(Text, int64, int64, int64, Bytes, int64), cache=True, nogil=True)
+def write_value(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> Any:
+    """Write a value as GET_JSON_OBJECT gives it; where it ends, or -1 for one that Python has to write."""
+    if kind == ESCAPED:
+        return _write_unescaped(raw, at + 1, end - 1, out, done)
+    if kind == CONTAINER:
+        return _write_container(raw, at, end, out, done)
+    if kind == INTEGER or kind == FLOAT:  # noqa: SIM109  numba compares faster
+        return _write_number(raw, at, end, kind, out, done)
+    if kind == STRING:
+        at += 1
+        end -= 1
+    for i in range(at, end):
+        out[done] = raw[i]
+        done += 1
+    return done
