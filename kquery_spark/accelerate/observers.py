@@ -50,6 +50,7 @@ _setup_lock = threading.Lock()
 def on_query(callback: Callable[[QueryEvent], None]) -> Callable[[], None]:
     """Call ``callback`` with a QueryEvent for each query that is planned and each action of the engine's that ends.
 
+    ``foreach``, ``foreachPartition``, ``toLocalIterator`` and ``writeTo`` have an event of their planning only.
     It is called in the thread of the action, in every session of this process; what it raises is logged and changes nothing.
     Returns a function that ends this.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from traceback import clear_frames
 from typing import TypeVar
@@ -104,7 +104,7 @@ class Execution(FrameRows):
     def _watched(
         self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None, place: Callable[[], Place]
     ) -> R:
-        """``attempt``, of which those who watch queries are told; ``place`` is where it ran if nothing failed."""
+        """Run ``attempt`` and emit an event of its end; ``place`` is where the action ran if nothing failed."""
         planned = self.placement.planned
         with watched_action(action, planned.config, lambda: coverage(planned, self.placement.parts)) as watch:
 
@@ -140,9 +140,11 @@ class Execution(FrameRows):
             return work(SparkActions(self.placement.spark, self.original))
 
     def _described_jobs(self) -> AbstractContextManager[None]:
-        """Jobs of Spark that say what the engine does in them."""
+        """A context in which Spark's jobs are described by the engine's operators."""
         steps = [step for part in self.placement.parts for step in _steps(part)]
-        description = f"kquery: {', '.join(steps) or 'tables were planned again'}"[:_MAX_DESCRIPTION_LENGTH]
+        if not steps:  # the tables were planned again, and Spark alone runs the query
+            return nullcontext()
+        description = f"kquery: {', '.join(steps)}"[:_MAX_DESCRIPTION_LENGTH]
         return described_jobs(self.original.sparkSession.sparkContext, description)
 
     def _renew_placement(self, action: str) -> None:
