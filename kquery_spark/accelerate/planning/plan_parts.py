@@ -62,7 +62,7 @@ def plan_parts(plan: SplitPlan, link: Bridge, settings: SessionSettings, config:
         grouped = preaggregated(split, link.jvm, settings)
         if grouped is not split and (candidate := parts_of(grouped)).preaggregates_well:
             best = candidate
-    except Unsupported:  # a node of the plan cannot be looked up, so it is not split
+    except Unsupported:  # a node cannot be looked up or built, so the plan stays as it is
         pass
     return best
 
