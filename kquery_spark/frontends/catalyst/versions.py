@@ -22,10 +22,10 @@ from kquery_spark.types import names as t
 
 # Those that parse, or print, times by a pattern.
 _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
+_PRINTING = ("DateFormatClass", "FromUnixTime")
 # Those whose results are decimals of a type that a setting decides.
 _DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
 _CORRUPT_RECORD = "_corrupt_record"
-_PRINTING = ("DateFormatClass", "FromUnixTime")
 CAST = "cast"
 """What stands for casts among the names of functions."""
 

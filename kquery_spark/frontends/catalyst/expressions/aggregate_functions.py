@@ -44,7 +44,7 @@ ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
 
 @dataclass(frozen=True)
 class Aggregated:
-    """What an aggregate function of Catalyst is to the engine."""
+    """An aggregate function of Catalyst in the engine's terms."""
 
     entry: AggregateFunction
     args: tuple[Expr, ...]

@@ -14,7 +14,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("JsonToStructs", family="functions", partly="structs, without options")
 def from_json(node: CatalystNode, translate: Translator) -> Expr:
-    """The struct that a JSON text is."""
+    """FROM_JSON of a text, to a struct."""
     text = translate(node.child("child"))
     entry = function("from_json")
     translate.check_version(node, entry.name, (text,))
