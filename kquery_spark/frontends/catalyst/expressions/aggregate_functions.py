@@ -38,8 +38,8 @@ CONDITIONS = {
     "PivotFirst": "values that are not floating-point",
 }
 
-#: Their values depend on the order of rows, so they are Spark's where the query gives them one.
-ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
+# Their values depend on the order of rows, so they are Spark's where the query gives them one.
+_ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def known_aggregate(cls: str) -> AggregateFunction:
 
 def takes_rows_in_order(function: CatalystNode) -> bool:
     """Whether an aggregate function's value depends on the order of its rows."""
-    return function.cls in ORDERED and not function.fields.get("orderExpressions")
+    return function.cls in _ORDERED and not function.fields.get("orderExpressions")
 
 
 def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
