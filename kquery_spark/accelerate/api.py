@@ -17,7 +17,8 @@ from kquery_spark.accelerate.observers import Place, QueryEvent, is_observed, no
 from kquery_spark.accelerate.planning.decision import Decision, decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.garbage import collection_paused
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, coverage, plan_frame
+from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage, plan_frame
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.spark_bridge.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy

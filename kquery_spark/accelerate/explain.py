@@ -12,7 +12,8 @@ from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, plan_frame
+from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators

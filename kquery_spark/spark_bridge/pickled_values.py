@@ -1,4 +1,4 @@
-"""Values of functions of single rows (``@udf``), which Spark pickles: what functions get and what their values become.
+"""Arguments and results of functions of single rows (``@udf``), which Spark pickles.
 
 Spark unpickles a value to a Java object and takes it as the announced type if its class is one that Spark expects of the
 type; of any other class it makes NULL.
@@ -14,31 +14,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import KQueryError, Unsupported
+from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 from kquery_spark.types import names as t
 
 PICKLED = int(PythonEvalType.SQL_BATCHED_UDF)
 """The evaluation type of ``@udf`` without Arrow."""
 _NONE = type(None)
-# Of these classes it is known what Java object they become.
+# Classes of which the Java object that Spark unpickles is known.
 _KNOWN = frozenset({_NONE, bool, int, float, str, Decimal})
 _INTEGERS = (t.BYTE, t.SHORT, t.INT, t.LONG)
 _FLOATS = (t.FLOAT, t.DOUBLE)
 _DIGITS = Context(prec=200, rounding=ROUND_HALF_UP)
-_ARGUMENTS = (t.BOOL, *_INTEGERS, *_FLOATS, t.STRING)
+_PLAIN = (t.BOOL, *_INTEGERS, *_FLOATS, t.STRING)
 
 
-def check_argument(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a type whose values the engine does not give to functions exactly as Spark does."""
-    if dtype not in _ARGUMENTS and not t.is_decimal(dtype) and not pa.types.is_date32(dtype):
-        raise Unsupported(f"a Python UDF without Arrow gets {t.spark_name(dtype)} values from Spark")
-
-
-def check_result(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a type that the engine does not make of functions' values exactly as Spark does."""
-    if dtype not in _ARGUMENTS and not t.is_decimal(dtype) and not pa.types.is_date32(dtype):
-        raise Unsupported(f"a Python UDF without Arrow that returns {t.spark_name(dtype)} runs in Spark")
+def is_supported(dtype: pa.DataType) -> bool:
+    """Whether the engine converts arguments and results of a type exactly as Spark does."""
+    return dtype in _PLAIN or t.is_decimal(dtype) or pa.types.is_date32(dtype)
 
 
 def row_values(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
@@ -49,11 +42,11 @@ def row_values(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def result_array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
-    """The values of a function as Spark takes them; KQueryError for values of which that is not known."""
+    """The values of a function converted as Spark does; KQueryError for values whose conversion only Spark knows."""
     classes = set(map(type, values))
     if not classes <= _KNOWN:
         names = ", ".join(sorted(c.__name__ for c in classes - _KNOWN))
-        raise KQueryError(f"only Spark knows what to make of values of {names}")
+        raise KQueryError(f"only Spark can convert values of {names}")
     if dtype == t.BOOL:
         return pa.array(_only(bool, values, classes), t.BOOL)
     if dtype in _INTEGERS or pa.types.is_date32(dtype):
@@ -109,7 +102,7 @@ def _rounded(value: Decimal | None, dtype: pa.DataType) -> Decimal | None:
     if value is None:
         return None
     if not value.is_finite():
-        raise KQueryError("only Spark knows what to make of decimals that are not finite")
+        raise KQueryError("only Spark can convert decimals that are not finite")
     rounded = value.quantize(Decimal(1).scaleb(-dtype.scale, _DIGITS), context=_DIGITS)
     if len(rounded.as_tuple().digits) > dtype.precision:
         raise KQueryError(f"{value} does not fit {t.spark_name(dtype)}")

@@ -17,7 +17,7 @@ _AGGREGATE_FIELDS = 3  # of every release; later ones have hints, too
 
 
 class PlanBuilder:
-    """Makes nodes out of those of one plan, whose JVM objects ``facts`` finds; what it gives are JVM objects, too."""
+    """Builds JVM nodes out of the nodes and expressions of one plan, whose JVM objects ``facts`` looks up."""
 
     def __init__(self, jvm: Jvm, facts: FactFetcher) -> None:
         self._jvm = jvm
@@ -25,8 +25,8 @@ class PlanBuilder:
 
     def node(self, node: CatalystNode, children: Sequence[Any] | None = None) -> Any:
         """A node or expression as it is, or with other children."""
-        found = self._facts.jvm_object(node)
-        return found if children is None else found.withNewChildren(self._jvm.sequence(children))
+        jvm_node = self._facts.jvm_object(node)
+        return jvm_node if children is None else jvm_node.withNewChildren(self._jvm.sequence(children))
 
     def replaced(self, node: CatalystNode, replacements: Mapping[CatalystNode, Any]) -> Any:
         """An expression with some of those in it replaced."""
@@ -43,11 +43,11 @@ class PlanBuilder:
         return jvm.new(f"{_EXPRESSIONS}Alias", expression, name, new_id, jvm.empty(), jvm.none(), jvm.empty())
 
     def is_deterministic(self, node: CatalystNode) -> bool:
-        """What Spark says of an expression."""
+        """Whether Spark calls an expression deterministic."""
         return bool(self._facts.jvm_object(node).deterministic())
 
     def merged(self, call: CatalystNode, value: Any) -> Any:
-        """The aggregate of values that a call gave for parts of the rows: min, max or sum of them, 0 for no count at all."""
+        """The aggregate that merges a call's values for groups: their min, max or sum; for counts 0 if there are none."""
         jvm, function = self._jvm, self._facts.jvm_object(call).aggregateFunction()
         if call.children[0].cls != "Count":
             return function.withNewChildren(jvm.sequence([value])).toAggregateExpression()
@@ -71,9 +71,9 @@ class PlanBuilder:
 
     def join(self, join: CatalystNode, children: Sequence[Any], terms: Sequence[Any]) -> Any:
         """A join with another condition, all of whose terms a pair of rows has to pass."""
-        found = self._facts.jvm_object(join)
+        jvm_join = self._facts.jvm_object(join)
         condition = self._jvm.some(self._conjunction(terms))
-        return self._jvm.new(f"{_PLANS}Join", *children, found.joinType(), condition, found.hint())
+        return self._jvm.new(f"{_PLANS}Join", *children, jvm_join.joinType(), condition, jvm_join.hint())
 
     def _conjunction(self, terms: Sequence[Any]) -> Any:
         return reduce(lambda a, b: self._jvm.new(f"{_EXPRESSIONS}And", a, b), terms)

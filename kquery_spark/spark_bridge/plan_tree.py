@@ -18,9 +18,9 @@ from kquery_spark.spark_bridge.case_json import original_class
 
 _SPARK = "org.apache.spark.sql."
 EXPRESSION_CLASSES = f"{_SPARK}catalyst.expressions."
+"""What the names of Catalyst's expression classes begin with."""
 CHAR_UTILITIES = f"{_SPARK}catalyst.util.CharVarcharCodegenUtils"
 """The class whose methods pad CHAR columns."""
-"""What the names of Catalyst's expression classes begin with."""
 _PLAN_PACKAGES = ("org.apache.spark.sql.catalyst.plans.logical.", "org.apache.spark.sql.execution.")
 _MISSING = object()
 

@@ -1,8 +1,8 @@
-"""Calls Python functions of Spark's users inside a task of the engine, with what PySpark's own worker does it by.
+"""Calls users' Python functions inside a task of the engine, through the code of PySpark's own worker.
 
-PySpark's ``worker.read_udfs`` makes, of the message that Spark's JVM writes, the function that maps batches of arguments to
-batches of results, with all conversions of values and all checks of the release. Here the message comes from the plan,
-and the batches from the engine's operators instead of a socket.
+PySpark's ``worker.read_udfs`` reads the message that Spark's JVM writes and returns the function that maps batches of
+arguments to batches of results, with all conversions of values and all checks of the release. Here the message comes from
+the plan, and the batches from the engine's operators instead of a socket.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PythonEvaluation:
             if guarded.error is None:
                 text = f"{type(error).__name__}: {error}"
                 raise TaskError("query", "PythonException", text) from error
-        if guarded.error is not None:  # whatever became of it in the user's function
+        if guarded.error is not None:  # even if the user's function caught it
             raise guarded.error
 
     def _evaluate(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -55,8 +55,8 @@ class PythonEvaluation:
         if self.eval_type == PICKLED:
             yield from self._of_rows(function, arguments)
             return
-        for made in function(0, (item for batch in arguments for item in load(batch))):
-            for batch in dump(made):
+        for output in function(0, (item for batch in arguments for item in load(batch))):
+            for batch in dump(output):
                 yield pa.RecordBatch.from_arrays(
                     [_as_type(c, dtype) for c, dtype in zip(batch.columns, self.results, strict=True)],
                     names=[f"_{i}" for i in range(len(self.results))],

@@ -1,4 +1,4 @@
-"""Python functions in Spark's plans: the code and surroundings of each, and the evaluation that the engine runs instead."""
+"""Python functions in Spark's plans: reads their code, checks their environment, builds the engine's evaluation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PythonFunctions:
         self._link = link
 
     def command(self, node: CatalystNode) -> bytes:
-        """The pickled function of a PythonUDF; Unsupported where a task of the engine is no place for it."""
+        """The pickled function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
         if not node["udfDeterministic"]:
             raise Unsupported("a nondeterministic Python UDF runs in Spark")
         if self._profiled:
@@ -66,7 +66,7 @@ class PythonFunctions:
         return bytes(function.command().toArray(jvm.call("scala.reflect.ClassTag", "Byte")))
 
     def _check_surroundings(self, function: Any) -> None:
-        """Raise Unsupported for what the engine's workers lack."""
+        """Raise Unsupported for a function that needs anything which the engine's workers lack."""
         context: Any = self._link.spark.sparkContext
         if not function.broadcastVars().isEmpty():
             raise Unsupported(
@@ -95,7 +95,7 @@ class PythonFunctions:
 
     @cached_property
     def _settings(self) -> Mapping[str, str]:
-        """What the JVM tells workers of functions with Arrow."""
+        """The settings that the JVM sends to workers of functions with Arrow."""
         jvm = self._link.jvm
         try:
             return jvm.java_map(jvm.call(_RUNNER, "getPythonRunnerConfMap", self._link.conf))
@@ -119,19 +119,19 @@ class PythonFunctions:
         arguments: Sequence[pa.DataType],
         results: Sequence[pa.DataType],
     ) -> tuple[bytes, int]:
-        """The pickled evaluation of calls, and how many rows Spark lets functions have at once (0: any number).
+        """The pickled evaluation of calls, and the most rows of a batch (0: any number).
 
-        Unsupported for types whose values do not come and go exactly as in Spark.
+        Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
         kind = _KINDS.get(eval_type)
         if kind is None:
             raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
         self._check_release(kind)
         pickled = eval_type == pickled_values.PICKLED
-        for dtype in arguments:
-            pickled_values.check_argument(dtype) if pickled else _check_arrow(dtype, kind)
-        for dtype in results:
-            pickled_values.check_result(dtype) if pickled else _check_arrow(dtype, kind)
+        is_supported = pickled_values.is_supported if pickled else _crosses_as_arrow
+        for dtype in (*arguments, *results):
+            if not is_supported(dtype):
+                raise Unsupported(f"{kind} that takes or returns {t.spark_name(dtype)} values runs in Spark")
         fields = [_field(f"_{i}", dtype) for i, dtype in enumerate(arguments)]
         schema = json.dumps({"type": "struct", "fields": fields})
         settings = {} if pickled else dict(self._settings)
@@ -147,8 +147,7 @@ def _field(name: str, dtype: pa.DataType) -> dict[str, Any]:
 _FLAT = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY)
 
 
-def _check_arrow(dtype: pa.DataType, kind: str) -> None:
-    """Raise Unsupported for a type that the engine does not exchange with functions over Arrow."""
-    times = pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)
-    if dtype not in _FLAT and not t.is_decimal(dtype) and not times:
-        raise Unsupported(f"{kind} that takes or returns {t.spark_name(dtype)} values runs in Spark")
+def _crosses_as_arrow(dtype: pa.DataType) -> bool:
+    """Whether the engine exchanges values of a type with functions over Arrow exactly as Spark does."""
+    is_time = pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)
+    return dtype in _FLAT or t.is_decimal(dtype) or is_time

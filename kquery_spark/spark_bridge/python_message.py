@@ -40,7 +40,7 @@ def read_functions(
     settings: Mapping[str, str],
     schema: str,
 ) -> tuple[Function, Load, Dump]:
-    """What PySpark's worker makes of the functions, and its conversions of batches from and to Arrow.
+    """The function that PySpark's worker builds of the calls, and its conversions of batches from and to Arrow.
 
     worker: the module ``pyspark.worker``. schema: of the arguments, in JSON.
     """
@@ -52,15 +52,15 @@ def read_functions(
 
         infos = [UDFInfo(*_fields(call)) for call in calls]
         confs = worker.RunnerConf(dict(settings)), worker.EvalConf(evaluation)
-        made = worker.read_udfs(worker.pickleSer, infos, eval_type, *confs)
+        udfs = worker.read_udfs(worker.pickleSer, infos, eval_type, *confs)
     elif release >= (4, 2):
         confs = worker.RunnerConf(_stream(_pairs(settings))), worker.EvalConf(_stream(_pairs(evaluation)))
         body = _number(len(calls)) + b"".join(_call(call, named=True) + _long(0) for call in calls)
-        made = worker.read_udfs(worker.pickleSer, _stream(body), eval_type, *confs)
+        udfs = worker.read_udfs(worker.pickleSer, _stream(body), eval_type, *confs)
     else:
         body = _body(release, eval_type, calls, settings, schema)
-        made = worker.read_udfs(worker.pickleSer, _stream(body), eval_type)
-    function, _, deserializer, serializer = made
+        udfs = worker.read_udfs(worker.pickleSer, _stream(body), eval_type)
+    function, _, deserializer, serializer = udfs
     return function, _loader(deserializer), _dumper(serializer)
 
 
@@ -117,14 +117,12 @@ def _loader(deserializer: Any) -> Load:
 
 
 def _dumper(serializer: Any) -> Dump:
-    def dump(made: Any) -> Iterator[pa.RecordBatch]:
+    def dump(results: Any) -> Iterator[pa.RecordBatch]:
         if _is_plain(serializer):
-            return iter((made,))
-        written = io.BytesIO()
-        serializer.dump_stream(iter((made,)), written)
-        batches: Iterator[pa.RecordBatch] = pa.ipc.open_stream(
-            pa.py_buffer(written.getbuffer()[_MARK_BYTES:])
-        )
+            return iter((results,))
+        sink = io.BytesIO()
+        serializer.dump_stream(iter((results,)), sink)
+        batches: Iterator[pa.RecordBatch] = pa.ipc.open_stream(pa.py_buffer(sink.getbuffer()[_MARK_BYTES:]))
         return batches
 
     return dump

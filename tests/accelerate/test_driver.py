@@ -17,7 +17,7 @@ import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
-from kquery_spark.accelerate.planning import plan_query as planning
+from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.failures import error_class
@@ -78,7 +78,7 @@ def typed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(autouse=True)
 def nothing_exceeded() -> None:
     """No query of an earlier test is remembered as too much for the driver."""
-    planning._exceeding.clear()
+    part_module._exceeding.clear()
 
 
 def jobs(spark: Any, work: Any) -> int:

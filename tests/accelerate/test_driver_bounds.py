@@ -12,8 +12,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
-from kquery_spark.accelerate.planning import plan_query as planning
-from kquery_spark.accelerate.planning.plan_query import Part
+from kquery_spark.accelerate.planning import part as part_module
+from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark import driver, executor
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, jobs
@@ -82,7 +82,7 @@ def misjudged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_driver(spark: Any, query: str) -> Any:
-    planning._exceeding.clear()
+    part_module._exceeding.clear()
     fast = spark.sql(query).transform(kquery_plan, when="always", fallback="error")
     assert execution_of(fast).placement.driver is not None
     return fast

@@ -17,7 +17,7 @@ from pyspark import InheritableThread
 
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
-from kquery_spark.accelerate.planning.plan_query import Part
+from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge import cancellation

@@ -15,7 +15,7 @@ from pyspark.errors import ArithmeticException
 import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
-from kquery_spark.accelerate.planning import plan_query as planning
+from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.compiler import placement
 from tests.accelerate.test_driver import IN_DRIVER, jobs
 from tests.conftest import in_faults, settings
@@ -115,7 +115,7 @@ def test_settings_of_numbers_are_the_engines_in_every_thread(spark: Any):
 def test_tpch_is_the_same_by_threads(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(planning, "_THREADED_DECODE_BYTES", 0)
+    monkeypatch.setattr(part_module, "_THREADED_DECODE_BYTES", 0)
     monkeypatch.setattr(placement, "_MIN_THREADED_BYTES", 0)
     with settings(spark, IN_DRIVER):
         frame = spark.sql(tpch.query(number))

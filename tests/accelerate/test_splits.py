@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.ml.functions import array_to_vector, vector_to_array
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
+from kquery_spark.spark_bridge.plan_builder import PlanBuilder
 from tests.accelerate.checks import check, view_of_files
 from tests.conftest import settings
 
@@ -167,6 +169,18 @@ def test_a_term_that_may_raise_stays_above_one_of_spark(facts: DataFrame, names:
 def test_a_split_says_why(facts: DataFrame) -> None:
     frame = facts.groupBy("k").agg(scala(F.sum("x")).alias("u"))
     assert kq.explain(frame).reasons == [("Project", "a Scala or Java UDF runs in Spark")]
+
+
+def test_nodes_that_this_spark_does_not_build_leave_the_plan_as_it_is(
+    facts: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise Py4JError("no such constructor")
+
+    monkeypatch.setattr(PlanBuilder, "project", fail)
+    frame = facts.groupBy("k").agg(scala(F.sum("x")).alias("u"))
+    assert shape(frame).startswith("Aggregate")
+    check(frame)
 
 
 def test_draws_see_the_partitions_of_spark(facts: DataFrame, names: DataFrame) -> None:

@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.execution.execution import Execution, PlacedQuery
 from kquery_spark.accelerate.planning.decision import fits_driver, has_columns
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, Position, position_below
+from kquery_spark.accelerate.planning.part import Part, Position
+from kquery_spark.accelerate.planning.part_search import position_below
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe

@@ -17,7 +17,8 @@ from kquery_spark.accelerate.execution.actions import Actions, DriverActions, Fr
 from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import with_sources
 from kquery_spark.accelerate.observers import Place, watched_action
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery, coverage
+from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage
 from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.driver import DriverExecutor

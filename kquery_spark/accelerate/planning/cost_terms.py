@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from kquery_spark.accelerate.planning.plan_query import Part
+from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.compiler.compile import is_ordered
 from kquery_spark.config.cost import CostModel
 from kquery_spark.expr import columns_of

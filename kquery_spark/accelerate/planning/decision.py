@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kquery_spark.accelerate.planning.cost_terms import CostTerm, PartCosts, arrow_result_saves
-from kquery_spark.accelerate.planning.plan_query import Part, PlannedQuery
+from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.accelerate.planning.plan_query import PlannedQuery
 
 
 @dataclass(frozen=True)

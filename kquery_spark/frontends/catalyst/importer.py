@@ -73,8 +73,8 @@ class Imported:
 class Importer:
     """Imports subtrees of one optimized plan.
 
-    sources: keeps what files turned out to be, by relation. functions: reads the plan's Python functions; None: these stay
-    with Spark.
+    sources: of relations, shared by imports of the same plan. functions: reads the plan's Python functions; if None, these
+    stay with Spark.
     """
 
     def __init__(

@@ -22,10 +22,11 @@ from kquery_spark.types import names as t
 
 # Those that parse, or print, times by a pattern.
 _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
+_PRINTING = ("DateFormatClass", "FromUnixTime")
 # Those whose results are decimals of a type that a setting decides.
 _DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
-_CORRUPT_RECORD = "_corrupt_record"
-_PRINTING = ("DateFormatClass", "FromUnixTime")
+CORRUPT_RECORD = "_corrupt_record"
+"""The column of malformed records, unless a setting names another, for which JSON texts stay with Spark."""
 CAST = "cast"
 """What stands for casts among the names of functions."""
 
@@ -101,7 +102,7 @@ def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
 def _json_settings(settings: SessionSettings) -> Mapping[str, str]:
     """The settings of reading JSON that the engine does not follow, with their values."""
     unexpected = settings.unexpected(*JSON.settings.prefixes)
-    if settings.corrupt_record_column != _CORRUPT_RECORD:
+    if settings.corrupt_record_column != CORRUPT_RECORD:
         unexpected["spark.sql.columnNameOfCorruptRecord"] = settings.corrupt_record_column
     return unexpected
 

@@ -21,7 +21,7 @@ from kquery_spark.types.vector import from_arrow
 
 
 class Evaluation(Protocol):
-    """What the pickled code of an EvalPython is: the functions, as one of Spark's tasks calls them."""
+    """The pickled code of an EvalPython: calls the functions in one of Spark's tasks."""
 
     def __call__(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The results for all arguments, in their order; batches may end elsewhere."""
@@ -52,11 +52,9 @@ class EvalPythonExec(UnaryExec):
             return
         evaluate = cast(Evaluation, unpickled(self.code))
         waiting = _Waiting([self.child.schema.get_field_index(name) for name in self.kept])
+        types = self.output.types[len(self.kept) :]
         for results in evaluate(self._arguments(first, rows, waiting)):
-            columns = [
-                from_arrow(field.type, column).data
-                for field, column in zip(list(self.output)[len(self.kept) :], results.columns, strict=True)
-            ]
+            columns = [from_arrow(dtype, c).data for dtype, c in zip(types, results.columns, strict=True)]
             start = 0
             for batch in waiting.taken(results.num_rows):
                 piece = (column.slice(start, batch.num_rows) for column in columns)
@@ -85,16 +83,16 @@ class EvalPythonExec(UnaryExec):
 
 
 class _Waiting:
-    """Rows whose results are yet to come: the columns at ``places`` of what was added."""
+    """Rows that wait for their results, narrowed to the columns at ``kept``."""
 
-    def __init__(self, places: list[int]) -> None:
-        self._places = places
+    def __init__(self, kept: list[int]) -> None:
+        self._kept = kept
         self._batches: deque[Batch] = deque()
         self.num_rows = 0
 
     def add(self, batch: Batch) -> None:
         """Rows at the end."""
-        self._batches.append(batch.select(self._places))
+        self._batches.append(batch.select(self._kept))
         self.num_rows += batch.num_rows
 
     def taken(self, rows: int) -> Iterator[Batch]:

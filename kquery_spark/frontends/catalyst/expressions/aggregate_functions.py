@@ -38,13 +38,13 @@ CONDITIONS = {
     "PivotFirst": "values that are not floating-point",
 }
 
-#: Their values depend on the order of rows, so they are Spark's where the query gives them one.
-ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
+# Their values depend on the order of rows, so they are Spark's where the query gives them one.
+_ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
 
 
 @dataclass(frozen=True)
 class Aggregated:
-    """What an aggregate function of Catalyst is to the engine."""
+    """An aggregate function of Catalyst in the engine's terms."""
 
     entry: AggregateFunction
     args: tuple[Expr, ...]
@@ -63,7 +63,7 @@ def known_aggregate(cls: str) -> AggregateFunction:
 
 def takes_rows_in_order(function: CatalystNode) -> bool:
     """Whether an aggregate function's value depends on the order of its rows."""
-    return function.cls in ORDERED and not function.fields.get("orderExpressions")
+    return function.cls in _ORDERED and not function.fields.get("orderExpressions")
 
 
 def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:

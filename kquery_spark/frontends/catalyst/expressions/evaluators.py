@@ -1,4 +1,4 @@
-"""Functions that Spark calls as a method of an object, which says what is no argument."""
+"""Functions that Spark calls as a method of an object, whose text has the parameters that are no arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _URL_PARSER = re.compile(r"ParseUrlEvaluator\(.*,(true|false)\)", re.DOTALL)
     "Invoke", family="functions", partly="parse_url, to_json; other Java methods run in Spark"
 )
 def invoke(node: CatalystNode, translate: Translator) -> Expr:
-    """A method of an object that is a constant; the JSON has its fields as a text."""
+    """A method of a constant object, whose fields the JSON prints as text."""
     target = node.child("targetObject")
     text = str(target.fields.get("value")) if target.cls == "Literal" else ""
     arguments = node.child_list("arguments")

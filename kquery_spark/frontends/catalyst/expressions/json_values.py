@@ -6,6 +6,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.versions import CORRUPT_RECORD
 from kquery_spark.functions.registry import function
 from kquery_spark.sources.json.structs import check_struct
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -14,14 +15,14 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("JsonToStructs", family="functions", partly="structs, without options")
 def from_json(node: CatalystNode, translate: Translator) -> Expr:
-    """The struct that a JSON text is."""
+    """FROM_JSON of a text, to a struct."""
     text = translate(node.child("child"))
     entry = function("from_json")
     translate.check_version(node, entry.name, (text,))
     translate.check_fields(node, *check_parameters(node, entry.parameters, entry.name))
     dtype = translate.type(node["schema"])
     check_struct(dtype)
-    if any(field["name"].lower() == "_corrupt_record" for field in node["schema"]["fields"]):
+    if any(field["name"].lower() == CORRUPT_RECORD for field in node["schema"]["fields"]):
         raise Unsupported("from_json with a column for malformed records stays with Spark")
     if text.dtype != t.STRING:
         raise Unsupported(f"from_json of {t.spark_name(text.dtype)} stays with Spark")

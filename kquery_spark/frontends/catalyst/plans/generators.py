@@ -44,16 +44,15 @@ def generate(node: CatalystNode, context: Context) -> Scope:
     """Rows from a row's array, map or arguments, beside the child's columns that are still read."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
-    function = node.tree("generator")
-    if function.cls == "JsonTuple":
+    generator = node.tree("generator")
+    if generator.cls == "JsonTuple":
         return _json_fields(node, child, context)
-    kind = _GENERATORS.get(function.cls)
+    kind = _GENERATORS.get(generator.cls)
     if kind is None:
-        raise Unsupported(f"the generator {function.cls.rsplit('.', 1)[-1]} stays with Spark")
-    args = [translate(argument) for argument in function.children]
+        raise Unsupported(f"the generator {generator.cls.rsplit('.', 1)[-1]} stays with Spark")
+    args = [translate(argument) for argument in generator.children]
     attributes = node.trees("generatorOutput")
-    dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
-    child_output = tuple(item for i, item in enumerate(child.output) if i not in dropped)
+    child_output = _output_of_child(node, child, context)
     outer = bool(node["outer"])
     if kind is Generator.REPLICATE:
         return _replicated(child, args, attributes, child_output, outer)
@@ -65,6 +64,12 @@ def generate(node: CatalystNode, context: Context) -> Scope:
     return Scope(plan, (*child_output, *_output(attributes, names)))
 
 
+def _output_of_child(node: CatalystNode, child: Scope, context: Context) -> tuple[tuple[int, str], ...]:
+    """The child's columns that are still read above the generator."""
+    dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
+    return tuple(item for i, item in enumerate(child.output) if i not in dropped)
+
+
 def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
     """``json_tuple``: one row for a row, so that its columns are a projection."""
     check_loops(function("json_field"))
@@ -73,8 +78,7 @@ def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
     if not all(isinstance(field, Literal) and field.value is not None for field in fields):
         raise Unsupported("json_tuple of names that are not constants stays with Spark")
     attributes = node.trees("generatorOutput")
-    dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
-    child_output = tuple(item for i, item in enumerate(child.output) if i not in dropped)
+    child_output = _output_of_child(node, child, context)
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
     kept = dict.fromkeys(name for _, name in child_output)
     exprs = [Named(child.plan.column(name), name) for name in kept]

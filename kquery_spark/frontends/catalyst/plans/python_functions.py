@@ -51,7 +51,7 @@ class _Calls:
         self._functions = functions
 
     def add(self, udf: CatalystNode) -> None:
-        """A function, or a chain of functions that pass on their values in Python: the inner one is called first."""
+        """Add a function, or a chain of functions that pass values on in Python: the innermost one is called first."""
         commands, names = [self._functions.command(udf)], [str(udf["name"])]
         while len(udf.children) == 1 and udf.children[0].cls == "PythonUDF":
             udf = udf.children[0]

@@ -1,4 +1,4 @@
-"""Aggregate: what is computed of its input below it, and of its groups above it, where that stays with Spark."""
+"""Aggregate: moves expressions that stay with Spark into a Project above it (of results) or below it (of arguments)."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def split_inputs(
     if not declined or not all(builder.is_deterministic(part) and attributes(part) for part in declined):
         return None
     computed = {part: builder.alias(builder.node(part), f"input_{i}") for i, part in enumerate(declined)}
-    inside = {id(one) for part in declined for one in part.walk()}
+    inside = {below for part in declined for below in part.walk()}
     read = {
         part["exprId"]: part
         for item in [*keys, *items]
         for part in item.walk()
-        if part.cls == "AttributeReference" and id(part) not in inside
+        if part.cls == "AttributeReference" and part not in inside
     }
-    below = builder.project([*map(builder.node, read.values()), *computed.values()], children[0])
+    project = builder.project([*map(builder.node, read.values()), *computed.values()], children[0])
     values = {part: alias.toAttribute() for part, alias in computed.items()}
     upper = [builder.replaced(item, values) for item in items]
-    return builder.aggregate([builder.node(key) for key in keys], upper, below)
+    return builder.aggregate([builder.node(key) for key in keys], upper, project)
 
 
 def _are_columns(keys: Sequence[CatalystNode]) -> bool:

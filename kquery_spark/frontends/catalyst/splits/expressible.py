@@ -1,4 +1,4 @@
-"""Whether the engine can evaluate an expression, asked of the expression alone: before anything is imported."""
+"""Whether the engine can evaluate an expression, known from the expression alone, before the plan is imported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _AnyAggregate(AggregateSink):
 
 
 class Expressible:
-    """Asks for expressions of one plan; an expression with a subquery is taken to be the engine's."""
+    """Tells which expressions of one plan the engine can evaluate; it assumes so of an expression with a subquery."""
 
     def __init__(self, facts: Facts, settings: SessionSettings) -> None:
         self._facts = facts
@@ -72,10 +72,15 @@ class Expressible:
         return Translator(columns, self._facts, zone, None, aggregates, arguments, None, self._changed)
 
 
-def attributes(expression: CatalystNode) -> list[CatalystNode]:
-    """The columns that an expression reads, each once."""
-    found = {part["exprId"]: part for part in expression.walk() if part.cls == "AttributeReference"}
-    return list(found.values())
+def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
+    """The columns that expressions read, each once."""
+    by_id = {
+        part["exprId"]: part
+        for expression in expressions
+        for part in expression.walk()
+        if part.cls == "AttributeReference"
+    }
+    return list(by_id.values())
 
 
 def _is_left_open(expression: CatalystNode) -> bool:

@@ -1,6 +1,6 @@
-"""Aggregate over what Spark computes of its rows: group them by what that reads first, and let it be computed of groups.
+"""Preaggregation: groups rows by the columns that an expression of Spark reads, before Spark evaluates the expression.
 
-Spark then computes it once for each combination of values that it reads, and only groups cross to Spark.
+Spark then evaluates it once for each combination of these values, and only groups cross to Spark.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def preaggregate(
     calls = [part for item in items for part in item.walk() if part.cls == "AggregateExpression"]
     early = [call for call in calls if not input_.computes(attributes(call))]
     given = {a["exprId"] for a in [*input_.read, *keys]}
-    late = [a for call in calls if call not in early for a in attributes(call)]
+    late = attributes(*(call for call in calls if call not in early))
     if not all(a["exprId"] in given for a in late if not input_.computes([a])):
         return None
     if not all(_merges(call, call in early, expressible) for call in calls):
         return None
-    # groups that Spark's terms leave out later are added up, too, which must not raise an error
+    # the engine aggregates groups that Spark's terms filter out later, too, which must not raise an error
     if input_.terms and not all(_never_raises(call, expressible) for call in early):
         return None
     if not all(map(builder.is_deterministic, input_.declined)):
@@ -70,10 +70,10 @@ def is_preaggregation(node: CatalystNode) -> bool:
 
 @dataclass(frozen=True)
 class _Input:
-    """The input of an Aggregate: a Project, over a Filter or not, with what Spark evaluates there.
+    """The input of an Aggregate: a Project, over a Filter or not, with expressions that Spark evaluates.
 
     columns: of the Project. terms: of the Filter, if Spark evaluates it. computed: the columns that Spark computes.
-    depth: how many nodes these are.
+    depth: the number of these nodes.
     """
 
     columns: tuple[CatalystNode, ...]
@@ -83,7 +83,7 @@ class _Input:
 
     @classmethod
     def of(cls, node: CatalystNode, expressible: Expressible) -> _Input | None:
-        """None for another input, and for one that cannot be computed of groups."""
+        """None for another input, and for one that Spark cannot compute for groups of rows."""
         if node.cls != "Project":
             return None
         columns = node.trees("projectList")
@@ -95,27 +95,27 @@ class _Input:
         computed = [column for column in columns if expressible.declines(column)]
         input_ = cls(tuple(columns), tuple(terms), tuple(computed), depth)
         others = [column for column in columns if column not in computed]
-        # what the engine computes below of rows that Spark's terms would have left out may not raise an error
+        # the engine evaluates them also for rows that Spark's terms filter out, which must not raise an error
         if terms and not all(map(expressible.is_infallible, others)):
             return None
         return input_ if input_.declined and input_._can_group() else None
 
     @property
     def declined(self) -> tuple[CatalystNode, ...]:
-        """What is computed of groups."""
+        """The expressions that Spark evaluates for groups."""
         return (*self.terms, *self.computed)
 
     @property
     def read(self) -> list[CatalystNode]:
-        """The columns that is computed of."""
-        return _distinct(a for expression in self.declined for a in attributes(expression))
+        """The columns that ``declined`` reads."""
+        return attributes(*self.declined)
 
     def _can_group(self) -> bool:
         has_columns = all(column.cls == "Alias" and attributes(column) for column in self.computed)
         return has_columns and bool(self.read) and all(str(a["dataType"]) in _GROUPED for a in self.read)
 
     def computes(self, columns: Sequence[CatalystNode]) -> bool:
-        """Whether Spark computes any of some columns."""
+        """Whether Spark computes any of the columns."""
         ids = {column["exprId"] for column in self.computed}
         return any(column["exprId"] in ids for column in columns)
 
@@ -133,7 +133,7 @@ class _Input:
 
 
 def _merges(call: CatalystNode, early: bool, expressible: Expressible) -> bool:
-    """Whether the call over all rows can be had from those over groups of them: for sums of floats but for last digits."""
+    """Whether merging the call's values for groups gives its value for all rows, but for the last digits of float sums."""
     if call["mode"] != "Complete" or call["isDistinct"] or aggregate_filter(call) is not None:
         return False
     match call.children[0].cls:
@@ -169,4 +169,4 @@ def _only_selects(project: CatalystNode) -> bool:
 
 
 def _distinct(columns: Iterable[CatalystNode]) -> list[CatalystNode]:
-    return list({column["exprId"]: column for column in reversed(list(columns))}.values())[::-1]
+    return list({column["exprId"]: column for column in columns}.values())

@@ -18,7 +18,7 @@ def split_project(
 ) -> Any | None:
     """``a + b AS c, declined(d)`` becomes ``c, declined(d)`` over ``a + b AS c, d``.
 
-    Not where more columns would go from the engine to Spark than without.
+    Unchanged if more columns would go from the engine to Spark than without the split.
     """
     if not may_work(node.children[0]):
         return None
@@ -27,10 +27,10 @@ def split_project(
     computed = [item for item in items if item not in declined and _computes(item)]
     if not declined or not computed:
         return None
-    passed = _read_by([item for item in items if item not in computed])
-    if len(passed) + len(computed) > len(_read_by(items)):
+    passed = attributes(*(item for item in items if item not in computed))
+    if len(passed) + len(computed) > len(attributes(*items)):
         return None
-    lower = [*(builder.node(one) for one in passed), *(builder.node(item) for item in computed)]
+    lower = [builder.node(column) for column in [*passed, *computed]]
     upper = [builder.node(item) for item in items]
     upper = [jvm.toAttribute() if item in computed else jvm for item, jvm in zip(items, upper, strict=True)]
     return builder.project(upper, builder.project(lower, children[0]))
@@ -39,9 +39,3 @@ def split_project(
 def _computes(item: CatalystNode) -> bool:
     """Whether an item is more than a column or a constant, under a name or not."""
     return item.cls == "Alias" and item.children[0].cls != "AttributeReference" and bool(attributes(item))
-
-
-def _read_by(items: Sequence[CatalystNode]) -> list[CatalystNode]:
-    """The columns that some items read, each once."""
-    by_id = {one["exprId"]: one for item in items for one in attributes(item)}
-    return list(by_id.values())

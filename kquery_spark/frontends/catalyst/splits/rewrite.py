@@ -1,9 +1,11 @@
-"""Rewrites Spark's plan until no node has both expressions of the engine and such as stay with Spark."""
+"""Rewrites Spark's plan until no node mixes expressions of the engine with expressions that stay with Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+from kquery_spark.errors import KQueryError, Unsupported
 
 # the modules that fill the table
 from kquery_spark.frontends.catalyst.splits import aggregates, filters, preaggregation, projections
@@ -37,7 +39,7 @@ def is_splittable(node: CatalystNode) -> bool:
 def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
     """The plan with all nodes split that can be; itself if there is no such node.
 
-    Unsupported if a part of the plan cannot be looked up.
+    Unsupported if a node of the plan cannot be looked up, or a new one cannot be built.
     """
     for _ in range(_MAX_ROUNDS):
         split = _rewritten(plan, jvm, settings, SPLITS)
@@ -48,16 +50,21 @@ def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPla
 
 
 def preaggregated(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
-    """The plan with rows grouped before Spark computes what else they are grouped by; itself if there is no such place."""
+    """The plan with all preaggregations; itself if there are none."""
     return _rewritten(plan, jvm, settings, PREAGGREGATIONS)
 
 
 def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings, splits: Splits) -> SplitPlan:
-    new = _Round(jvm, plan.facts, settings, splits).rewritten(plan.root)
-    if new is None:
-        return plan
-    facts = FactFetcher(jvm, new)
-    return SplitPlan(new, facts, facts.parse())
+    try:
+        new = _Round(jvm, plan.facts, settings, splits).rewritten(plan.root)
+        if new is None:
+            return plan
+        facts = FactFetcher(jvm, new)
+        return SplitPlan(new, facts, facts.parse())
+    except KQueryError:
+        raise
+    except Exception as error:  # any error of Spark or py4j: a split is not worth a failure
+        raise Unsupported("this Spark does not build the nodes that a plan is split into") from error
 
 
 class _Round:
@@ -80,7 +87,7 @@ class _Round:
             for child, new in zip(node.children, below, strict=True)
         ]
         for split in splits:
-            found = split(node, children, self._expressible, self._builder)
-            if found is not None:
-                return found
+            replacement = split(node, children, self._expressible, self._builder)
+            if replacement is not None:
+                return replacement
         return self._builder.node(node, children) if changed else None

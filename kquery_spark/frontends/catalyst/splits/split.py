@@ -1,4 +1,4 @@
-"""The table of splits: what becomes of a plan node with an expression that stays with Spark."""
+"""The table of splits: how a plan node with an expression that stays with Spark is split in two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kquery_spark.spark_bridge.plan_builder import PlanBuilder
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 Split = Callable[[CatalystNode, Sequence[Any], Expressible, PlanBuilder], Any]
-"""Gives the JVM nodes instead of a node, over its children as they are now; None if there is nothing to split."""
+"""Gives the JVM node that replaces a node, over its rewritten children; None if there is nothing to split."""
 
 
 class Splits:
@@ -31,4 +31,4 @@ class Splits:
 
 SPLITS = Splits()
 PREAGGREGATIONS = Splits()
-"""Those that are worth it only if groups are few, tried after all others."""
+"""Splits that pay only if groups are few; tried after all others."""
