@@ -41,12 +41,9 @@ TYPES = {
     "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz",
 }  # fmt: skip
 PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
-in_4_0 = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="named arguments")
 pytestmark = pytest.mark.skipif(
     SPARK_VERSION < (4, 3), reason="functions stay with a release that was not compared"
 )
-in_4_3 = pytest.mark.skipif(SPARK_VERSION < (4, 3), reason="iterators")
-in_4_1 = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf")
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +104,6 @@ def test_pandas_functions_of_each_type(rows: DataFrame) -> None:
     check(rows.select("id", *columns, *(text(column).alias(f"{column}_text") for column in TYPES)))
 
 
-@in_4_1
 def test_arrow_functions_of_each_type(rows: DataFrame) -> None:
     from pyspark.sql.functions import arrow_udf
 
@@ -213,7 +209,6 @@ def test_chains_and_several_functions(rows: DataFrame) -> None:
     check(rows.select(arrow(lambda x: x * 2, "bigint")(mixed("id")).alias("v")))
 
 
-@in_4_0
 def test_named_arguments(rows: DataFrame) -> None:
     for kind in (plain, arrow):
         minus = kind(lambda a, b: None if a is None or b is None else a - b, "bigint")
@@ -226,7 +221,6 @@ def test_named_arguments(rows: DataFrame) -> None:
     check(rows.select(minus(b=F.col("id"), a=F.col("double")).alias("v")))
 
 
-@in_4_3
 def test_iterators_over_all_batches_of_a_task(rows: DataFrame, spark: SparkSession) -> None:
     @pandas_udf("bigint")
     def ahead(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
