@@ -19,7 +19,15 @@ from kquery_spark.functions.higher_order import (
     first_type,
     register_higher_order,
 )
-from kquery_spark.kernels.elements import Elements, Mask, elements, listed
+from kquery_spark.kernels.elements import (
+    Elements,
+    Mask,
+    element_places,
+    elements,
+    list_array,
+    listed,
+    of_type,
+)
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -44,7 +52,7 @@ def truth(value: Vector, length: int) -> tuple[Mask, Mask]:
 def _transform(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     items = elements(args[0])
     values = call.function(_with_place(items, call.parameters), items.rows).array(len(items.rows))
-    return listed(values, np.arange(len(values)), items.sizes, items.nulls, call.dtype)
+    return list_array(values, items.sizes, items.nulls, call.dtype)
 
 
 def _filter(args: Sequence[pa.Array], call: LambdaCall) -> Data:
@@ -87,11 +95,10 @@ def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     sides = [elements(array) for array in args]
     nulls = sides[0].nulls | sides[1].nulls
     sizes = np.where(nulls, 0, np.maximum(sides[0].sizes, sides[1].sizes))
-    rows = np.repeat(np.arange(call.num_rows), sizes)
-    order = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows, order = element_places(sizes)
     columns = [side.at(rows, order) for side in sides]
     values = call.function(columns, rows).array(len(rows))
-    return listed(values, np.arange(len(values)), sizes, nulls, call.dtype)
+    return list_array(values, sizes, nulls, call.dtype)
 
 
 def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
@@ -107,23 +114,18 @@ def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     if len(steps) > _MAX_SHORT_STEPS and len(items.rows) < _MIN_ROWS_OF_A_STEP * len(steps):
         raise Unsupported("AGGREGATE over few long arrays stays with Spark.")
     live = np.searchsorted(-sizes, -steps, side="left")  # rows with more elements than the step's number
-    value = _as(zero.take(pa.array(order)), call.dtype)
+    value = of_type(zero.take(pa.array(order)), call.dtype)
     done: list[pa.Array] = []
     for step, count in zip(steps.tolist(), live.tolist(), strict=True):
         if count < len(value):
             done.append(value.slice(count))
             value = value.slice(0, count)
         element = items.values.take(pa.array(starts[:count] + step))
-        value = _as(call.function([value, element], order[:count]).array(count), call.dtype)
+        value = of_type(call.function([value, element], order[:count]).array(count), call.dtype)
     folded = pa.concat_arrays([value, *reversed(done)])
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return folded.take(pa.array(places, mask=items.nulls))
-
-
-def _as(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Values of a type that may differ in what can be NULL in them."""
-    return values if values.type == dtype else values.cast(dtype)
 
 
 def _element_and_place(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:

@@ -15,20 +15,26 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     Function,
     TypeRule,
+    depends_on_values,
     register,
 )
-from kquery_spark.functions.strings import joint_mask, numbers
-from kquery_spark.kernels.elements import Mask, check_size, element_of, elements, is_array, listed
+from kquery_spark.functions.strings import dense_mask, numbers
+from kquery_spark.kernels.elements import (
+    Mask,
+    check_size,
+    element_of,
+    element_places,
+    elements,
+    is_array,
+    list_array,
+    listed,
+    of_type,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _ELEMENT_BYTES = 48  # of an element on its way
-
-
-def _mask(args: Sequence[Vector], length: int) -> Mask:
-    mask = joint_mask(args, length)
-    return np.zeros(length, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
 
 def _inserted(array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dtype: pa.DataType) -> pa.Array:
@@ -49,21 +55,15 @@ def _inserted(array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dt
     places[starts[rows] + order] = kept
     present = np.flatnonzero(~nulls)
     places[starts[present] + np.maximum(from_left[present], 0)] = len(items.rows) + present
-    values = pa.concat_arrays([_as(items.values, dtype.value_type), _as(item, dtype.value_type)])
+    values = pa.concat_arrays([of_type(items.values, dtype.value_type), of_type(item, dtype.value_type)])
     values = values.take(pa.array(np.maximum(places, 0), mask=places < 0))
-    return listed(values, np.arange(len(values)), sizes, nulls, dtype)
-
-
-def _as(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    if values.type == dtype:
-        return values
-    return pa.nulls(len(values), dtype) if values.type == t.NULL else values.cast(dtype)
+    return list_array(values, sizes, nulls, dtype)
 
 
 def _insert(args: Sequence[Vector], context: CallContext) -> Data:
     """``array_insert(array, position, item)``."""
     n = context.num_rows
-    position, nulls = numbers(args[1], n), _mask(args[:2], n)
+    position, nulls = numbers(args[1], n), dense_mask(args[:2], n)
     if ((position == 0) & ~nulls).any():
         raise ExecutionError(
             "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
@@ -75,7 +75,7 @@ def _added(position: int) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
         places = np.full(n, position, np.int64)
-        return _inserted(args[0].array(n), places, args[1].array(n), _mask(args[:1], n), context.dtype)
+        return _inserted(args[0].array(n), places, args[1].array(n), dense_mask(args[:1], n), context.dtype)
 
     return run
 
@@ -91,15 +91,14 @@ def _compact(args: Sequence[Vector], context: CallContext) -> Data:
 def _zip(args: Sequence[Vector], context: CallContext) -> Data:
     """``arrays_zip``, the arguments being names and arrays in turn: structs of the elements at each place."""
     n, arrays = context.num_rows, args[1::2]
-    nulls = _mask(arrays, n)
+    nulls = dense_mask(arrays, n)
     sides = [elements(a.array(n)) for a in arrays]
     sizes = np.where(nulls, 0, np.max([side.sizes for side in sides], axis=0))
-    rows = np.repeat(np.arange(n), sizes)
-    order = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows, order = element_places(sizes)
     fields = list(context.dtype.value_type)
-    columns = [_as(side.at(rows, order), field.type) for side, field in zip(sides, fields, strict=True)]
+    columns = [of_type(side.at(rows, order), field.type) for side, field in zip(sides, fields, strict=True)]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
-    return listed(structs, np.arange(len(rows)), sizes, nulls, context.dtype)
+    return list_array(structs, sizes, nulls, context.dtype)
 
 
 # --- types ----------------------------------------------------------------------------------------
@@ -152,10 +151,6 @@ def _zip_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.Data
     return pa.list_(pa.field("element", pa.struct(fields), False))
 
 
-def _derived(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("the type depends on the arguments' values")
-
-
 register(
     Function(
         "array_insert",
@@ -186,7 +181,7 @@ register(
     Function(
         "arrays_zip",
         _zip,
-        _derived,
+        depends_on_values,
         catalyst=("ArraysZip",),
         arity=(2, None),
         result_of=_zip_type,

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, Operator, VersionChange, register
-from kquery_spark.functions.strings import coerce_concat, concat, concat_type, joint_mask, numbers
+from kquery_spark.functions.strings import coerce_concat, concat, concat_type, dense_mask, numbers
 from kquery_spark.kernels.elements import (
     Elements,
     Mask,
@@ -20,6 +20,7 @@ from kquery_spark.kernels.elements import (
     element_of,
     elements,
     is_array,
+    list_array,
     listed,
 )
 from kquery_spark.kernels.integer_order import first_rows, lexicographic_order, stable_order
@@ -27,11 +28,6 @@ from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-
-def _mask(args: Sequence[Vector], length: int) -> Mask:
-    mask = joint_mask(args, length)
-    return np.zeros(length, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
 
 def _both(args: Sequence[Vector], length: int) -> tuple[Elements, Elements, Int64s, Int64s]:
@@ -133,7 +129,7 @@ def _common(keep: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
         left, right, a, b = _both(args, n)
-        mask = _mask(args, n)
+        mask = dense_mask(args, n)
         first = _first_of_each(left.rows, a)
         first = first[~mask[left.rows[first]]]
         chosen = first[_among(left.rows[first], a[first], right.rows, b) == keep]
@@ -146,7 +142,7 @@ def _union(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     left, right, a, b = _both(args, n)
     rows, value_codes = np.concatenate([left.rows, right.rows]), np.concatenate([a, b])
-    mask = _mask(args, n)
+    mask = dense_mask(args, n)
     order = stable_order(rows)
     order = order[~mask[rows[order]]]
     selected = order[_first_of_each(rows[order], value_codes[order])]
@@ -165,7 +161,7 @@ def _overlap(args: Sequence[Vector], context: CallContext) -> Data:
     unknown[left.rows[a < 0]] = True
     unknown[right.rows[b < 0]] = True
     unknown &= ~shared & (left.sizes > 0) & (right.sizes > 0)
-    return pa.array(shared, mask=unknown | _mask(args, n))
+    return pa.array(shared, mask=unknown | dense_mask(args, n))
 
 
 def _against(args: Sequence[Vector], n: int) -> tuple[Elements, Mask]:
@@ -184,13 +180,13 @@ def _position(args: Sequence[Vector], context: CallContext) -> Data:
     positions = np.zeros(n, np.int64)
     hits = np.flatnonzero(equal)[::-1]
     positions[items.rows[hits]] = items.order[hits] + 1
-    return pa.array(positions, mask=_mask(args, n))
+    return pa.array(positions, mask=dense_mask(args, n))
 
 
 def _remove(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     items, equal = _against(args, n)
-    mask = _mask(args, n)
+    mask = dense_mask(args, n)
     selected = np.flatnonzero(~equal & ~mask[items.rows])
     return listed(items.values, selected, _counts(items.rows[selected], n), mask, context.dtype)
 
@@ -203,7 +199,7 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
     if not is_array(context.dtype):
         return concat(args, context)
     n, element = context.num_rows, context.dtype.value_type
-    mask = _mask(args, n)
+    mask = dense_mask(args, n)
     parts = [elements(a.array(n)) for a in args]
     rows = np.concatenate([p.rows for p in parts])
     order = stable_order(rows)
@@ -228,7 +224,7 @@ def _slice(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     items = elements(args[0].array(n))
     start, length = numbers(args[1], n), numbers(args[2], n)
-    mask = _mask(args, n)
+    mask = dense_mask(args, n)
     if ((start == 0) & ~mask).any():
         raise ExecutionError("INVALID_PARAMETER_VALUE.START", "slice expects a start that is not 0.")
     if ((length < 0) & ~mask).any():
@@ -256,7 +252,7 @@ def _join(args: Sequence[Vector], context: CallContext) -> Data:
     """The texts with a separator between them; NULLs are left out unless a third argument stands for them."""
     n = context.num_rows
     items = elements(args[0].array(n))
-    values, mask = items.values, _mask(args, n)
+    values, mask = items.values, dense_mask(args, n)
     selected = np.flatnonzero(~mask[items.rows])
     if values.null_count and len(args) > 2:
         instead = args[2].array(n).take(pa.array(items.rows))
@@ -271,7 +267,7 @@ def _join(args: Sequence[Vector], context: CallContext) -> Data:
 def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     count = np.maximum(numbers(args[1], n), 0)
-    mask = _mask(args[1:], n)
+    mask = dense_mask(args[1:], n)
     total = int(np.where(mask, 0, count).sum())
     reserve_rows(total, 16)
     check_size(total)
@@ -283,7 +279,7 @@ def _entries(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     pairs = pa.StructArray.from_arrays([array.keys, array.items], fields=list(context.dtype.value_type))
     items = elements(array, pairs)
-    return listed(items.values, np.arange(len(items.rows)), items.sizes, items.nulls, context.dtype)
+    return list_array(items.values, items.sizes, items.nulls, context.dtype)
 
 
 # --- types ----------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings import joint_mask
-from kquery_spark.kernels.elements import Elements, Mask, check_size, elements, is_array
+from kquery_spark.functions.strings import dense_mask
+from kquery_spark.kernels.elements import Elements, Mask, check_size, elements, is_array, of_type
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.maps import built
 from kquery_spark.kernels.ordered_bytes import can_order
@@ -36,11 +36,6 @@ _LENGTHS_DIFFER = "The key array and value array of MapData must have the same l
 _REGEX_CHARACTERS = frozenset("\\^$.|?*+()[]{}")
 
 
-def _mask(args: Sequence[Vector], length: int) -> Mask:
-    mask = joint_mask(args, length)
-    return np.zeros(length, np.bool_) if mask is None else np.asarray(mask, np.bool_)
-
-
 def _built(
     rows: Int64s,
     keys: pa.Array,
@@ -50,15 +45,8 @@ def _built(
     keeps_zeros: bool = False,
 ) -> pa.Array:
     dtype, last_wins = context.dtype, context.mode is EvalMode.LEGACY
-    keys, items = _as(keys, dtype.key_type), _as(items, dtype.item_type)
+    keys, items = of_type(keys, dtype.key_type), of_type(items, dtype.item_type)
     return built(rows, keys, items, nulls, dtype, last_wins, keeps_zeros)
-
-
-def _as(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Values as the type of a map's keys or values: parts of a map may differ in what can be NULL in them."""
-    if values.type == dtype:
-        return values
-    return pa.nulls(len(values), dtype) if values.type == t.NULL else values.cast(dtype)
 
 
 def _map(args: Sequence[Vector], context: CallContext) -> Data:
@@ -67,7 +55,9 @@ def _map(args: Sequence[Vector], context: CallContext) -> Data:
     check_size(n * width)
     order = pa.array(np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64))
     keys, items = (
-        pa.concat_arrays([_as(a.array(n), dtype) for a in side]).take(order) if side else pa.nulls(0, dtype)
+        pa.concat_arrays([of_type(a.array(n), dtype) for a in side]).take(order)
+        if side
+        else pa.nulls(0, dtype)
         for side, dtype in ((args[::2], context.dtype.key_type), (args[1::2], context.dtype.item_type))
     )
     return _built(np.repeat(np.arange(n), width), keys, items, np.zeros(n, np.bool_), context)
@@ -76,7 +66,7 @@ def _map(args: Sequence[Vector], context: CallContext) -> Data:
 def _from_arrays(args: Sequence[Vector], context: CallContext) -> Data:
     """``map_from_arrays(keys, values)``."""
     n = context.num_rows
-    nulls = _mask(args, n)
+    nulls = dense_mask(args, n)
     keys, items = (_present(elements(a.array(n)), nulls) for a in args)
     if (keys.sizes != items.sizes).any():
         raise ExecutionError("_LEGACY_ERROR_TEMP_2128", _LENGTHS_DIFFER)
@@ -105,11 +95,11 @@ def _from_entries(args: Sequence[Vector], context: CallContext) -> Data:
 def _concat(args: Sequence[Vector], context: CallContext) -> Data:
     """``map_concat(map, map, ...)``: the entries of all, one after the other; NULL where one of them is."""
     n, dtype = context.num_rows, context.dtype
-    nulls = _mask(args, n)
+    nulls = dense_mask(args, n)
     arrays = [a.array(n) for a in args]
     parts = [elements(array, array.keys) for array in arrays]
-    keys = pa.concat_arrays([_as(part.values, dtype.key_type) for part in parts])
-    items = pa.concat_arrays([_as(elements(a, a.items).values, dtype.item_type) for a in arrays])
+    keys = pa.concat_arrays([of_type(part.values, dtype.key_type) for part in parts])
+    items = pa.concat_arrays([of_type(elements(a, a.items).values, dtype.item_type) for a in arrays])
     rows = np.concatenate([part.rows for part in parts])
     order = stable_order(rows)
     order = order[~nulls[rows[order]]]

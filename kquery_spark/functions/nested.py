@@ -19,11 +19,12 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     EvalMode,
     Function,
+    depends_on_values,
     register,
     register_internal,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
-from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, listed
+from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, list_array
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -45,10 +46,6 @@ def _field_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.Da
     return dtype.field(index).type
 
 
-def _derived(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("the type depends on the arguments' values")
-
-
 def _get_field(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.struct_field(args[0].array(context.num_rows), [args[1].data.as_py()])
 
@@ -65,7 +62,7 @@ def _field_of_each(args: Sequence[Vector], context: CallContext) -> Data:
     """The array of one field of the structs in an array; NULL for a struct that is NULL."""
     items = elements(args[0].array(context.num_rows))
     values = pc.struct_field(items.values, [args[1].data.as_py()])
-    return listed(values, np.arange(len(items.rows)), items.sizes, items.nulls, context.dtype)
+    return list_array(values, items.sizes, items.nulls, context.dtype)
 
 
 def _struct_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
@@ -225,7 +222,7 @@ def _map_part(keys: bool) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         array = args[0].array(context.num_rows)
         items = elements(array, array.keys if keys else array.items)
-        return listed(items.values, np.arange(len(items.rows)), items.sizes, items.nulls, context.dtype)
+        return list_array(items.values, items.sizes, items.nulls, context.dtype)
 
     return run
 
@@ -248,7 +245,7 @@ register_internal(
     Function(
         "get_struct_field",
         _get_field,
-        _derived,
+        depends_on_values,
         catalyst=("GetStructField",),
         arity=(2, 2),
         nullable="field",
@@ -259,7 +256,7 @@ register_internal(
     Function(
         "get_array_struct_fields",
         _field_of_each,
-        _derived,
+        depends_on_values,
         catalyst=("GetArrayStructFields",),
         arity=(2, 2),
         result_of=_field_of_each_type,
@@ -270,7 +267,7 @@ register(
     Function(
         "named_struct",
         _named_struct,
-        _derived,
+        depends_on_values,
         catalyst=("CreateNamedStruct",),
         arity=(2, None),
         nullable="never",

@@ -379,6 +379,11 @@ def same(types: Sequence[pa.DataType]) -> pa.DataType:
     return types[0]
 
 
+def depends_on_values(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The ``result`` of functions whose type only ``result_of`` can tell."""
+    raise PlanError("the type depends on the arguments' values")
+
+
 def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], bool] | pa.DataType) -> TypeRule:
     """``result``, after checking each argument (the last test repeats) against a type or a predicate."""
 

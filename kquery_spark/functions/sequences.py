@@ -10,9 +10,9 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register, register_internal
-from kquery_spark.functions.strings import joint_mask, numbers
+from kquery_spark.functions.strings import dense_mask, numbers
 from kquery_spark.kernels import civil
-from kquery_spark.kernels.elements import Mask, check_size, listed
+from kquery_spark.kernels.elements import Mask, check_size, element_places, list_array
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.units import DAY_MICROS
@@ -24,8 +24,7 @@ _ELEMENT_BYTES = 48  # of an element on its way
 def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
     """Numbers, days or times from a start to a stop; the step is 1 or -1 unless it is given."""
     n = context.num_rows
-    joint = joint_mask(args, n)
-    mask = np.zeros(n, np.bool_) if joint is None else np.asarray(joint, np.bool_)
+    mask = dense_mask(args, n)
     dates = context.dtype.value_type == t.DATE
     start, stop = (_plain(a, n) for a in args[:2])
     if len(args) > 2:
@@ -45,21 +44,20 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
     if (np.abs(start.astype(np.float64)) + np.abs(stop.astype(np.float64)) > 2.0**62).any():
         raise Unsupported("Sequences of numbers near the end of bigint are not supported.")
     sizes = np.where(mask, 0, (stop - start) // np.where(step == 0, 1, step) + 1)
-    rows, order = _places(sizes)
+    rows, order = _checked_places(sizes)
     values = start[rows] + order * step[rows]
     dtype = context.dtype.value_type
     if pa.types.is_timestamp(dtype):
         child = pa.array(values).view(dtype)
     else:
         child = pa.array(values.astype(np.int32)).view(t.DATE) if dates else pa.array(values).cast(dtype)
-    return listed(child, np.arange(len(values)), sizes, mask, context.dtype)
+    return list_array(child, sizes, mask, context.dtype)
 
 
 def _by_months(args: Sequence[Vector], context: CallContext) -> Data:
     """Dates from a start to a stop, a constant number of months apart; each is counted from the start."""
     n = context.num_rows
-    joint = joint_mask(args, n)
-    mask = np.zeros(n, np.bool_) if joint is None else np.asarray(joint, np.bool_)
+    mask = dense_mask(args, n)
     start, stop = (_plain(a, n) for a in args[:2])
     step = int(args[2].data.as_py())
     _check_legal(((stop >= start) if step > 0 else (stop <= start)) | mask)
@@ -67,10 +65,10 @@ def _by_months(args: Sequence[Vector], context: CallContext) -> Data:
     last = civil.add_months(start, steps * step)
     steps -= (last > stop) if step > 0 else (last < stop)  # a day of the last month that is past the stop
     sizes = np.where(mask, 0, steps + 1)
-    rows, order = _places(sizes)
+    rows, order = _checked_places(sizes)
     days = civil.add_months(start[rows], order * step)
     child = pa.array(days.astype(np.int32)).view(t.DATE)
-    return listed(child, np.arange(len(days)), sizes, mask, context.dtype)
+    return list_array(child, sizes, mask, context.dtype)
 
 
 def _check_legal(legal: Mask) -> None:
@@ -78,13 +76,12 @@ def _check_legal(legal: Mask) -> None:
         raise ExecutionError("IllegalArgumentException", "Illegal sequence boundaries.")
 
 
-def _places(sizes: Int64s) -> tuple[Int64s, Int64s]:
-    """The row of each element, and its place in the row's array."""
+def _checked_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
+    """The row of each element, and its place in the row's array; raises for more than a batch may have."""
     total = int(sizes.sum())
     reserve_rows(total, _ELEMENT_BYTES)
     check_size(total)
-    rows = np.repeat(np.arange(len(sizes)), sizes)
-    return rows, np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return element_places(sizes)
 
 
 def _plain(vector: Vector, length: int) -> Int64s:

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -55,6 +56,12 @@ def joint_mask(args: Sequence[Vector], length: int) -> Any:
     """True where some argument is NULL, or None."""
     masks: list[Any] = [null_mask(a.array(length)) for a in args if a.null_count]
     return np.logical_or.reduce(masks) if masks else None
+
+
+def dense_mask(args: Sequence[Vector], length: int) -> npt.NDArray[np.bool_]:
+    """True where some argument is NULL: ``joint_mask`` as an array even if nothing is NULL."""
+    mask = joint_mask(args, length)
+    return np.zeros(length, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
 
 # --- lengths --------------------------------------------------------------------------------------

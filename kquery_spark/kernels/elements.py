@@ -83,15 +83,38 @@ def elements(array: pa.Array, child: pa.Array | None = None) -> Elements:
     return Elements(sizes, np.repeat(np.arange(len(array)), sizes), values, nulls)
 
 
+def element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
+    """The row of each element of arrays of these sizes, and its place in the row's array, from 0."""
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    return rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Values as another type, which differs in what can be NULL within them, or of which all are NULL."""
+    if values.type == dtype:
+        return values
+    return pa.nulls(len(values), dtype) if values.type == t.NULL else values.cast(dtype)
+
+
 def listed(values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
     """A list array of the values at ``positions``, ``sizes`` a row."""
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(np.where(mask, 0, sizes), out=bounds[1:])
-    if bounds[-1] >= 2**31:
-        raise MemoryError("a batch of arrays grew past 2^31 elements")
     reserve_gather([values], positions)
-    child = values.take(pa.array(positions))
-    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), child, type=dtype, mask=pa.array(mask))
+    return list_array(values.take(pa.array(positions)), sizes, mask, dtype)
+
+
+def list_array(values: pa.Array, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
+    """A list array of values that lie one after the other, ``sizes`` a row."""
+    offsets = pa.array(list_offsets(sizes, mask))
+    return pa.ListArray.from_arrays(offsets, values, type=dtype, mask=pa.array(mask))
+
+
+def list_offsets(sizes: Int64s, mask: Mask) -> npt.NDArray[np.int32]:
+    """Where the elements of each row begin and the last ones end; rows that are NULL have none."""
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(np.where(mask, 0, sizes), out=offsets[1:])
+    if offsets[-1] >= 2**31:
+        raise MemoryError("a batch of arrays or maps grew past 2^31 elements")
+    return offsets.astype(np.int32)
 
 
 def codes(values: pa.Array) -> Int64s:

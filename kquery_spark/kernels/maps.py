@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.kernels.elements import Mask, codes
+from kquery_spark.kernels.elements import Mask, codes, list_offsets
 from kquery_spark.kernels.integer_order import first_rows
 from kquery_spark.kernels.ordered_bytes import normalized
 from kquery_spark.types import names as t
@@ -17,11 +17,7 @@ from kquery_spark.types.vector import Int64s
 
 def mapped(keys: pa.Array, items: pa.Array, sizes: Int64s, nulls: Mask, dtype: pa.DataType) -> pa.Array:
     """A map array of entries that lie one after the other, ``sizes`` a row."""
-    ends = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(np.where(nulls, 0, sizes), out=ends[1:])
-    if ends[-1] >= 2**31:
-        raise MemoryError("a batch of maps grew past 2^31 entries")
-    offsets = pa.array(ends.astype(np.int32), mask=np.append(nulls, False))
+    offsets = pa.array(list_offsets(sizes, nulls), mask=np.append(nulls, False))
     return pa.MapArray.from_arrays(offsets, keys, items, type=dtype)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.kernels.elements import elements, listed
+from kquery_spark.kernels.elements import elements, list_array
 from kquery_spark.types.vector import Data, Vector
 
 CastParts = Callable[[Vector, pa.DataType, int], Vector]
@@ -31,7 +30,7 @@ def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
         items = elements(array)
         values = cast(Vector(items.values.type, items.values), target.value_type, len(items.rows))
         flat = values.array(len(items.rows))
-        return listed(flat, np.arange(len(flat)), items.sizes, items.nulls, target)
+        return list_array(flat, items.sizes, items.nulls, target)
     fields = []
     for index, field in enumerate(target):
         part = pc.struct_field(array, [index])

@@ -16,6 +16,7 @@ from kquery_spark.functions.registry import (
     VersionChange,
     register_internal,
 )
+from kquery_spark.kernels.elements import of_type
 from kquery_spark.sources.json.blocks import LineError, read_rows
 from kquery_spark.sources.json.infer import has_twice
 from kquery_spark.sources.json.options import JsonOptions
@@ -49,10 +50,7 @@ def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
     places = np.flatnonzero(present.to_numpy(zero_copy_only=False))
     if rows.num_rows != len(places):
         raise Unsupported("from_json of texts with several records is not supported.")
-    columns = [
-        array if array.type == field.type else array.cast(field.type)
-        for array, field in zip(rows.columns, context.dtype, strict=True)
-    ]
+    columns = [of_type(array, field.type) for array, field in zip(rows.columns, context.dtype, strict=True)]
     structs = pa.StructArray.from_arrays(columns, fields=list(context.dtype))
     if len(places) == context.num_rows:
         return structs
