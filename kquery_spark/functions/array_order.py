@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.arrays import array_rule, is_orderable
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.higher_order import (
     HigherOrderFunction,
@@ -16,10 +17,9 @@ from kquery_spark.functions.higher_order import (
     first_type,
     register_higher_order,
 )
-from kquery_spark.functions.registry import CallContext, Function, register_internal
-from kquery_spark.kernels.elements import codes, elements, is_array, listed
+from kquery_spark.functions.registry import CallContext, Function, register_internal, same
+from kquery_spark.kernels.elements import codes, elements, listed
 from kquery_spark.kernels.integer_order import lexicographic_order
-from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
@@ -77,13 +77,6 @@ def _compared(values: pa.Array, left: Int64s, right: Int64s, rows: Int64s, call:
     return signs
 
 
-def _sortable(types: Sequence[pa.DataType]) -> pa.DataType:
-    dtype = types[0]
-    if not is_array(dtype) or dtype.value_type == t.NULL or not can_order(dtype.value_type):
-        raise PlanError(f"array_sort cannot take {t.spark_name(dtype)}")
-    return dtype
-
-
 def _two_elements(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
     return element_field(types[0], "left"), element_field(types[0], "right")
 
@@ -105,7 +98,7 @@ _SHOWN = (
     "namedlambdavariable(), namedlambdavariable())"
 )
 
-register_internal(Function("sort_nulls_last", _sort, _sortable))
+register_internal(Function("sort_nulls_last", _sort, array_rule("array_sort", same, is_orderable)))
 register_higher_order(
     HigherOrderFunction(
         "array_sort",
