@@ -10,9 +10,10 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.arrays import array_rule, is_orderable, wrong_types
 from kquery_spark.functions.call_form import TWO_COLUMNS
+from kquery_spark.functions.conditional import one_type
 from kquery_spark.functions.registry import CallContext, Function, TypeRule, register, same
 from kquery_spark.functions.strings import dense_mask
-from kquery_spark.kernels.elements import Elements, Mask, codes, element_of, elements, listed
+from kquery_spark.kernels.elements import Elements, Mask, codes, element_of, elements, listed, of_type
 from kquery_spark.kernels.integer_order import first_rows, stable_order
 from kquery_spark.kernels.ordered_bytes import has_floats
 from kquery_spark.types import names as t
@@ -91,7 +92,7 @@ def _union(args: Sequence[Vector], context: CallContext) -> Data:
     order = stable_order(rows)
     order = order[~mask[rows[order]]]
     selected = order[_first_of_each(rows[order], value_codes[order])]
-    values = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
+    values = pa.concat_arrays([of_type(side.values, context.dtype.value_type) for side in (left, right)])
     return listed(values, selected, np.bincount(rows[selected], minlength=n), mask, context.dtype)
 
 
@@ -168,9 +169,9 @@ def _intersect_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _union_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The array's type that can hold a NULL, if one of both can."""
-    first = _pair("array_union", _of_array)(types)
-    return first if first.value_field.nullable else types[1]
+    """The arrays' common type: a part that may be NULL in one of them may be in it."""
+    _pair("array_union", _of_array)(types)
+    return one_type(types)
 
 
 def _itself(dtype: pa.DataType) -> pa.DataType:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
+from kquery_spark.functions.conditional import one_type
 from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
@@ -28,6 +29,7 @@ from kquery_spark.kernels.elements import (
     is_array,
     list_array,
     listed,
+    of_type,
 )
 from kquery_spark.kernels.integer_order import lexicographic_order, stable_order
 from kquery_spark.kernels.ordered_bytes import can_order
@@ -91,7 +93,7 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
     order = stable_order(rows)
     order = order[~mask[rows[order]]]
     check_size(len(order))
-    values = pa.concat_arrays([p.values.cast(element) for p in parts])
+    values = pa.concat_arrays([of_type(p.values, element) for p in parts])
     return listed(values, order, np.bincount(rows[order], minlength=n), mask, context.dtype)
 
 
@@ -195,10 +197,9 @@ def array_rule(name: str, result: TypeRule, *tests: Callable[[pa.DataType], bool
 def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not types or not is_array(types[0]):
         return concat_type(types)
-    if any(not is_array(dtype) or dtype.value_type != types[0].value_type for dtype in types):
+    if not all(map(is_array, types)) or len(set(map(t.spark_name, types))) > 1:
         raise wrong_types("concat", types)
-    nullable = any(dtype.value_field.nullable for dtype in types)
-    return pa.list_(pa.field("element", types[0].value_type, nullable))
+    return one_type(types)
 
 
 def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:

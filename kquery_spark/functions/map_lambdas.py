@@ -10,6 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.array_lambdas import truth
 from kquery_spark.functions.call_form import TWO_COLUMNS
+from kquery_spark.functions.conditional import one_type
 from kquery_spark.functions.higher_order import (
     HigherOrderFunction,
     LambdaCall,
@@ -18,7 +19,7 @@ from kquery_spark.functions.higher_order import (
     register_higher_order,
 )
 from kquery_spark.functions.registry import ALWAYS_RAISES, EvalMode
-from kquery_spark.kernels.elements import Elements, codes, elements
+from kquery_spark.kernels.elements import Elements, codes, elements, of_type
 from kquery_spark.kernels.integer_order import first_rows, stable_order
 from kquery_spark.kernels.maps import built, mapped
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
@@ -57,7 +58,7 @@ def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     (left, left_values), (right, right_values) = map(_entries, args)
     nulls = left.nulls | right.nulls
     rows = np.concatenate([left.rows, right.rows])
-    keys = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
+    keys = pa.concat_arrays([of_type(side.values, call.dtype.key_type) for side in (left, right)])
     ids = codes(keys)
     marks = rows * (int(ids.max(initial=0)) + 1) + ids
     order = stable_order(rows)
@@ -98,11 +99,17 @@ def _key_and_values(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
         raise Unsupported("map_zip_with of keys of two types is not supported")
     if has_floats(key.type):
         raise Unsupported("map_zip_with of keys with floats is not supported")
+    key = key.with_type(one_type([key.type, other.type]))
     return key, left.with_name("left").with_nullable(True), right.with_name("right").with_nullable(True)
 
 
 def _with_values(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
     return pa.map_(types[0].key_field, value)
+
+
+def _with_common_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+    key, _, _ = _key_and_values(types)
+    return pa.map_(key, value)
 
 
 def _with_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
@@ -144,7 +151,7 @@ register_higher_order(
         catalyst="MapZipWith",
         arguments=2,
         parameters=_key_and_values,
-        result=_with_values,
+        result=_with_common_keys,
         kernel=_zip_with,
     ),
 )

@@ -180,8 +180,8 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
         raise PlanError("[DATATYPE_MISMATCH.MAP_CONCAT_DIFF_TYPES] map_concat takes maps")
     if len(set(map(t.spark_name, types))) > 1:
         raise Unsupported("map_concat of maps of several types is not supported")
-    nullable = any(dtype.item_field.nullable for dtype in types)
-    return pa.map_(types[0].key_field, types[0].item_field.with_nullable(nullable))
+    key, value = one_type([dtype.key_type for dtype in types]), one_type([dtype.item_type for dtype in types])
+    return _map_of(key, pa.field("value", value, any(dtype.item_field.nullable for dtype in types)))
 
 
 def _text_type(types: Sequence[pa.DataType]) -> pa.DataType:

@@ -25,6 +25,17 @@ select array(struct(id, name)).name as a, array(struct(id, name), null).id as b 
 query
 select array_union(array(1), array(id)), array_except(array(1), array(id)), sort_array(array(1)) from t
 
+-- NULLs within the elements of one of two arrays
+query
+select array_union(array(array(1)), array(array(id))) a, array_union(array(array(id)), array(array(1))) b,
+    concat(array(array(1)), array(array(id))) c, array(struct(1 as x)) || array(struct(id as x)) d from t
+
+-- and within keys or values of one of two maps
+query
+select map_concat(map(1, array(1)), map(2, array(id))) a, map_concat(map(array(1), 1), map(array(id, 2), 2)) b,
+    map_zip_with(map(array(1), 1), map(array(id, 2), 2), (k, x, y) -> k[0] is null) c,
+    map_values(map_concat(map(1, array(1)), map(2, array(id))))[1][0] is null d from t
+
 query
 select explode(array(1, 2)) from t
 
