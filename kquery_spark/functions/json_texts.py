@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,17 +114,17 @@ def _is_missing(array: pa.Array, status: Any) -> Any:
 def _completed(
     values: pa.Array, status: Any, texts: pa.Array, one: Callable[[str], Any], context: CallContext
 ) -> pa.Array:
-    """The values with those of odd texts, which Python reads."""
+    """The values, with Python's for the odd texts."""
     odd = status == _ODD
     if not odd.any():
         return values
-    places = np.flatnonzero(odd)
-    inner = CallContext(context.dtype, context.mode, context.tz, len(places))
-    some = per_distinct(one, [Vector(t.STRING, texts.take(pa.array(places)))], inner)
+    odd_rows = np.flatnonzero(odd)
+    odd_texts = Vector(t.STRING, texts.take(pa.array(odd_rows)))
+    odd_values = per_distinct(one, [odd_texts], replace(context, num_rows=len(odd_rows)))
     indices = np.arange(len(values))
-    indices[places] = len(values) + np.arange(len(places))
+    indices[odd_rows] = len(values) + np.arange(len(odd_rows))
     reserve_gather([values], pa.array(indices))
-    return pa.concat_arrays([values, some.cast(values.type)]).take(pa.array(indices))
+    return pa.concat_arrays([values, odd_values.cast(values.type)]).take(pa.array(indices))
 
 
 # --- JSON_TUPLE -----------------------------------------------------------------------------------
@@ -179,9 +180,9 @@ def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     array = _texts(args[0], context)
     offsets, raw = _layout(array)
     ends, status = np.empty(len(array) + 1, np.int64), np.empty(len(array), np.uint8)
-    places = np.empty(2 * int(offsets[-1] - offsets[0]) + 2, np.int64)
-    count = loops.json_names(raw, offsets, ends, places, status)
-    begins, lasts = places[: 2 * count : 2], places[1 : 2 * count : 2]
+    name_bounds = np.empty(2 * int(offsets[-1] - offsets[0]) + 2, np.int64)
+    count = loops.json_names(raw, offsets, ends, name_bounds, status)
+    begins, lasts = name_bounds[: 2 * count : 2], name_bounds[1 : 2 * count : 2]
     bounds = np.zeros(count + 1, np.int64)
     np.cumsum(lasts - begins, out=bounds[1:])
     positions = np.repeat(begins - bounds[:-1], lasts - begins) + np.arange(bounds[-1])

@@ -84,6 +84,7 @@ def generator_function(name: str) -> GeneratorFunction | None:
 
 
 register_special_forms(
+    SpecialForm("map_contains_key"),
     SpecialForm("if", calls=CallForm(shape=(3, "(IF({0}, {1}, {2}))"))),
     SpecialForm("nvl", ("ifnull",), TWO_COLUMNS),
     SpecialForm("nullifzero"),
@@ -117,7 +118,6 @@ register_special_forms(
     GeneratorFunction("explode_outer", generator="explode", keeps_row=True),
     GeneratorFunction("posexplode", generator="posexplode"),
     GeneratorFunction("posexplode_outer", generator="posexplode", keeps_row=True),
-    SpecialForm("map_contains_key"),
     GeneratorFunction("inline", generator="inline"),
     GeneratorFunction("inline_outer", generator="inline", keeps_row=True),
     *map(CastFunction, ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")),

@@ -47,18 +47,15 @@ def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
         rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
     except (LineError, SourceError) as error:
         raise Unsupported(f"from_json of a text that is {error} is not supported.") from None
-    places = np.flatnonzero(present.to_numpy(zero_copy_only=False))
-    if rows.num_rows != len(places):
+    is_present = np.asarray(present.to_numpy(zero_copy_only=False), np.bool_)
+    count = int(is_present.sum())
+    if rows.num_rows != count:
         raise Unsupported("from_json of texts with several records is not supported.")
     columns = [of_type(array, field.type) for array, field in zip(rows.columns, context.dtype, strict=True)]
     structs = pa.StructArray.from_arrays(columns, fields=list(context.dtype))
-    if len(places) == context.num_rows:
+    if count == context.num_rows:
         return structs
-    indices = np.zeros(context.num_rows, np.int64)
-    indices[places] = np.arange(len(places))
-    missing = np.ones(context.num_rows, np.bool_)
-    missing[places] = False
-    return structs.take(pa.array(indices, mask=missing))
+    return structs.take(pa.array(np.cumsum(is_present) - 1, mask=~is_present))
 
 
 def _options(time_zone: str) -> JsonOptions:
