@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, columns_of
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.expr import Expr
+from kquery_spark.logical.appended_columns import AppendsColumns
+from kquery_spark.logical.plan import LogicalPlan
 
 
 @dataclass(frozen=True)
-class EvalPython(UnaryPlan):
+class EvalPython(AppendsColumns):
     """The child's ``required`` columns (None: all) beside the ``results`` of functions called on ``args``.
 
     code: the pickled evaluation, which gets batches of at most ``batch_rows`` rows (0: any number) of the arguments and
@@ -34,36 +35,12 @@ class EvalPython(UnaryPlan):
     required: tuple[str, ...] | None = None
 
     passes_rows_on: ClassVar[bool] = True
-    carries_columns: ClassVar[bool] = True
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """The child's columns that are in the output."""
-        return tuple(self.child.schema.names) if self.required is None else self.required
 
     @override
     def derive_schema(self) -> pa.Schema:
         if len(self.calls) != len(self.results):
             raise PlanError(f"{len(self.calls)} function(s) do not give {len(self.results)} column(s)")
         return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.results])
-
-    @property
-    @override
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.args
-
-    @override
-    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        return replace(self, args=tuple(rule(a) for a in self.args))
-
-    @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        required = tuple(name for name in self.kept if name in needed)
-        return self if required == self.required else replace(self, required=required)
-
-    @override
-    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.args),)
 
     @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:

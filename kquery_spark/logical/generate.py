@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, columns_of
-from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on
+from kquery_spark.expr import Expr
+from kquery_spark.logical.appended_columns import AppendsColumns
+from kquery_spark.logical.plan import LogicalPlan, is_condition_on
 from kquery_spark.types import names as t
 from kquery_spark.types.str_enum import StrEnum
 
@@ -27,7 +27,7 @@ class Generator(StrEnum):
 
 
 @dataclass(frozen=True)
-class Generate(UnaryPlan):
+class Generate(AppendsColumns):
     """The child's ``required`` columns (None: all) beside the generated ones called ``names``.
 
     ``outer`` keeps a row whose generator gives nothing, with NULLs. STACK's ``args`` are its values; ``names`` says
@@ -40,13 +40,6 @@ class Generate(UnaryPlan):
     names: tuple[str, ...]
     outer: bool = False
     required: tuple[str, ...] | None = None
-
-    carries_columns: ClassVar[bool] = True
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """The child's columns that are in the output."""
-        return tuple(self.child.schema.names) if self.required is None else self.required
 
     @override
     def derive_schema(self) -> pa.Schema:
@@ -84,24 +77,6 @@ class Generate(UnaryPlan):
         if pa.types.is_list(dtype):
             return [(dtype.value_type, dtype.value_field.nullable)]
         raise PlanError(f"{self.generator} needs an array or a map, not {t.spark_name(dtype)}")
-
-    @property
-    @override
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.args
-
-    @override
-    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        return replace(self, args=tuple(rule(a) for a in self.args))
-
-    @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        required = tuple(name for name in self.kept if name in needed)
-        return self if required == self.required else replace(self, required=required)
-
-    @override
-    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.args),)
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
