@@ -68,11 +68,18 @@ def run(code: str, cache: Path) -> str:
     return done.stdout.strip()
 
 
-def test_another_process_compiles_once_for_all(tmp_path):
-    assert run(_WAITING, tmp_path) == "kquery_spark.kernels.loops"
-    (folder,) = (tmp_path / "kquery_spark").iterdir()
+@pytest.fixture(scope="module")
+def compiled_cache(tmp_path_factory):
+    """A cache that a process of its own filled in the background, while another waited for it."""
+    cache = tmp_path_factory.mktemp("cache")
+    assert run(_WAITING, cache) == "kquery_spark.kernels.loops"
+    return cache
+
+
+def test_another_process_compiles_once_for_all(compiled_cache):
+    (folder,) = (compiled_cache / "kquery_spark").iterdir()
     assert folder.stat().st_mode & 0o077 == 0  # what is loaded from there is code
-    assert run(_AGAIN, tmp_path) == "0"
+    assert run(_AGAIN, compiled_cache) == "0"
 
 
 def test_queries_run_where_nothing_can_be_kept(tmp_path):
@@ -124,9 +131,8 @@ print(FILE_LOOPS.kernels().__name__)
 """
 
 
-def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(tmp_path):
-    run("from kquery_spark.kernels.compiled import FILE_LOOPS; FILE_LOOPS.compile_now()", tmp_path)
-    assert run(_LATER, tmp_path) == "kquery_spark.kernels.loops"
+def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cache):
+    assert run(_LATER, compiled_cache) == "kquery_spark.kernels.loops"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import worker_environment
+from tests.conftest import in_faults, worker_environment
 
 TIMES = "6" if "KQUERY_FAULTS" in os.environ else "1"
 
 
-@pytest.mark.parametrize("place", ["context", "driver", "workers"])
+@pytest.mark.parametrize("place", ["context", "driver", pytest.param("workers", marks=in_faults)])
 def test_a_changed_file_is_an_error_or_the_answer_before(tmp_path, place):
     script = Path(__file__).with_name("changing_files.py")
     run = subprocess.run(

@@ -76,8 +76,7 @@ class TestPlain:
 
 
 class TestDeletionVectors:
-    @pytest.mark.parametrize("files", [1, 3])
-    @pytest.mark.essential
+    @pytest.mark.parametrize("files", [1, pytest.param(3, marks=pytest.mark.essential)])
     def test_deleted_rows_are_not_read(self, spark, table, files):
         name = table(ROWS, VECTORS, files=files)
         spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
@@ -146,8 +145,7 @@ class TestDeletionVectors:
 
 
 class TestColumnMapping:
-    @pytest.mark.parametrize("mode", [BY_NAME, BY_ID])
-    @pytest.mark.essential
+    @pytest.mark.parametrize("mode", [BY_ID, pytest.param(BY_NAME, marks=pytest.mark.essential)])
     def test_renamed_swapped_dropped_and_added_columns(self, spark, table, mode):
         name = table(ROWS, mode)
         whole(spark, GROUPED.format(t=name))

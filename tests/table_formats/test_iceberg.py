@@ -100,8 +100,7 @@ class TestPlain:
 
 class TestDeletes:
     @pytest.mark.parametrize("number", VERSIONS)
-    @pytest.mark.parametrize("files", [1, 3])
-    @pytest.mark.essential
+    @pytest.mark.parametrize("files", [1, pytest.param(3, marks=pytest.mark.essential)])
     def test_deleted_rows_are_not_read(self, spark, table, number, files):
         name = table(ROWS, version(number), ON_READ, files=files)
         spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
