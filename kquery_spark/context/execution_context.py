@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -241,7 +242,8 @@ class ExecutionContext:
             from kquery_spark.context.on_spark import spark_executor
 
             return spark_executor(self._spark, analyzed, self._config)
-        graph = compile_query(analyzed.plan, self._config).graph
+        with _limited_depth():
+            graph = compile_query(analyzed.plan, self._config).graph
         return LocalExecutor(graph, self._config, _result_schema(graph.result.plan.schema, analyzed), stop)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
@@ -355,14 +357,16 @@ class _Session(Session):
             return node
 
         open_ = any(_is_unbound(n) or self._is_own(n) for n, _ in walk(query))
-        return rewrite(query, bound) if open_ else query
+        with _limited_depth():
+            return rewrite(query, bound) if open_ else query
 
     def _is_own(self, node: Node) -> TypeGuard[Call]:
         return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
 
     @override
     def analyze(self, query: q.Query) -> Analyzed:
-        return analyze(query, self._text, self._catalog, self._facts)
+        with _limited_depth():
+            return analyze(query, self._text, self._catalog, self._facts)
 
     @override
     def to_arrow(self, analyzed: Analyzed) -> pa.Table:
@@ -412,6 +416,18 @@ class _Session(Session):
     @override
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         return self._context.explain(analyzed, trace)
+
+
+@contextmanager
+def _limited_depth() -> Iterator[None]:
+    """Raises PlanError where a query is nested more deeply than Python's stack goes."""
+    try:
+        yield
+    except RecursionError:
+        raise PlanError(
+            "the query is nested too deeply: compute parts of its longest expression as columns of a select below, or "
+            "keep parts of a long chain of transformations with cache()"
+        ) from None
 
 
 def _result_schema(produced: pa.Schema, analyzed: Analyzed) -> pa.Schema:

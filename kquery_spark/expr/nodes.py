@@ -198,7 +198,12 @@ class Call(Expr):
         rule = _NULLABLE.get(self.entry.nullable)
         if rule is not None:
             return rule(self)
-        return _any_nullable(self.args) or (self.mode is not EvalMode.ANSI and bool(self.entry.raises))
+        for (
+            arg
+        ) in self.args:  # no generator, so that a chain of calls takes one frame of Python's stack a level
+            if arg.nullable:
+                return True
+        return self.mode is not EvalMode.ANSI and bool(self.entry.raises)
 
     @property
     @override

@@ -8,10 +8,12 @@ from kquery_spark.expr.nodes import Column, Expr
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything below it, parents first."""
-    yield expr
-    for child in expr.children:
-        yield from walk(child)
+    """The expression and everything below it, parents first, left to right."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(node.children))
 
 
 def transform(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:

@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import kquery_spark as kq
+from kquery_spark.errors import PlanError
 from kquery_spark.expr import Column, Literal, Named
 from kquery_spark.physical.operators import FilterExec, LimitExec, ProjectionExec, UnionExec
 from kquery_spark.physical.operators.base import Metrics
@@ -119,3 +121,22 @@ def test_union_takes_columns_by_position_under_the_first_names() -> None:
     plan = UnionExec((read(left, "l"), read(right, "r")), left.schema)
     result, _ = execute(plan, {"l": left, "r": right})
     assert result.to_pydict() == {"a": [1, 2, 2, None]}
+
+
+@pytest.mark.parametrize("terms", [["a"] * 240, [*["a"] * 75, "1", *["a"] * 75], [*["a"] * 239, "5"]])
+def test_long_chains_of_operators(terms: list[str]) -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [1, None, 3]}))
+    constants = sum(int(term) for term in terms if term != "a")
+    expected = [value and value * terms.count("a") + constants for value in (1, None, 3)]
+    assert context.sql(f"SELECT {' + '.join(terms)} AS x FROM t").to_arrow()["x"].to_pylist() == expected
+
+
+def test_an_expression_deeper_than_pythons_stack_is_a_clear_error() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [1]}))
+    deep = kq.col("a")
+    for _ in range(1000):
+        deep = deep + kq.lit(1)
+    with pytest.raises(PlanError, match="nested too deeply"):
+        context.table("t").select(deep)

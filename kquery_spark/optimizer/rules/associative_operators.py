@@ -27,31 +27,38 @@ def associative_operators(plan: LogicalPlan) -> LogicalPlan:
     return transform_plan(plan, lambda node: rewrite_expressions(node, _reordered))
 
 
-def _reordered(expr: Expr) -> Expr:
-    if isinstance(expr, Call):
-        expr = _gathered(expr)
+def _reordered(expr: Expr, gathered: str | None = None) -> Expr:
+    """Rewrites an expression. ``gathered``: the function around it, if its terms have no constant to gather any more."""
+    below = None
+    if isinstance(expr, Call) and expr.function == gathered:
+        below = gathered
+    elif isinstance(expr, Call):
+        terms = _reorderable_terms(expr)
+        # a constant that is no literal by now raises
+        if terms and all(isinstance(e, Literal) for e in filter(is_constant, terms)):
+            below = expr.function
+            expr = _gathered(expr, terms)
     elif isinstance(expr, HigherOrder):
         body = _reordered(expr.body)
         expr = expr if body is expr.body else expr.with_body(body)
     children = expr.children
-    changed = [_reordered(c) for c in children]
+    changed = [_reordered(c, below) for c in children]
     if any(a is not b for a, b in zip(changed, children, strict=True)):
         return expr.with_children(changed)
     return expr
 
 
-def _gathered(expr: Call) -> Expr:
+def _gathered(expr: Call, terms: Sequence[Expr]) -> Expr:
     """A sum or product with one constant at its end; itself if that is not what Spark makes of it."""
-    terms = _reorderable_terms(expr)
     constants, others = list(filter(is_constant, terms)), list(filterfalse(is_constant, terms))
-    # a constant that is no literal by now raises
-    if not constants or not others or not all(isinstance(e, Literal) for e in constants):
+    if not constants or not others:
         return expr
     constant = _evaluated(_joined(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant
-    gathered = expr.with_children([_joined(expr, others), constant])
-    return expr if gathered == expr else gathered
+    if constant == expr.args[-1] and _is_joined(expr.args[0], others):
+        return expr
+    return expr.with_children([_joined(expr, others), constant])
 
 
 def _reorderable_terms(expr: Call) -> list[Expr]:
@@ -75,6 +82,16 @@ def _terms(expr: Expr, function: str) -> Iterator[Expr]:
             yield from _terms(arg, function)
     else:
         yield expr
+
+
+def _is_joined(expr: Expr, terms: Sequence[Expr]) -> bool:
+    """Whether an expression is what ``_joined`` gives for its own terms; by identity, as ``==`` recurses through them."""
+    for term in reversed(terms[1:]):
+        left, right = expr.children
+        if right is not term:
+            return False
+        expr = left
+    return expr is terms[0]
 
 
 def _joined(like: Call, terms: Sequence[Expr]) -> Expr:

@@ -39,6 +39,10 @@ class Program:
         self._indexes = {name: i for i, name in enumerate(schema.names)}
         counts = Counter(e for expr in exprs for e in walk(expr) if e.children)
         self._shared = {e: slot for slot, (e, n) in enumerate(counts.items()) if n > 1}
+        self._compiled: dict[int, Step] = {}  # by identity: to hash a node takes a walk over all below it
+        # bottom-up, so that the depth of an expression is not that of Python's stack
+        for node in reversed([node for expr in exprs for node in walk(expr) if node.children]):
+            self._compiled[id(node)] = self._compile(node)
         self._steps = [self._compile(e) for e in exprs]
 
     def run(self, batch: Batch) -> list[Vector]:
@@ -47,6 +51,9 @@ class Program:
         return [step(batch, memo) for step in self._steps]
 
     def _compile(self, expr: Expr) -> Step:
+        compiled = self._compiled.get(id(expr))
+        if compiled is not None:
+            return compiled
         step = self._compile_node(expr)
         slot = self._shared.get(expr) if expr.children else None
         if slot is None:

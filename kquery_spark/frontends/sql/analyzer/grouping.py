@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named
+from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named, walk
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.logical import Aggregate, LogicalPlan
 from kquery_spark.types import names as t
@@ -121,4 +121,4 @@ class Grouping:
 
 def contains(expr: Expr, test: Callable[[Expr], bool]) -> bool:
     """Whether an expression or anything below it passes a test."""
-    return test(expr) or any(contains(c, test) for c in expr.children)
+    return any(map(test, walk(expr)))
