@@ -265,6 +265,39 @@ def calibrate(rows: int, folder: str | None, log_level: str) -> None:
         click.echo(f"{name}={value}")
 
 
+@cli.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@table_option()
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page here."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number here."
+)
+@click.option(
+    "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Queries and reasons to show."
+)
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+def qualify(
+    path: Path,
+    tables: tuple[TableSpec, ...],
+    html_file: Path | None,
+    json_file: Path | None,
+    rows: int,
+    log_level: str,
+) -> None:
+    """Say what the engine would do of queries that Spark ran, and what that should save.
+
+    PATH: an event log of Spark or a folder of them, which needs no Spark; or SQL files, planned with Spark over the tables.
+    """
+    from kquery_spark.cli.qualification import qualify_path, write_reports
+    from kquery_spark.qualify.text import render_text
+
+    result = qualify_path(path, tables, log_level)
+    click.echo(render_text(result, rows))
+    write_reports(result, path, html_file, json_file)
+
+
 def _from_checkout(name: str) -> Any:
     try:
         return importlib.import_module(f"benchmarks.{name}")
