@@ -141,7 +141,10 @@ def main() -> None:
             conf={"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{logs}"},
         )
         tpch.register(spark, data)
-        measured = [measure(spark, f"q{n}", tpch.query(n), arguments.runs) for n in numbers]
+        measured = []
+        for number in numbers:
+            measured.append(measure(spark, f"q{number}", tpch.query(number), arguments.runs))
+            print(f"measured q{number}", flush=True)
         spark.stop()
         checks = checks_of(measured, qualify_logs(logs))
     report(checks)
