@@ -19,6 +19,17 @@ _RUNNING = ".inprogress"
 _ROLLED_FOLDER = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
+# Events that nobody reads, and of which a log has many or large ones: known by their beginnings, they are not parsed.
+_UNREAD = tuple(
+    f'{{"Event":"SparkListener{name}"'.encode()
+    for name in (
+        "TaskStart",
+        "TaskGettingResult",
+        "StageSubmitted",
+        "StageExecutorMetrics",
+        "EnvironmentUpdate",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ class EventReader:
             if unread is not None:
                 raise SourceError(unread)
             number += 1
-            if not line.strip():
+            if not line.strip() or (line.startswith(_UNREAD) and line.endswith(b"}")):
                 continue
             try:
                 event = json.loads(line)
