@@ -13,7 +13,14 @@ import kquery_spark as kq
 from kquery_spark.cli.engines import ENGINES, check, choose, own_session
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output
-from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, register_locally, table_option
+from kquery_spark.cli.tables import (
+    TableSpec,
+    check_formats,
+    read_sql,
+    register_in_spark,
+    register_locally,
+    table_option,
+)
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS
 
 if TYPE_CHECKING:
@@ -42,6 +49,7 @@ def _sql_text(sql: str | None, sql_file: str | None) -> str:
 
 
 def _frame(sql: str, tables: tuple[TableSpec, ...], log_level: str) -> DataFrame:
+    check_formats(tables)
     spark = own_session("kquery-spark", log_level)
     register_in_spark(spark, tables)
     return spark.sql(sql)
@@ -94,6 +102,7 @@ def sql(
         register_locally(context, tables)
         context.sql(text).show(rows, truncate=False)
         return
+    check_formats(tables)
     spark = own_session("kquery-spark", log_level)
     destination = Output(spark, output, overwrite) if output else None
     register_in_spark(spark, tables)

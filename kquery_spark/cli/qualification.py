@@ -9,7 +9,7 @@ import click
 
 from kquery_spark.cli.engines import own_session
 from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.cli.tables import TableSpec, register_in_spark
+from kquery_spark.cli.tables import TableSpec, check_formats, register_in_spark
 from kquery_spark.qualify.html import render_html
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Qualification
@@ -25,6 +25,7 @@ def qualify_path(path: Path, tables: tuple[TableSpec, ...], log_level: str) -> Q
         if tables:
             raise click.UsageError(f"--table is for SQL files, and there are none at {path}")
         return qualify_logs(path)
+    check_formats(tables)
     spark = own_session("kquery-spark qualify", log_level)
     register_in_spark(spark, tables)
     return qualify_sql(spark, files)
