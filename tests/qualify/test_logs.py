@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
 
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.event_files import EventReader, find_logs
@@ -18,6 +17,7 @@ from kquery_spark.qualify.judgement import ONLY_PASSES_ROWS_ON, Runs
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 
 CODECS = ("none", "lz4", "zstd", "snappy", "lzf")
 QUERIES = {
@@ -71,7 +71,7 @@ def logs(spark, tmp_path_factory) -> Path:
         for name, sql in QUERIES.items():
             spark.sparkContext.setJobDescription(name)
             if name == "failing":
-                with pytest.raises(PySparkException):
+                with pytest.raises(SPARK_ERRORS):
                     spark.sql(sql).collect()
             else:
                 spark.sql(sql).collect()
