@@ -86,7 +86,7 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
         return kind, f"the engine has no operator for {node.name}", ()
     if row.level is Level.NONE:
         return kind, row.note, ()
-    conditions = (row.note,) if row.level is Level.PARTIAL else ()
+    conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
     if kind is Kind.PYTHON:
         return kind, reason_to_stay("a Python function", version) or "", conditions
     if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
@@ -97,6 +97,11 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
     if node.is_cut_off:
         conditions = (*conditions, "the log has only the first of its expressions")
     return kind, "; ".join(support.reasons), (*conditions, *support.conditions)
+
+
+def _is_settled(node: PhysicalNode, cls: str) -> bool:
+    """Whether the text shows that the condition of the support table is met, or it is checked here."""
+    return cls in ("LogicalRelation", "Sort") or (cls == "Join" and "LeftSingle" not in node.text)
 
 
 def _expressions(node: PhysicalNode, kind: Kind) -> str:
