@@ -13,7 +13,14 @@ import kquery_spark as kq
 from kquery_spark.cli.engines import ENGINES, check, choose, own_session
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output
-from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, register_locally, table_option
+from kquery_spark.cli.tables import (
+    TableSpec,
+    check_formats,
+    read_sql,
+    register_in_spark,
+    register_locally,
+    table_option,
+)
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS
 
 if TYPE_CHECKING:
@@ -42,6 +49,7 @@ def _sql_text(sql: str | None, sql_file: str | None) -> str:
 
 
 def _frame(sql: str, tables: tuple[TableSpec, ...], log_level: str) -> DataFrame:
+    check_formats(tables)
     spark = own_session("kquery-spark", log_level)
     register_in_spark(spark, tables)
     return spark.sql(sql)
@@ -94,6 +102,7 @@ def sql(
         register_locally(context, tables)
         context.sql(text).show(rows, truncate=False)
         return
+    check_formats(tables)
     spark = own_session("kquery-spark", log_level)
     destination = Output(spark, output, overwrite) if output else None
     register_in_spark(spark, tables)
@@ -263,6 +272,39 @@ def calibrate(rows: int, folder: str | None, log_level: str) -> None:
         measure(own_session("kquery-spark calibrate", log_level), folder, rows).settings().items()
     ):
         click.echo(f"{name}={value}")
+
+
+@cli.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@table_option()
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page here."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number here."
+)
+@click.option(
+    "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Queries and reasons to show."
+)
+@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+def qualify(
+    path: Path,
+    tables: tuple[TableSpec, ...],
+    html_file: Path | None,
+    json_file: Path | None,
+    rows: int,
+    log_level: str,
+) -> None:
+    """Say what the engine would do of queries that Spark ran, and what that should save.
+
+    PATH: an event log of Spark or a folder of them, which needs no Spark; or SQL files, planned with Spark over the tables.
+    """
+    from kquery_spark.cli.qualification import qualify_path, write_reports
+    from kquery_spark.qualify.text import render_text
+
+    result = qualify_path(path, tables, log_level)
+    click.echo(render_text(result, rows))
+    write_reports(result, path, html_file, json_file)
 
 
 def _from_checkout(name: str) -> Any:

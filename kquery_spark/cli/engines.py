@@ -7,14 +7,17 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
+from pyspark.errors import PySparkException
 
 import kquery_spark as kq
 from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.quiet_start import quiet_start
 from kquery_spark.config.spark_settings import configure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_NO_JVM = "JAVA_GATEWAY_EXITED"  # the condition of a JVM that ended before it could be talked to
 ENGINES = ("spark", "kquery", "both")
 
 
@@ -36,7 +39,23 @@ def own_session(name: str, log_level: str = "OFF") -> SparkSession:
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     if "MASTER" not in os.environ:
         builder = builder.master("local[*]")
-    return builder.config("spark.log.level", log_level).getOrCreate()
+    builder = builder.config("spark.log.level", log_level)
+    return _started(builder) if log_level == "OFF" and os.name == "posix" else builder.getOrCreate()
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """The session, without the lines that its JVM prints before the log level is in force."""
+    with quiet_start() as output:
+        try:
+            return builder.getOrCreate()
+        except PySparkException as error:
+            if _NO_JVM not in str(error):
+                raise
+            cause = f" ({output.first_line})" if output.first_line else ""
+            raise Failure(
+                Exit.UNFORESEEN,
+                f"Spark did not start{cause}: it needs Java, 17 or newer for Spark 4; install it, or set JAVA_HOME to it",
+            ) from error
 
 
 def choose(frame: DataFrame, engine: str, strict: bool = False) -> DataFrame:

@@ -122,6 +122,20 @@ def read_table(spark: SparkSession, spec: TableSpec) -> DataFrame:
     return frame
 
 
+def check_formats(specs: tuple[TableSpec, ...]) -> None:
+    """Fail for local files of no known format, before Spark is started for them."""
+    for spec in specs:
+        path = _local_path(spec)
+        if spec.format or format_of_path(spec.path) or not os.path.exists(path):
+            continue  # what is not here may be in the file system that Spark has for paths without a scheme
+        if _format_on_disk(path) is None:
+            raise _unknown_format(spec)
+
+
+def _local_path(spec: TableSpec) -> str:
+    return spec.path.removeprefix("file://").removeprefix("file:")
+
+
 def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None:
     """Make every table a temporary view of its name."""
     for spec in specs:
@@ -131,7 +145,7 @@ def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None
 def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...]) -> None:
     """Register every table with a context that runs in this process."""
     for spec in specs:
-        path = spec.path.removeprefix("file://").removeprefix("file:")
+        path = _local_path(spec)
         if not os.path.exists(path) and not glob.glob(path):
             raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
         format_ = spec.format or format_of_path(path) or _format_on_disk(path)

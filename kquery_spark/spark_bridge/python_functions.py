@@ -45,6 +45,13 @@ _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 
 
+def reason_to_stay(kind: str, version: str) -> str | None:
+    """Why functions of a kind stay with a version of Spark; None where the engine's answers were compared with it."""
+    if minor_version(version) in _COMPARED:
+        return None
+    return f"{kind} runs in Spark on {version}, where it is not compared with the engine yet"
+
+
 class PythonFunctions:
     """Reads the functions of one plan in a session."""
 
@@ -106,11 +113,8 @@ class PythonFunctions:
 
     def _check_release(self, kind: str) -> None:
         """Raise Unsupported on a release whose answers were not compared with the engine's."""
-        version = self._link.jvm.spark_version
-        if minor_version(version) not in _COMPARED:
-            raise Unsupported(
-                f"{kind} runs in Spark on {version}, where it is not compared with the engine yet"
-            )
+        if reason := reason_to_stay(kind, self._link.jvm.spark_version):
+            raise Unsupported(reason)
 
     def evaluation(
         self,

@@ -58,7 +58,11 @@ ALLOWED = {
 }
 # Texts of other modules in which JSON is an encoding, not a format of tables.
 ENCODINGS = {
-    "cli/commands.py": {"JSON file of counts and findings; a run that finds one goes on where it stopped."},
+    "cli/commands.py": {
+        "JSON file of counts and findings; a run that finds one goes on where it stopped.",
+        "--json",
+        "json_file",
+    },
     "functions/hyperloglog.py": {"hyperloglog_bias.json"},
     "service/server.py": {"What decides the meaning of queries here, as JSON."},
     "spark_bridge/hybrid_zones.py": {"/julian-gregorian-rebase-micros.json"},

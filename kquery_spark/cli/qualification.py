@@ -1,0 +1,47 @@
+"""``kquery-spark qualify``: event logs or SQL files, and the files that the result is written to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from kquery_spark.cli.engines import own_session
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.tables import TableSpec, check_formats, register_in_spark
+from kquery_spark.qualify.html import render_html
+from kquery_spark.qualify.logs import qualify_logs
+from kquery_spark.qualify.report import Qualification
+from kquery_spark.qualify.sql_files import qualify_sql, sql_files
+
+
+def qualify_path(path: Path, tables: tuple[TableSpec, ...], log_level: str) -> Qualification:
+    """Qualify what is at a path; only SQL files start Spark."""
+    if not path.exists():
+        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}")
+    files = sql_files(path)
+    if not files:
+        if tables:
+            raise click.UsageError(f"--table is for SQL files, and there are none at {path}")
+        return qualify_logs(path)
+    check_formats(tables)
+    spark = own_session("kquery-spark qualify", log_level)
+    register_in_spark(spark, tables)
+    return qualify_sql(spark, files)
+
+
+def write_reports(result: Qualification, path: Path, html_file: Path | None, json_file: Path | None) -> None:
+    """Write the files that were asked for, and say so."""
+    if html_file is not None:
+        _write(html_file, render_html(result, f"What kquery_spark would do of {path.name}"))
+    if json_file is not None:
+        _write(json_file, f"{json.dumps(result.as_dict(), indent=1)}\n")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failure(Exit.OUTPUT, f"cannot write {file}: {error.strerror or error}") from None
+    click.echo(f"wrote {file}")

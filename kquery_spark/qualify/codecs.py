@@ -1,0 +1,174 @@
+"""Decompression of event logs: the block formats that Spark's codecs write, as a stream of chunks of bytes.
+
+Zstandard and gzip have frames that pyarrow reads. LZ4, Snappy and LZF come as blocks with headers of the Java libraries.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import BinaryIO
+
+import pyarrow as pa
+
+_CHUNK_BYTES = 1 << 18
+_LARGEST_BLOCK_BYTES = 1 << 26
+
+Decoder = Callable[[BinaryIO], Iterator[bytes]]
+
+
+class Truncated(Exception):
+    """A compressed file that ends within a block, as that of a running application does."""
+
+
+class Malformed(Exception):
+    """Bytes that are not of the codec that the file's name says."""
+
+
+def plain(file: BinaryIO) -> Iterator[bytes]:
+    """The chunks of a file that is not compressed."""
+    while chunk := file.read(_CHUNK_BYTES):
+        yield chunk
+
+
+def _frames(codec: str) -> Decoder:
+    """Decodes frames of a codec that pyarrow knows."""
+
+    def decode(file: BinaryIO) -> Iterator[bytes]:
+        stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
+        while True:
+            try:
+                chunk = stream.read(_CHUNK_BYTES)
+            except OSError as error:
+                # pyarrow has no class of its own for this
+                raise (Truncated if "runcated" in str(error) else Malformed)(str(error)) from None
+            if not chunk:
+                return
+            yield chunk
+
+    return decode
+
+
+def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The blocks of lz4-java's LZ4BlockOutputStream: magic, method, sizes, checksum, then LZ4 without a frame."""
+    codec = pa.Codec("lz4_raw")
+    while header := file.read(21):
+        if not b"LZ4Block".startswith(header[:8]):
+            raise Malformed("an LZ4 block has another header")
+        if len(header) < 21:
+            raise Truncated
+        token, compressed_bytes, decompressed_bytes = struct.unpack_from("<Bii", header, 8)
+        data = _exactly(file, compressed_bytes)
+        if token & 0xF0 == 0x20:
+            yield _decompressed(codec, data, decompressed_bytes)
+        elif token & 0xF0 == 0x10:
+            yield data
+        else:
+            raise Malformed(f"an LZ4 block has the unknown method {token}")
+
+
+def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The blocks of snappy-java's SnappyOutputStream: sizes before Snappy without a frame, headers between streams."""
+    codec, magic = pa.Codec("snappy"), b"\x82SNAPPY\x00"
+    if not magic.startswith(first := file.read(8)):
+        raise Malformed("it does not begin with Snappy's header")
+    if len(first) == 8:
+        _exactly(file, 8)
+    while head := file.read(4):
+        if len(head) < 4:
+            raise Truncated
+        if head == magic[:4]:  # of a stream that was appended
+            _exactly(file, 12)
+            continue
+        data = _exactly(file, int.from_bytes(head, "big"))
+        yield _decompressed(codec, data, _snappy_size(data))
+
+
+def lzf_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The chunks of compress-lzf: ZV, a type, a size, and for compressed ones the size before."""
+    while head := file.read(5):
+        if not b"ZV".startswith(head[:2]):
+            raise Malformed("an LZF chunk has another header")
+        if len(head) < 5:
+            raise Truncated
+        size = int.from_bytes(head[3:5], "big")
+        if head[2] == 0:
+            yield _exactly(file, size)
+        else:
+            decompressed_bytes = int.from_bytes(_exactly(file, 2), "big")
+            yield _lzf(_exactly(file, size), decompressed_bytes)
+
+
+def _lzf(data: bytes, size: int) -> bytes:
+    """Decompress a chunk of at most 64 KiB: runs of literals, and references to bytes before."""
+    out, i = bytearray(), 0
+    try:
+        while i < len(data):
+            control = data[i]
+            i += 1
+            if control < 32:
+                out += data[i : i + control + 1]
+                i += control + 1
+                continue
+            length = control >> 5
+            if length == 7:
+                length += data[i]
+                i += 1
+            start = len(out) - ((control & 31) << 8) - data[i] - 1
+            i += 1
+            if start < 0:
+                raise Malformed("an LZF chunk refers to bytes before its own")
+            run = out[start : start + length + 2]
+            while len(run) < length + 2:  # it overlaps what it makes
+                run += run[: length + 2 - len(run)]
+            out += run
+    except IndexError:
+        raise Malformed("an LZF chunk ends within a reference") from None
+    if len(out) != size:
+        raise Malformed("an LZF chunk has another size than its header says")
+    return bytes(out)
+
+
+def _snappy_size(data: bytes) -> int:
+    """The decompressed size, which Snappy writes first, seven bits a byte."""
+    size = shift = 0
+    for byte in data[:5]:
+        size |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return size
+        shift += 7
+    raise Malformed("a Snappy block has no size")
+
+
+def _decompressed(codec: pa.Codec, data: bytes, size: int) -> bytes:
+    if not 0 <= size <= _LARGEST_BLOCK_BYTES:
+        raise Malformed(f"a block says that it has {size} bytes")
+    if not size:
+        return b""
+    try:
+        return bytes(codec.decompress(data, size, asbytes=True))
+    except OSError as error:
+        raise Malformed(str(error)) from None
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    if not 0 <= size <= _LARGEST_BLOCK_BYTES:
+        raise Malformed(f"a block says that it has {size} bytes")
+    data = file.read(size)
+    if len(data) < size:
+        raise Truncated
+    return data
+
+
+CODECS: Mapping[str, Decoder] = MappingProxyType(
+    {
+        ".zstd": _frames("zstd"),
+        ".zst": _frames("zstd"),
+        ".gz": _frames("gzip"),
+        ".lz4": lz4_blocks,
+        ".snappy": snappy_blocks,
+        ".lzf": lzf_blocks,
+    }
+)
+"""Decoders by the endings that Spark gives names of event logs, and those of files that were compressed afterwards."""

@@ -1,0 +1,105 @@
+"""What running a query's supported nodes in the engine should save, with a range, from the times in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kquery_spark.config.cost import CostModel
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.qualify.application import QueryRun
+from kquery_spark.qualify.factors import FACTORS, Factor
+from kquery_spark.qualify.judgement import JudgedNode, Runs
+from kquery_spark.qualify.operators import STEPS
+from kquery_spark.qualify.plan import PhysicalNode
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Seconds saved: what to expect, and the least and the most to expect. Never below nothing: Spark keeps a query then."""
+
+    expected: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+
+    def __add__(self, other: Saving) -> Saving:
+        return Saving(self.expected + other.expected, self.low + other.low, self.high + other.high)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one query: the share of its tasks' time that the engine takes over, and what it saves of wall clock and tasks."""
+
+    engine_share: float
+    wall: Saving
+    tasks: Saving
+
+
+def estimate(
+    run: QueryRun,
+    judged: Sequence[JudgedNode],
+    seconds: Mapping[int, float],
+    costs: CostModel,
+    config: EngineConfig,
+) -> Estimate:
+    """Weigh the tasks' time, which ``task_seconds`` shared out, by the measured factors, less the engine's fixed costs.
+
+    Expected to gain is the time while stages ran and Spark's own between them, as the cost model has it; at least the
+    time of the stages, at most the query from its start to its end.
+    """
+    nodes = [node for top in judged for node in top.walk()]
+    engine = [node for node in nodes if node.runs is Runs.ENGINE]
+    total = sum(seconds.values())
+    supported = sum(seconds.get(id(node.node), 0.0) for node in engine)
+    if not total or not supported or run.seconds is None or run.error:
+        return Estimate(supported / total if total else 0.0, Saving(), Saving())
+    expected, low, high = (_saved_share(engine, seconds, total, end) for end in ("expected", "low", "high"))
+    sure = [node for node in engine if not node.node.is_cut_off]
+    low = min(low, _saved_share(sure, seconds, total, "low"))
+    fixed = _fixed_seconds(run, nodes, costs, config)
+    cores = max(1.0, _running_tasks(run))
+    between = costs.step_seconds * sum(node.kind in STEPS for node in engine)
+    wall = Saving(
+        max(0.0, min(run.seconds, run.stage_seconds + between) * expected - fixed),
+        max(0.0, min(run.seconds, run.stage_seconds) * low - fixed),
+        max(0.0, run.seconds * high - costs.planning_seconds),
+    )
+    # fixed costs of a wall clock are those of as many cores as the query had
+    tasks = Saving(*(max(0.0, total * share - fixed * cores) for share in (expected, low, high)))
+    return Estimate(supported / total, wall, tasks)
+
+
+def _saved_share(nodes: Sequence[JudgedNode], seconds: Mapping[int, float], total: float, end: str) -> float:
+    """The share of a query's time that the engine saves on these nodes."""
+    saved = 0.0
+    for node in nodes:
+        factor: Factor = FACTORS[node.kind]
+        saved += seconds.get(id(node.node), 0.0) * (1 - 1 / float(getattr(factor, end)))
+    return saved / total
+
+
+def _fixed_seconds(
+    run: QueryRun, nodes: Sequence[JudgedNode], costs: CostModel, config: EngineConfig
+) -> float:
+    """Planning, Python stages, and rows that Spark hands over; little is read by the driver, without stages."""
+    seconds = costs.planning_seconds
+    whole = all(node.runs is Runs.ENGINE for node in nodes)
+    if not whole or run.total("bytes_read") >= config.thread_bytes:
+        seconds += len(run.stages) * costs.stage_seconds
+    for node in nodes:
+        for child in node.children:
+            if node.runs is Runs.ENGINE and child.runs is Runs.SPARK:
+                values = _rows(child.node, run) * max(1, len(node.node.column_ids))
+                seconds += values * costs.handed_value_seconds / max(1.0, _running_tasks(run))
+    return seconds
+
+
+def _rows(node: PhysicalNode, run: QueryRun) -> float:
+    """Rows that a node gave; those of the first node below it that counts them where it does not."""
+    counted = next((n for n in node.walk() if n.rows_id is not None), None)
+    return 0.0 if counted is None or counted.rows_id is None else run.values.get(counted.rows_id, 0.0)
+
+
+def _running_tasks(run: QueryRun) -> float:
+    """How many tasks of the query ran at the same time, on average."""
+    return run.total("run_seconds") / run.stage_seconds if run.stage_seconds else 1.0

@@ -1,0 +1,142 @@
+"""Finds event logs below a path, and reads their events line by line, whatever their compression."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kquery_spark.errors import SourceError
+from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, Truncated, plain
+
+Event = dict[str, Any]
+
+_RUNNING = ".inprogress"
+_ROLLED_FOLDER = "eventlog_v2_"
+_PART = re.compile(r"events_(\d+)_")
+_UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
+# Events that nobody reads, and of which a log has many or large ones: known by their beginnings, they are not parsed.
+_UNREAD = tuple(
+    f'{{"Event":"SparkListener{name}"'.encode()
+    for name in (
+        "TaskStart",
+        "TaskGettingResult",
+        "StageSubmitted",
+        "StageExecutorMetrics",
+        "EnvironmentUpdate",
+    )
+)
+
+
+@dataclass(frozen=True)
+class EventLog:
+    """The log of one application: its files in the order in which Spark wrote them."""
+
+    path: Path
+    files: tuple[Path, ...]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the application had not ended when the log was copied, or never ended in order."""
+        names = os.listdir(self.path) if self.path.is_dir() else [self.path.name]
+        return any(name.endswith(_RUNNING) for name in names)
+
+
+def find_logs(path: str | Path) -> list[EventLog]:
+    """The logs at a path: a file, the folder of a rolled log, or a folder of both; SourceError if there are none."""
+    path = Path(path)
+    if not path.exists():
+        raise SourceError(f"path does not exist: {path}")
+    if path.is_file():
+        return [EventLog(path, (path,))]
+    if path.name.startswith(_ROLLED_FOLDER):
+        return [_rolled(path)]
+    logs = []
+    for entry in sorted(path.iterdir()):
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_file():
+            logs.append(EventLog(entry, (entry,)))
+        elif entry.name.startswith(_ROLLED_FOLDER):
+            logs.append(_rolled(entry))
+    if not logs:
+        raise SourceError(f"there are no event logs in {path}")
+    return logs
+
+
+def _rolled(folder: Path) -> EventLog:
+    parts = [(int(match[1]), file) for file in folder.iterdir() if (match := _PART.match(file.name))]
+    if not parts:
+        raise SourceError(f"there are no files of events in {folder}")
+    return EventLog(folder, tuple(file for _, file in sorted(parts)))
+
+
+class EventReader:
+    """Reads the events of a log one by one; ``truncated`` says afterwards that the last one was cut off."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.truncated = False
+
+    def __iter__(self) -> Iterator[Event]:
+        for file in self._log.files:
+            yield from self._events(file, is_last=file == self._log.files[-1])
+
+    def _events(self, file: Path, is_last: bool) -> Iterator[Event]:
+        number = 0
+        unread: str | None = None  # a line that is no event, wrong unless it is the last
+        for line in self._lines(file):
+            if unread is not None:
+                raise SourceError(unread)
+            number += 1
+            if not line.strip() or (line.startswith(_UNREAD) and line.endswith(b"}")):
+                continue
+            try:
+                event = json.loads(line)
+                if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
+                    raise ValueError("a line of it is no event")
+            except ValueError as error:
+                unread = f"{file} is no event log of Spark: line {number}: {error}"
+                if number == 1:
+                    raise SourceError(unread) from None
+                continue
+            yield event
+        if unread is not None:
+            if not is_last:
+                raise SourceError(unread)
+            self.truncated = True
+        if not number:
+            self.truncated = True
+
+    def _lines(self, file: Path) -> Iterator[bytes]:
+        decode = _decoder(file)
+        begun: list[bytes] = []
+        try:
+            with open(file, "rb") as stream:
+                for chunk in decode(stream):
+                    first, *others = chunk.split(b"\n")
+                    begun.append(first)
+                    for other in others:
+                        yield b"".join(begun)
+                        begun = [other]
+        except Truncated:
+            self.truncated = True
+        except Malformed as error:
+            raise SourceError(f"cannot decompress {file}: {error}") from None
+        except OSError as error:
+            raise SourceError(f"cannot read {file}: {error.strerror or error}") from None
+        if rest := b"".join(begun):
+            yield rest
+
+
+def _decoder(file: Path) -> Decoder:
+    name = file.name.removesuffix(_RUNNING)
+    ending = os.path.splitext(name)[1].lower()
+    if ending in _UNSUPPORTED:
+        readable = ", ".join(CODECS)
+        raise SourceError(f"cannot read {file}: {ending} is not supported; {readable} and no compression are")
+    return CODECS.get(ending, plain)

@@ -1,0 +1,57 @@
+"""How much faster the engine does each kind of work than Spark, as measured: one table, with its sources.
+
+The ratios are wall-clock times of Spark by those of the engine over whole queries of one kind, on two cores with warm
+sessions; ``low`` and ``high`` are the least and the largest of the operations that a kind was measured with, ``expected`` is
+their geometric mean. ``weight`` says how much of a stage's time an operator takes compared with the others of the stage.
+Event logs do not say that; it is a judgment, and a part of the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kquery_spark.qualify.operators import Kind
+
+_MICRO = "micro-sf1"
+_PYTHON = "python-functions-10m"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The ratio of Spark's time to the engine's for one kind of work, and where it was measured.
+
+    source: a file of benchmarks/results without its ending, or a page of the documentation. operations: those of its
+    queries that are of the kind.
+    """
+
+    expected: float
+    low: float
+    high: float
+    weight: float
+    source: str
+    operations: tuple[str, ...] = ()
+
+
+_FILTERS = ("filter_few", "filter_half", "filter_text")
+_GROUPS = ("group_few", "group_text", "group_many", "distinct")
+_JOINS = ("join_small", "join_large", "join_outer", "join_semi")
+_SORTS = ("sort", "sort_wide", "sort_text", "sort_clustered")
+_UDFS = ("pandas_udf", "pandas_udf_filter", "arrow_batched_udf", "udf")
+FACTORS: Mapping[Kind, Factor] = MappingProxyType(
+    {
+        Kind.SCAN: Factor(3.7, 2.6, 5.4, 3, _MICRO, ("scan_count", "scan_sum", "scan_compute")),
+        # generated code does these two while it does something else
+        Kind.FILTER: Factor(2.2, 1.2, 4.3, 0.5, _MICRO, _FILTERS),
+        Kind.PROJECT: Factor(3.0, 2.3, 3.7, 0.5, _MICRO, ("scan_compute", "many_rows")),
+        Kind.AGGREGATE: Factor(3.5, 2.2, 5.0, 4, _MICRO, _GROUPS),
+        Kind.JOIN: Factor(5.6, 2.8, 8.0, 4, _MICRO, _JOINS),
+        Kind.WINDOW: Factor(3.0, 1.5, 4.0, 5, "docs/performance.md: row_number of 3 million rows"),
+        Kind.SORT: Factor(2.9, 2.0, 4.0, 3, _MICRO, _SORTS),
+        Kind.TOP_K: Factor(5.7, 4.2, 7.7, 3, _MICRO, ("top_k", "top_k_wide")),
+        Kind.PYTHON: Factor(2.3, 1.4, 4.3, 20, _PYTHON, _UDFS),
+        # not measured by itself: taken for as fast as filters
+        Kind.OTHER: Factor(2.2, 1.2, 4.3, 1, _MICRO, _FILTERS),
+    }
+)

@@ -1,0 +1,162 @@
+"""Who would run each node of a physical plan: the engine, or Spark and why.
+
+There is no plan to ask and no session, only names and texts. What is unknown counts as Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from kquery_spark.frontends.catalyst.importer import support_table
+from kquery_spark.frontends.catalyst.support import Level, Row
+from kquery_spark.qualify.functions import call_support
+from kquery_spark.qualify.operators import STEPS, Kind, operator, unread_format
+from kquery_spark.qualify.plan import PhysicalNode
+from kquery_spark.spark_bridge.python_functions import reason_to_stay
+from kquery_spark.types.str_enum import StrEnum
+
+
+class Runs(StrEnum):
+    """Who runs a node."""
+
+    ENGINE = "engine"
+    SPARK = "Spark"
+
+
+ONLY_PASSES_ROWS_ON = "the engine gains nothing by only passing rows on"
+_PARTITION_FILTERS = "PartitionFilters"
+# Whose children Spark sorts by partition for their own sake.
+_SORTED_INPUT = ("SortMergeJoin", "Window", "WindowGroupLimit", "SortAggregate")
+
+
+@dataclass(frozen=True)
+class JudgedNode:
+    """A node that works, without the wrappers around it. ``reason``: why Spark runs it, if that is its own doing.
+
+    conditions: of the support table, which a log does not show. is_root: nothing works above it. kind: of its work.
+    """
+
+    node: PhysicalNode
+    depth: int
+    kind: Kind
+    runs: Runs
+    reason: str = ""
+    conditions: tuple[str, ...] = ()
+    children: tuple[JudgedNode, ...] = ()
+
+    def walk(self) -> Iterator[JudgedNode]:
+        """The node and all below, parents first."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack += reversed(node.children)
+
+
+def judge(plan: PhysicalNode, version: str) -> tuple[JudgedNode, ...]:
+    """The plan's nodes that work, judged for a Spark of a version: its top ones, with those below as children."""
+    tops = _judged(plan, None, 0, version)
+    return tuple(_without_idle_parts(top, is_root=True) for top in tops)
+
+
+def _judged(node: PhysicalNode, consumer: str | None, depth: int, version: str) -> tuple[JudgedNode, ...]:
+    """The node, or what is below a wrapper or an exchange."""
+    if node.is_wrapper or node.is_exchange:
+        return tuple(top for child in node.children for top in _judged(child, consumer, depth, version))
+    kind, reason, conditions = _verdict(node, consumer, version)
+    # what fills a cache is Spark's as well
+    below = () if node.name == "InMemoryTableScan" else node.children
+    children = tuple(top for child in below for top in _judged(child, node.name, depth + 1, version))
+    return (
+        JudgedNode(node, depth, kind, Runs.SPARK if reason else Runs.ENGINE, reason, conditions, children),
+    )
+
+
+def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Kind, str, tuple[str, ...]]:
+    """The kind of a node, the reason why Spark runs it, and the conditions of its support."""
+    if node.name.startswith(("Execute ", "WriteFiles")):
+        return Kind.OTHER, "Spark writes results", ()
+    cls, kind = operator(node.name)
+    if (format_ := unread_format(node.name)) is not None:
+        return kind, f"files of the format {format_} are read by Spark", ()
+    row = _plan_rows().get(cls)
+    if row is None:
+        return kind, f"the engine has no operator for {node.name}", ()
+    if row.level is Level.NONE:
+        return kind, row.note, ()
+    conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
+    if kind is Kind.PYTHON:
+        return kind, reason_to_stay("a Python function", version) or "", conditions
+    if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
+        return kind, "of the sources of version 2 the engine reads Iceberg's tables only", ()
+    if _is_partial_sort(node):
+        return kind, _sort_reason(consumer), conditions
+    support = call_support(_expressions(node, kind), version)
+    if node.is_cut_off:
+        conditions = (*conditions, "the log has only the first of its expressions")
+    return kind, "; ".join(support.reasons), (*conditions, *support.conditions)
+
+
+def _is_settled(node: PhysicalNode, cls: str) -> bool:
+    """Whether the text shows that the condition of the support table is met, or it is checked here."""
+    return cls in ("LogicalRelation", "Sort") or (cls == "Join" and "LeftSingle" not in node.text)
+
+
+def _expressions(node: PhysicalNode, kind: Kind) -> str:
+    """The text of what a node evaluates; filters of data that a scan has are in the filter above it, too."""
+    return node.metadata.get(_PARTITION_FILTERS, "") if kind is Kind.SCAN else node.arguments
+
+
+def _is_partial_sort(node: PhysicalNode) -> bool:
+    return node.name == "Sort" and node.text.rstrip().endswith("], false, 0")
+
+
+def _sort_reason(consumer: str | None) -> str:
+    """Why Spark sorts each partition; nothing where a node of the engine needs no sorted input."""
+    if consumer in _SORTED_INPUT:
+        return ""
+    return (
+        "sorting each partition stays with Spark"
+        if consumer is None
+        else f"Spark sorts the input of {consumer}"
+    )
+
+
+def _without_idle_parts(top: JudgedNode, is_root: bool) -> JudgedNode:
+    """The node with the parts given to Spark that have no step, unless one is the whole query."""
+    part = list(_part(top)) if top.runs is Runs.ENGINE else []
+    is_idle = bool(part) and not any(node.kind in STEPS for node in part)
+    is_whole = is_root and all(node.runs is Runs.ENGINE for node in top.walk())
+    if is_idle and not is_whole:
+        return _given_to_spark(top)
+    return replace(top, children=tuple(_below(child, top.runs) for child in top.children))
+
+
+def _below(node: JudgedNode, parent: Runs) -> JudgedNode:
+    """A child: of the same part as its parent, or the top of a part of its own."""
+    if parent is Runs.ENGINE and node.runs is Runs.ENGINE:
+        return replace(node, children=tuple(_below(child, node.runs) for child in node.children))
+    return _without_idle_parts(node, is_root=False)
+
+
+def _given_to_spark(node: JudgedNode) -> JudgedNode:
+    """A node of a part without a step; parts of other nodes below keep what they have."""
+    if node.runs is Runs.SPARK:
+        return _without_idle_parts(node, is_root=False)
+    children = tuple(map(_given_to_spark, node.children))
+    return replace(node, runs=Runs.SPARK, reason=ONLY_PASSES_ROWS_ON, children=children)
+
+
+def _part(node: JudgedNode) -> Iterator[JudgedNode]:
+    """The nodes of the engine that hang together with this one, below it."""
+    yield node
+    for child in node.children:
+        if child.runs is Runs.ENGINE:
+            yield from _part(child)
+
+
+@cache
+def _plan_rows() -> Mapping[str, Row]:
+    return {row.cls: row for row in support_table() if row.kind == "plan"}

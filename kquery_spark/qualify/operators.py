@@ -1,0 +1,92 @@
+"""Operators of Spark's physical plans: the class of the optimized plan that each comes from, and the kind of work it does.
+
+The engine takes over nodes of the optimized plan, so the support table of these says what it can do of an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kquery_spark.sources.formats import FORMATS
+from kquery_spark.types.str_enum import StrEnum
+
+
+class Kind(StrEnum):
+    """A kind of work, for which the time that the engine takes was measured against Spark's."""
+
+    SCAN = "scan"
+    FILTER = "filter"
+    PROJECT = "project"
+    AGGREGATE = "aggregate"
+    JOIN = "join"
+    WINDOW = "window"
+    SORT = "sort"
+    TOP_K = "top-k"
+    PYTHON = "Python functions"
+    OTHER = "other"
+
+
+STEPS = frozenset({Kind.AGGREGATE, Kind.JOIN, Kind.WINDOW, Kind.SORT, Kind.TOP_K, Kind.PYTHON})
+"""Kinds of operators that the engine saves time on in whatever query; the others only pass rows on."""
+
+_OPERATORS: Mapping[str, tuple[str, Kind]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("HashAggregate", "ObjectHashAggregate", "SortAggregate"), ("Aggregate", Kind.AGGREGATE)
+        ),
+        **dict.fromkeys(("SortMergeJoin", "BroadcastHashJoin", "ShuffledHashJoin"), ("Join", Kind.JOIN)),
+        **dict.fromkeys(("BroadcastNestedLoopJoin", "CartesianProduct"), ("Join", Kind.JOIN)),
+        "Window": ("Window", Kind.WINDOW),
+        "WindowGroupLimit": ("WindowGroupLimit", Kind.WINDOW),
+        "Sort": ("Sort", Kind.SORT),
+        "TakeOrderedAndProject": ("GlobalLimit", Kind.TOP_K),
+        **dict.fromkeys(("CollectLimit", "GlobalLimit"), ("GlobalLimit", Kind.OTHER)),
+        "LocalLimit": ("LocalLimit", Kind.OTHER),
+        "CollectTail": ("Tail", Kind.OTHER),
+        "Project": ("Project", Kind.PROJECT),
+        "Filter": ("Filter", Kind.FILTER),
+        "Expand": ("Expand", Kind.OTHER),
+        "Generate": ("Generate", Kind.OTHER),
+        "Union": ("Union", Kind.OTHER),
+        "Sample": ("Sample", Kind.OTHER),
+        "Range": ("Range", Kind.SCAN),
+        "LocalTableScan": ("LocalRelation", Kind.SCAN),
+        "Scan OneRowRelation": ("OneRowRelation", Kind.SCAN),
+        "Scan ExistingRDD": ("LogicalRDD", Kind.SCAN),
+        "InMemoryTableScan": ("InMemoryRelation", Kind.SCAN),
+        "ArrowEvalPython": ("ArrowEvalPython", Kind.PYTHON),
+        "BatchEvalPython": ("BatchEvalPython", Kind.PYTHON),
+        "PythonMapInArrow": ("MapInArrow", Kind.PYTHON),
+    }
+)
+_FORMAT_NAMES = frozenset(entry.name for entry in FORMATS)
+_FILE_RELATION = "LogicalRelation"
+_V2_RELATION = "DataSourceV2ScanRelation"
+
+
+def operator(name: str) -> tuple[str, Kind]:
+    """The class of the optimized plan and the kind of work; for unknown operators their own name, which may be a class."""
+    if known := _OPERATORS.get(name):
+        return known
+    first, _, rest = name.partition(" ")
+    if first == "Scan":
+        return _scan(rest), Kind.SCAN
+    if first == "BatchScan":
+        return _V2_RELATION, Kind.SCAN
+    if first in ("MicroBatchScan", "ContinuousScan"):
+        return "StreamingDataSourceV2ScanRelation", Kind.SCAN
+    return name, Kind.PYTHON if name.endswith(("InPandas", "InArrow", "EvalPython")) else Kind.OTHER
+
+
+def unread_format(name: str) -> str | None:
+    """The format of the files that a scan reads, if the engine does not; None for other operators."""
+    first, _, rest = name.partition(" ")
+    format_ = rest.partition(" ")[0].lower()
+    is_files = first == "Scan" and _OPERATORS.get(name) is None and _scan(rest) == _FILE_RELATION
+    return format_ or "this format" if is_files and format_ not in _FORMAT_NAMES else None
+
+
+def _scan(rest: str) -> str:
+    """The relation of ``Scan rest``: Hive's tables have scans of another form."""
+    return "HiveTableRelation" if rest.startswith("hive ") else _FILE_RELATION

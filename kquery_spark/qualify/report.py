@@ -1,0 +1,163 @@
+"""What came of qualifying: queries with what runs where and what it should save, and their sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kquery_spark.qualify.estimate import Saving
+from kquery_spark.qualify.judgement import Runs
+from kquery_spark.types.str_enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a query ended. Those that failed or still run save nothing in the sums."""
+
+    ENDED = "ended"
+    FAILED = "failed"
+    RUNNING = "running"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class ReportNode:
+    """A node of a query's plan: who would run it, and why not the engine.
+
+    conditions: of the engine's support, which the plan's text does not show. task_seconds: of Spark's tasks, about.
+    """
+
+    name: str
+    depth: int
+    runs: Runs
+    reason: str = ""
+    conditions: tuple[str, ...] = ()
+    task_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class QueryReport:
+    """One query: what it took on Spark, what of it the engine would run, and what that should save.
+
+    seconds: of the wall clock; None if it never ended or never ran. task_seconds: of all its tasks. engine_share: of the
+    tasks' time, or of the plan's nodes where nothing ran. wall, tasks: seconds saved of either.
+    """
+
+    application: str
+    number: int
+    description: str
+    outcome: Outcome
+    seconds: float | None
+    task_seconds: float
+    cpu_seconds: float
+    bytes_read: int
+    shuffle_bytes: int
+    engine_share: float
+    wall: Saving
+    tasks: Saving
+    nodes: tuple[ReportNode, ...]
+    error: str = ""
+
+    @property
+    def runs_whole(self) -> bool:
+        """Whether the engine would run all of its nodes."""
+        return bool(self.nodes) and all(node.runs is Runs.ENGINE for node in self.nodes)
+
+    def speed_up(self, saved: float) -> float:
+        """How many times as fast the query is that saves so many seconds."""
+        if not self.seconds or saved >= self.seconds:
+            return 1.0
+        return self.seconds / (self.seconds - saved)
+
+
+@dataclass(frozen=True)
+class ApplicationReport:
+    """One application: its log, and what is to be said of it. other_task_seconds: of tasks outside of queries."""
+
+    id: str
+    name: str
+    spark_version: str
+    log: str
+    other_task_seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A reason why nodes stay with Spark: their operators, how many queries have them, and the time of their tasks."""
+
+    reason: str
+    operators: tuple[str, ...]
+    queries: int
+    task_seconds: float
+
+
+@dataclass(frozen=True)
+class Qualification:
+    """The result for one path. left_out: how many executions had no tasks, commands mostly."""
+
+    applications: tuple[ApplicationReport, ...]
+    queries: tuple[QueryReport, ...]
+    left_out: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock seconds of all queries that ended."""
+        return sum(query.seconds or 0.0 for query in self.queries if query.outcome is Outcome.ENDED)
+
+    @property
+    def task_seconds(self) -> float:
+        """Seconds of the tasks of all queries that ended."""
+        return sum(query.task_seconds for query in self.queries if query.outcome is Outcome.ENDED)
+
+    @property
+    def wall(self) -> Saving:
+        """Wall-clock seconds saved, all queries together."""
+        return sum((query.wall for query in self.queries), Saving())
+
+    @property
+    def tasks(self) -> Saving:
+        """Seconds of tasks saved, all queries together."""
+        return sum((query.tasks for query in self.queries), Saving())
+
+    @property
+    def by_saving(self) -> list[QueryReport]:
+        """The queries, those that save most first."""
+        return sorted(self.queries, key=lambda query: (-query.wall.expected, -(query.seconds or 0.0)))
+
+    @property
+    def causes(self) -> list[Cause]:
+        """Why nodes stay with Spark, the reasons that cost most first."""
+        operators: dict[str, dict[str, None]] = defaultdict(dict)
+        queries: dict[str, set[int]] = defaultdict(set)
+        seconds: dict[str, float] = defaultdict(float)
+        for number, query in enumerate(self.queries):
+            for node in query.nodes:
+                if node.reason:
+                    operators[node.reason][node.name] = None
+                    queries[node.reason].add(number)
+                    seconds[node.reason] += node.task_seconds
+        causes = [
+            Cause(reason, tuple(operators[reason]), len(found), seconds[reason])
+            for reason, found in queries.items()
+        ]
+        return sorted(causes, key=lambda cause: (-cause.task_seconds, -cause.queries))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, with the sums."""
+        return {
+            "format": 1,
+            "seconds": self.seconds,
+            "task_seconds": self.task_seconds,
+            "saved_seconds": asdict(self.wall),
+            "saved_task_seconds": asdict(self.tasks),
+            "left_out": self.left_out,
+            "applications": [asdict(application) for application in self.applications],
+            "causes": [asdict(cause) for cause in self.causes],
+            "queries": [_query_dict(query) for query in self.queries],
+        }
+
+
+def _query_dict(query: QueryReport) -> dict[str, Any]:
+    speed_up = {end: query.speed_up(saved) for end, saved in asdict(query.wall).items()}
+    return {**asdict(query), "runs_whole": query.runs_whole, "speed_up": speed_up}

@@ -1,0 +1,72 @@
+"""Finding event logs and reading their lines: what is no log, where it ends, what cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from kquery_spark.errors import SourceError
+from kquery_spark.qualify.event_files import EventReader, find_logs
+from kquery_spark.qualify.logs import qualify_logs
+
+FIRST = '{"Event":"SparkListenerLogStart","Spark Version":"4.1.0"}\n'
+
+
+def test_a_path_that_is_not_there(tmp_path):
+    with pytest.raises(SourceError, match="path does not exist"):
+        find_logs(tmp_path / "nothing")
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(SourceError, match="there are no event logs in"):
+        find_logs(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["id,name\n1,2\n", '{"id": 1}\n{"id": 2}\n', "[1]\n"])
+def test_what_is_no_event_log_is_named(tmp_path, content):
+    file = tmp_path / "table"
+    file.write_text(content)
+    with pytest.raises(SourceError, match=f"{file} is no event log of Spark: line 1"):
+        qualify_logs(file)
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    file = tmp_path / "app-1"
+    file.write_text(FIRST + "nonsense\n" + FIRST)
+    with pytest.raises(SourceError, match=f"{file} is no event log of Spark: line 2"):
+        qualify_logs(file)
+
+
+def test_a_codec_that_is_not_supported(tmp_path):
+    file = tmp_path / "app-1.bz2"
+    file.write_bytes(b"")
+    with pytest.raises(SourceError, match=r"\.bz2 is not supported; \.zstd, .* and no compression are"):
+        qualify_logs(file)
+
+
+def test_rolled_files_are_read_in_their_order(tmp_path):
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for number in (10, 2, 1):
+        (folder / f"events_{number}_app-1").write_text(f'{{"Event":"{number}"}}\n')
+    (folder / "appstatus_app-1.inprogress").touch()
+    (log,) = find_logs(tmp_path)
+    assert [event["Event"] for event in EventReader(log)] == ["1", "2", "10"]
+    assert log.is_running
+
+
+def test_hidden_files_are_no_logs(tmp_path):
+    (tmp_path / ".app-1.crc").write_bytes(b"crc")
+    (tmp_path / "app-1.gz").write_bytes(gzip.compress(FIRST.encode()))
+    (application,) = qualify_logs(tmp_path).applications
+    assert application.spark_version == "4.1.0"
+    assert application.notes == ()
+
+
+def test_an_empty_log_of_a_release_that_is_not_supported(tmp_path):
+    (tmp_path / "empty").touch()
+    (tmp_path / "old").write_text(FIRST.replace("4.1.0", "2.4.8"))
+    empty, old = qualify_logs(tmp_path).applications
+    assert "the end of the log is cut off" in empty.notes
+    assert old.notes == ("kquery_spark runs on Spark 3.5 to 4.3, and this was Spark 2.4.8",)

@@ -1,0 +1,40 @@
+"""SQL files, planned with Spark and not run."""
+
+from __future__ import annotations
+
+import pytest
+
+from kquery_spark.qualify.judgement import Runs
+from kquery_spark.qualify.report import Outcome
+from kquery_spark.qualify.sql_files import qualify_sql, sql_files
+from kquery_spark.qualify.text import render_text
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "1_whole.sql").write_text("SELECT i % 3 AS k, sum(id) FROM numbers GROUP BY 1;\n")
+    (tmp_path / "2_sampled.sql").write_text("SELECT sum(id) FROM numbers TABLESAMPLE (10 PERCENT)")
+    (tmp_path / "3_wrong.sql").write_text("SELECT nothing_of_that_name FROM numbers")
+    (tmp_path / "notes.txt").write_text("no query")
+    return tmp_path
+
+
+def test_each_file_is_planned(spark, numbers, folder):
+    result = qualify_sql(spark, sql_files(folder))
+    whole, sampled, wrong = result.queries
+    assert [query.description for query in result.queries] == ["1_whole.sql", "2_sampled.sql", "3_wrong.sql"]
+    assert whole.outcome is sampled.outcome is Outcome.NOT_RUN
+    assert {node.name: node.runs for node in whole.nodes}["Aggregate"] is Runs.ENGINE
+    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are drawn by Spark"
+    assert wrong.outcome is Outcome.FAILED
+    assert "nothing_of_that_name" in wrong.error
+    text = render_text(result, 20)
+    assert "no query was run to measure it" in text
+    assert "3_wrong.sql (failed)" in text
+    assert "random samples are drawn by Spark (Sample)" in text
+
+
+def test_a_file_and_what_is_none(folder):
+    assert sql_files(folder / "1_whole.sql") == [folder / "1_whole.sql"]
+    assert sql_files(folder / "notes.txt") == []
+    assert sql_files(folder / "nothing") == []
