@@ -92,7 +92,7 @@ class ExplainedStage:
         return head
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The explanation of one query; ``str`` prints it, a notebook shows it as HTML.
 
@@ -167,6 +167,9 @@ class Explanation:
     def __str__(self) -> str:
         blocks = [f"== {title} ==\n{text}" if title else text for title, text in self.sections()]
         return "\n\n".join(blocks)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         """For notebooks."""

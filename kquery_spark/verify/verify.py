@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from html import escape
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,7 +24,7 @@ from kquery_spark.verify.order import chance, ordered_columns
 _NOT_NULL = {True: "", False: " not null"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What ``verify`` found; true when the answers are equal.
 
@@ -54,6 +55,17 @@ class Report:
             return f"same as Spark SQL: yes ({self.rows} rows, {self.columns} columns{order}; {times})"
         lines = [f"same as Spark SQL: NO ({times})", *(f"  {d}" for d in self.differences)]
         return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, green or red, above the differences."""
+        color = "#2da44e" if self.ok else "#e5534b"
+        verdict, *details = str(self).split("\n")
+        lines = "".join(f"<li>{escape(line.strip())}</li>" for line in details)
+        head = f'<b style="color:{color}">{escape(verdict)}</b>'
+        return f'<div class="kquery-report">{head}{f"<ul>{lines}</ul>" if lines else ""}</div>'
 
     def __bool__(self) -> bool:
         return self.ok
