@@ -14,8 +14,10 @@ from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.errors import VerifyError
+from kquery_spark.progress import progress
 from kquery_spark.spark_bridge.bypass import bypass
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.job_descriptions import draws_progress
 from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.session import check_frame
 from kquery_spark.verify.compare import Difference, compare_tables
@@ -89,8 +91,11 @@ def verify(frame: DataFrame) -> Report:
     if execution is not None:
         frame = execution.original
     planned = plan_frame(frame)
-    with bypass():
+    shown = planned.config.progress and not draws_progress(frame.sparkSession.sparkContext)
+    with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
+        bar.step = "Spark"
         expected = _run(frame)
+        bar.advance("the engine")
         if not planned.parts:
             if isinstance(expected.result, BaseException):
                 raise expected.result
