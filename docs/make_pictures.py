@@ -1,6 +1,6 @@
 """Makes the pictures of the documentation: the stages of a TPC-H query after a run, as an SVG, and screenshots of it.
 
-    python docs/make_pictures.py [FOLDER] [--query 5] [--scale 0.01] [--chromium PATH]
+    python docs/make_pictures.py [FOLDER] [--query 8] [--scale 0.01] [--chromium PATH]
 
 Writes ``stages.svg`` into the folder (docs/pictures). Where a Chromium is at hand, also ``explain-light.png`` and
 ``explain-dark.png``: what a notebook shows, on both kinds of page.
@@ -58,7 +58,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "pictures")
-    parser.add_argument("--query", type=int, default=5)
+    parser.add_argument("--query", type=int, default=8)
     parser.add_argument("--scale", type=float, default=0.01)
     parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("google-chrome"))
     options = parser.parse_args()

@@ -199,9 +199,10 @@ def _text(x: float, y: float, text: str, style: str = "") -> str:
 
 
 def _short(label: str) -> str:
-    """An operator as it stands in a box: without the ending of its class, and not too long."""
+    """An operator as it stands in a box: indented, without the ending of its class, and not too long."""
     text = label.replace("Exec: ", ": ", 1).removesuffix("Exec")
-    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+    longest = len(text) - len(text.lstrip(" ")) + _LONGEST_LABEL
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def size_text(nbytes: float) -> str:

@@ -55,7 +55,8 @@ class Layout:
             x = (widest - _row_width(row)) / 2
             height = max(box.height for box in row)
             for box in row:
-                spots[box.key] = Spot(x, y, box.width, box.height or height)
+                own = box.height or height
+                spots[box.key] = Spot(x, y + height - own, box.width, own)
                 x += box.width + _GAP
             y += height + _ROW_GAP
         return spots

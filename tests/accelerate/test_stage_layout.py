@@ -26,7 +26,7 @@ def test_fifteen_stages_stand_apart_two_in_a_row() -> None:
     assert len(layout.boxes) == 15
     spots = list(layout.spots.values())
     assert not any(overlap(a, b) for a, b in combinations(spots, 2))
-    rows = [spot.y for spot in spots]
+    rows = [spot.y + spot.height for spot in spots]
     assert max(map(rows.count, rows)) == 2
     width, height = layout.size
     assert width < 800
