@@ -189,7 +189,9 @@ def _edge(layout: Layout, source: str, target: str, stage: ExplainedStage | None
     label = ""
     if stage is not None:
         sent = "" if stage.metrics is None else f", {size_text(stage.metrics.sent)}"
-        label = _text(x + 6, y + 14, f"{stage.output}{sent}", "opacity:0.75")
+        turns_right = points[0][0] > x  # the label stands on the other side
+        side, anchor = (-6, ";text-anchor:end") if turns_right else (6, "")
+        label = _text(x + side, y + 14, f"{stage.output}{sent}", f"opacity:0.75{anchor}")
     return f'<path d="{path} {tip}" fill="none" stroke="currentColor" stroke-opacity="0.55"/>{label}'
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 DRIVER = "org.apache.arrow:flight-sql-jdbc-driver:18.3.0"
 
 
-@pytest.fixture
-def connection(spark: SparkSession, place: str) -> Iterator[Any]:
-    """A ``java.sql.Connection``; its driver is loaded apart from Spark's own Arrow."""
+@pytest.fixture(scope="module")
+def driver(spark: SparkSession) -> Any:
+    """A ``java.sql.Driver``, loaded apart from Spark's own Arrow, and once: py4j knows methods by the names of classes."""
     try:
         jar = artifact(DRIVER)
     except Unreachable as reason:
@@ -27,14 +27,17 @@ def connection(spark: SparkSession, place: str) -> Iterator[Any]:
     urls = spark.sparkContext._gateway.new_array(java.net.URL, 1)
     urls[0] = java.net.URL(jar.as_uri())
     loader = java.net.URLClassLoader(urls, java.lang.ClassLoader.getPlatformClassLoader())
-    driver = loader.loadClass("org.apache.arrow.driver.jdbc.ArrowFlightJdbcDriver").newInstance()
-    address = place.removeprefix("grpc://").removeprefix("grpc+tcp://")
-    properties = java.util.Properties()
+    return loader.loadClass("org.apache.arrow.driver.jdbc.ArrowFlightJdbcDriver").newInstance()
+
+
+@pytest.fixture
+def connection(spark: SparkSession, driver: Any, place: str) -> Iterator[Any]:
+    """A ``java.sql.Connection``."""
+    properties = spark.sparkContext._jvm.java.util.Properties()
     properties.setProperty("useEncryption", "false")
-    connection = driver.connect(f"jdbc:arrow-flight-sql://{address}/", properties)
+    connection = driver.connect(f"jdbc:arrow-flight-sql://{place.removeprefix('grpc://')}/", properties)
     yield connection
     connection.close()
-    loader.close()
 
 
 def rows(result: Any) -> list[tuple[Any, ...]]:
@@ -61,10 +64,12 @@ def test_tables_and_columns_through_jdbc(connection: Any) -> None:
     tables = facts.getTables(None, None, "emp%", None)
     assert tables.next()
     assert tables.getString("TABLE_NAME") == "employee"
+    tables.close()  # what stays open is a leak to the driver
     columns = facts.getColumns(None, None, "employee", None)
     names = []
     while columns.next():
         names.append(columns.getString("COLUMN_NAME"))
+    columns.close()
     assert names == ["id", "state", "salary"]
 
 
