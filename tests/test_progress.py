@@ -17,7 +17,9 @@ from typing_extensions import override
 
 import kquery_spark as kq
 from kquery_spark import progress as module
+from kquery_spark.cli.fuzzing import Reporter
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.fuzz.record import Record
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.progress import Display, NotebookDisplay, TerminalDisplay, find_display, progress
 
@@ -110,6 +112,21 @@ def test_an_error_takes_the_bar_away(recorder: Recorder) -> None:
         recorder.wait()
         raise ValueError("broken")
     assert recorder.cleared == 1
+
+
+def test_fuzz_draws_a_bar_or_prints_lines(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kquery_spark.cli.fuzzing._PROGRESS_SECONDS", 0)
+    record = Record()
+    with progress("fuzz", "cases", 10) as bar:
+        Reporter(None, bar).progress(record)
+        assert bar.done == record.cases
+        recorder.wait()
+    assert capsys.readouterr().err == ""
+    with progress("fuzz", "cases", 10, enabled=False) as bar:
+        Reporter(None, bar).progress(record)
+    assert "0 cases in 0 s" in capsys.readouterr().err
 
 
 def test_lines_are_printed_without_the_bar(recorder: Recorder) -> None:

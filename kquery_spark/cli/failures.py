@@ -117,7 +117,9 @@ def _spark(error: BaseException) -> Failure:
     default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
     code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)
     position = _position(text)
-    message = re.sub(r"\s*SQLSTATE: \w+.*$", "", message)
+    message = _POSITION.sub(
+        "", re.sub(r"\s*SQLSTATE: \w+.*$", "", message)
+    )  # 3.5 says the position here, too
     return Failure(code, _one_line(f"[{condition}] {message}") + position)
 
 
