@@ -22,6 +22,7 @@ from benchmarks.report import change_table, memory_lines, result_table, summary_
 from benchmarks.suites import SUITES
 from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.cli.failures import run as run_command
+from kquery_spark.progress import progress
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -138,7 +139,15 @@ def run(
     plan = runner.Plan(
         chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users, seconds
     )
-    found = runner.run(plan, lambda line: console.print(line, markup=False, highlight=False))
+    wanted = settings.conf.get("spark.kquery.progress", "true") == "true"
+    with progress("bench", "queries", runner.query_count(plan), enabled=wanted) as bar:
+
+        def say(line: str) -> None:
+            bar.hide()
+            console.print(line, markup=False, highlight=False)
+            bar.advance()
+
+        found = runner.run(plan, say)
     _show(found, console, json_path)
 
 

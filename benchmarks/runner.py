@@ -99,6 +99,12 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     )
 
 
+def query_count(plan: Plan) -> int:
+    """How many lines ``run`` says: one a query of the engines that share a session, and one of each other engine."""
+    others = sum(name not in IN_SESSION for name in plan.engines)
+    return len(plan.queries) * (others + (others < len(plan.engines)))
+
+
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 

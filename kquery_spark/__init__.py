@@ -39,6 +39,8 @@ _LAZY = {
     "disable": "kquery_spark.accelerate.enable",
     "enable": "kquery_spark.accelerate.enable",
     "explain": "kquery_spark.accelerate.explain",
+    "load_ipython_extension": "kquery_spark.notebook",
+    "unload_ipython_extension": "kquery_spark.notebook",
     "lit": "kquery_spark.frontends.dataframe",
     "on_query": "kquery_spark.accelerate.observers",
     "sql_expr": "kquery_spark.frontends.dataframe",

@@ -45,6 +45,7 @@ class RunControl:
         self._within = within
         self.rows = 0
         self.nbytes = 0
+        self.splits = 0
         self._deadline: float | None = None
         self._lock = threading.Lock()
         self._stop: tuple[type[RunStopped], str] | None = None
@@ -83,6 +84,13 @@ class RunControl:
             if self._stop is None and self.max_bytes is not None and self.nbytes > self.max_bytes:
                 self._stop = LimitReached, "bytes"
         self.check()
+
+    def count_split(self) -> None:
+        """Count a split, or a piece of one, that a scan has read."""
+        if self._within is not None:
+            self._within.count_split()
+        with self._lock:
+            self.splits += 1
 
     def reserve(self, nbytes: int) -> None:
         """Raise LimitReached if one allocation of this size is too large; counts nothing."""

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.execution.dataframe import execution_of
+from kquery_spark.accelerate.explain_svg import draw, size_text
 from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.part import Part
@@ -66,10 +67,10 @@ class ExplainedStage:
         if self.metrics is None:
             return "\n".join([self._head, *(f"  {line}" for line in self.operators)])
         verb = "shuffled" if self.output != "result" else "given to Spark"
-        head = f"{self._head} [{self.metrics.tasks} task(s) ran, {_size(self.metrics.sent)} {verb}]"
+        head = f"{self._head} [{self.metrics.tasks} task(s) ran, {size_text(self.metrics.sent)} {verb}]"
         lines = [head]
         for line, metrics in self.metrics.operators:
-            facts = [f"{metrics.rows:,} rows", _size(metrics.nbytes), f"{metrics.seconds * 1000:,.0f} ms"]
+            facts = [f"{metrics.rows:,} rows", size_text(metrics.nbytes), f"{metrics.seconds * 1000:,.0f} ms"]
             facts += [
                 f"{name.replace('_', ' ')} {amount:,}" for name, amount in sorted(metrics.extra.items())
             ]
@@ -82,7 +83,7 @@ class ExplainedStage:
         head = f"{self.stage_id}: {self.tasks} task{'s' if self.tasks != 1 else ''}"
         if self.all_splits:
             pruned = f" of {self.all_splits}" if self.splits < self.all_splits else ""
-            head += f", {self.splits}{pruned} split(s) of about {_size(self.scan_bytes)}"
+            head += f", {self.splits}{pruned} split(s) of about {size_text(self.scan_bytes)}"
         if self.reads:
             head += f", reads {', '.join(self.reads)}"
         head += f" -> {self.output}"
@@ -92,7 +93,7 @@ class ExplainedStage:
         return head
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The explanation of one query; ``str`` prints it, a notebook shows it as HTML.
 
@@ -167,6 +168,16 @@ class Explanation:
     def __str__(self) -> str:
         blocks = [f"== {title} ==\n{text}" if title else text for title, text in self.sections()]
         return "\n\n".join(blocks)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def svg(self) -> str:
+        """The stages as a picture, for a file or a page: boxes of operators, and exchanges as arrows between them.
+
+        After ``explain(analyze=True)`` with the rows, bytes and own time of each operator.
+        """
+        return draw(self)
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -291,11 +302,3 @@ def _stage(stage: Stage, in_driver: bool, threads: int, metrics: StageMetrics | 
 
 def _lines(items: Iterable[object]) -> str:
     return "\n".join(str(item) for item in items)
-
-
-def _size(nbytes: float) -> str:
-    for unit in ("B", "KB", "MB"):
-        if nbytes < 1000:
-            return f"{nbytes:,.0f} {unit}" if unit == "B" else f"{nbytes:,.1f} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:,.1f} GB"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from kquery_spark.accelerate.explain_svg import draw
+
 if TYPE_CHECKING:
     from kquery_spark.accelerate.explain import Explanation
 
-_COLOURS = {"engine": "#1a7f37", "Spark": "#9a6700", "hand-over": "#0969da"}
+_COLOURS = {"engine": "#2da44e", "Spark": "#bf8700", "hand-over": "#218bff"}  # legible on white and on black
+_PICTURE = "overflow:auto;max-height:60em;margin:0.3em 0"
 _PRE = "margin:0.3em 0;line-height:1.35;overflow-x:auto"
 
 
@@ -24,9 +27,14 @@ def render(explanation: Explanation) -> str:
             for n in explanation.nodes
         )
         parts.append(f'<pre style="{_PRE}">{rows}</pre>')
+    if any(explanation.stages):
+        picture = draw(explanation, standalone=False)
+        parts.append(
+            f'<details open><summary>Picture</summary><div style="{_PICTURE}">{picture}</div></details>'
+        )
     for title, text in explanation.sections():
         if title and not title.startswith("Query"):
-            opened = " open" if title.startswith(("Decision", "Stages", "Left")) else ""
+            opened = " open" if title.startswith(("Decision", "Left")) else ""
             parts.append(
                 f'<details{opened}><summary>{escape(title)}</summary><pre style="{_PRE}">{escape(text)}</pre></details>'
             )

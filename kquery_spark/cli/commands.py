@@ -245,12 +245,15 @@ def fuzz(
     from kquery_spark.cli.fuzzing import Reporter, seed_list
     from kquery_spark.fuzz.run import Campaign
     from kquery_spark.fuzz.run import fuzz as run_campaign
+    from kquery_spark.progress import progress
+    from kquery_spark.spark_bridge.session import bridge
 
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
-    reporter = Reporter(output)
     spark = own_session("kquery-spark fuzz", log_level)
-    result = run_campaign(spark, campaign, record, reporter.found, reporter.progress)
+    with progress("fuzz", "cases", cases, enabled=bridge(spark).config().progress) as bar:
+        reporter = Reporter(output, bar)
+        result = run_campaign(spark, campaign, record, reporter.found, reporter.progress)
     click.echo(str(result))
     if result.mismatches:
         raise Failure(Exit.DIFFERENT_ANSWERS, f"{result.mismatches} differences between Spark and the engine")

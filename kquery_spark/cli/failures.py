@@ -75,6 +75,7 @@ _OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
 
 _SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _POSITION = re.compile(r"(?:; |\()line (\d+),? pos (\d+)[;)]?")
+_CONTEXT = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)")  # of an error on data; counts from one
 _NO_FILE = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
 
@@ -115,10 +116,20 @@ def _spark(error: BaseException) -> Failure:
     condition, message = match.groups()
     default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
     code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)
-    where = _POSITION.search(text.split("\n'", 1)[0])
-    position = f" (line {where[1]}, column {int(where[2]) + 1})" if where else ""
-    message = re.sub(r"\s*SQLSTATE: \w+.*$", "", message)
+    position = _position(text)
+    message = _POSITION.sub(
+        "", re.sub(r"\s*SQLSTATE: \w+.*$", "", message)
+    )  # 3.5 says the position here, too
     return Failure(code, _one_line(f"[{condition}] {message}") + position)
+
+
+def _position(text: str) -> str:
+    """Where in the SQL an error is, or an empty text if it does not say."""
+    where = _POSITION.search(text.split("\n'", 1)[0])
+    if where is not None:
+        return f" (line {where[1]}, column {int(where[2]) + 1})"
+    where = _CONTEXT.search(text)
+    return "" if where is None else f" (line {where[1]}, column {where[2]})"
 
 
 def _one_line(text: str, limit: int = 500) -> str:

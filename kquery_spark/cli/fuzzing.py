@@ -11,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from kquery_spark.fuzz.record import Record
     from kquery_spark.fuzz.report import Mismatch
+    from kquery_spark.progress import Progress
 
 _PROGRESS_SECONDS = 30
 
@@ -29,13 +30,15 @@ def seed_list(seeds: str | None, seed: int) -> tuple[int, ...]:
 class Reporter:
     """Prints each difference as a test, and how far the run is every half minute."""
 
-    def __init__(self, output: Path | None) -> None:
+    def __init__(self, output: Path | None, bar: Progress) -> None:
         self._output = output
+        self._bar = bar
         self._last = time.monotonic()
 
     def found(self, mismatch: Mismatch) -> None:
         """Print a difference, and write it to a file of its own."""
         text = str(mismatch)
+        self._bar.hide()
         click.echo(text)
         if self._output is None:
             return
@@ -45,8 +48,9 @@ class Reporter:
         (self._output / f"{stem}{f'_{existing_files + 1}' if existing_files else ''}.py").write_text(text)
 
     def progress(self, record: Record) -> None:
-        """Print one line once in a while."""
-        if time.monotonic() - self._last >= _PROGRESS_SECONDS:
+        """Draw the bar, or where there is none, print one line once in a while."""
+        self._bar.done = record.cases
+        if not self._bar.is_shown and time.monotonic() - self._last >= _PROGRESS_SECONDS:
             self._last = time.monotonic()
             rate = record.cases / max(record.seconds, 1)
             click.echo(f"{record.cases:,} cases in {record.seconds:,.0f} s ({rate:.0f} a second)", err=True)

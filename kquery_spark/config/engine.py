@@ -52,6 +52,11 @@ class EngineConfig:
         "`info`: one line in Python's log for each query and action (`kq.on_query` for callbacks).",
         choices=("off", "info"),
     )
+    progress: bool = setting(
+        True,
+        "Whether runs of more than two seconds in this process, and `verify`, `bench` and `fuzz`, show a bar on a terminal "
+        "or in a notebook.",
+    )
     disabled_rules: tuple[str, ...] = setting(
         (), "Optimizer rules that are switched off, with commas between."
     )

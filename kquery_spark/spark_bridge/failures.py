@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import pyarrow as pa
@@ -17,6 +19,11 @@ from pyspark.errors import PySparkException
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.spark_bridge.pyspark_names import error_condition
 from kquery_spark.task_errors import TaskError, parse_task_error
+
+try:
+    from pyspark.logger import PySparkLogger
+except ImportError:  # PySpark 3.5
+    PySparkLogger = None  # type: ignore[assignment, misc]
 
 R = TypeVar("R")
 
@@ -91,6 +98,23 @@ def unless_result_too_large(make: Callable[[], R]) -> R | None:
         if _TOO_LARGE_A_RESULT not in str(error):
             raise
         return None
+
+
+@contextmanager
+def without_error_log() -> Iterator[None]:
+    """Without the page of JSON that PySpark 4 logs for an error of a query."""
+    if PySparkLogger is None:
+        yield
+        return
+    logger = PySparkLogger.getLogger(
+        "SQLQueryContextLogger"
+    )  # a plain logger of that name would break PySpark
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 _LIBRARIES = (

@@ -1,4 +1,4 @@
-"""Descriptions of jobs, which Spark's UI and event log show."""
+"""What Spark shows of jobs: their descriptions in its UI and event log, and bars on the terminal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from contextlib import contextmanager
 from pyspark import SparkContext
 
 _PROPERTY = "spark.job.description"
+
+
+def draws_progress(context: SparkContext) -> bool:
+    """Whether Spark draws bars of its stages on the terminal."""
+    return context.getConf().get("spark.ui.showConsoleProgress", "false") == "true"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from html import escape
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,8 +14,10 @@ from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.errors import VerifyError
+from kquery_spark.progress import progress
 from kquery_spark.spark_bridge.bypass import bypass
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.job_descriptions import draws_progress
 from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.session import check_frame
 from kquery_spark.verify.compare import Difference, compare_tables
@@ -23,7 +26,7 @@ from kquery_spark.verify.order import chance, ordered_columns
 _NOT_NULL = {True: "", False: " not null"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What ``verify`` found; true when the answers are equal.
 
@@ -55,6 +58,17 @@ class Report:
         lines = [f"same as Spark SQL: NO ({times})", *(f"  {d}" for d in self.differences)]
         return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, green or red, above the differences."""
+        color = "#2da44e" if self.ok else "#e5534b"
+        verdict, *details = str(self).split("\n")
+        lines = "".join(f"<li>{escape(line.strip())}</li>" for line in details)
+        head = f'<b style="color:{color}">{escape(verdict)}</b>'
+        return f'<div class="kquery-report">{head}{f"<ul>{lines}</ul>" if lines else ""}</div>'
+
     def __bool__(self) -> bool:
         return self.ok
 
@@ -77,8 +91,11 @@ def verify(frame: DataFrame) -> Report:
     if execution is not None:
         frame = execution.original
     planned = plan_frame(frame)
-    with bypass():
+    shown = planned.config.progress and not draws_progress(frame.sparkSession.sparkContext)
+    with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
+        bar.step = "Spark"
         expected = _run(frame)
+        bar.advance("the engine")
         if not planned.parts:
             if isinstance(expected.result, BaseException):
                 raise expected.result

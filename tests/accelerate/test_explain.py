@@ -1,5 +1,7 @@
 """``kq.explain``: text, object, HTML and metrics tell what happens."""
 
+from xml.etree import ElementTree
+
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import udf
@@ -135,3 +137,29 @@ def test_assert_accelerated(spark, tables):
             kq.assert_accelerated(spark.sql(QUERY))
     finally:
         spark.conf.unset("spark.kquery.enabled")
+
+
+def test_a_picture_has_the_stages_and_what_they_did(spark, tables):
+    before = kq.explain(spark.sql(QUERY))
+    root = ElementTree.fromstring(before.svg())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = "".join(root.itertext())
+    for stage in before.stages[0]:
+        assert f"{stage.stage_id}" in texts
+        assert stage.output == "result" or stage.output in texts
+    assert " rows  " not in texts
+    assert "prefers-color-scheme" in before.svg()
+    after = kq.explain(spark.sql(QUERY), analyze=True)
+    assert "3 rows  " in "".join(ElementTree.fromstring(after.svg()).itertext())
+    html = after._repr_html_()
+    assert html.count("<svg") == 1
+    assert "prefers-color-scheme" not in html, "the style of one picture would be that of the whole notebook"
+
+
+def test_pictures_of_several_parts_of_rows_of_spark_and_of_none(spark, tables):
+    half = called(spark.sql(QUERY))
+    several = ElementTree.fromstring(kq.explain(half.union(half)).svg())
+    assert "part 2 of 2" in "".join(several.itertext())
+    below = spark.table("lineitem").sample(1.0, seed=1).groupBy("l_returnflag").count()
+    assert "rows from Spark" in kq.explain(below).svg()
+    assert "Spark runs all of this query" in kq.explain(spark.range(3).sample(1.0)).svg()

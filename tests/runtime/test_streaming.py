@@ -117,6 +117,14 @@ def test_a_frame_is_an_arrow_stream():
     assert relation.max("x").fetchall() == [(1999,)]
 
 
+def test_polars_reads_a_frame():
+    polars = pytest.importorskip("polars")
+    ctx, _ = context(2)
+    frame = polars.DataFrame(ctx.table("numbers"))
+    assert frame.height == 2000
+    assert frame["x"].max() == 1999
+
+
 def test_on_spark_the_stream_is_the_result(spark: Any):
     ctx = kq.ExecutionContext(spark)
     ctx.register_arrow("numbers", pa.table({"x": [1, 2, 3]}))

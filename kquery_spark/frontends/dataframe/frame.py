@@ -360,11 +360,15 @@ class DataFrame(Builder):
     def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """The text that ``show`` prints."""
         width = 20 * truncate if isinstance(truncate, bool) else truncate
-        rows = self._session.to_text(self.analyzed, n + 1)
+        rows = self.first_texts(n + 1)
         text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)
         if len(rows) > n:
             text += f"only showing top {n} row{'' if n == 1 else 's'}"
         return text
+
+    def first_texts(self, n: int) -> list[list[str]]:
+        """The first ``n`` rows as ``show`` writes their values, none of them cut."""
+        return self._session.to_text(self.analyzed, n)
 
     def explain(self, trace: bool = False) -> str:
         """Logical plan, optimized plan and stages; ``trace`` adds the plan after each rule."""

@@ -18,7 +18,7 @@ from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.split_columns import Kept, SplitColumns, asked_for, rows_of, true_flags
-from kquery_spark.run_control import check_run
+from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch
@@ -60,9 +60,17 @@ class ScanExec(PhysicalPlan):
         runtime = task.runtime_filters.get(self.scan_id, [])
         source = self.source if task.config.compiled else self.source.without_kernels()
         reader = _FilteringReader(self, source, runtime, task.metrics_of(self))
+        control = current_control()
         for split in _promising_first(self.source, splits, runtime):
             check_run()
             yield from reader.read(split)
+            if control is not None:
+                control.count_split()
+
+    def piece_count(self, splits: Sequence[Split]) -> int:
+        """How many times a task that has these splits reads from the source."""
+        own = splits if self.splits is None else self.splits
+        return sum(len(split.pieces) for split in own) if self.source.divisible else len(own)
 
     @override
     def label(self) -> str:

@@ -23,6 +23,7 @@ from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local.stop import Stop
+from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.payload import partitioned
 from kquery_spark.types.batch import Batch
@@ -61,7 +62,10 @@ class LocalExecutor(Executor):
     def table(self) -> pa.Table:
         """The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
         result = self._graph.result
-        with _threads(self._config, self._stop) as threads:
+        with (
+            _threads(self._config, self._stop) as threads,
+            split_progress(self._graph.stages, self._config, threads.control),
+        ):
             pieces = _run_tasks(threads, result, self._result_tasks(threads))
         batches = [batch.to_arrow() for task in pieces for _, batch in task]
         table = pa.Table.from_batches(batches, schema=result.plan.schema)

@@ -28,10 +28,12 @@ from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.runtime.spark.frames import input_frame
 from kquery_spark.runtime.spark.result_table import result_table
 from kquery_spark.runtime.spark.worker import TOO_MUCH, StageRun
+from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.spark_bridge.arrow_collection import collect_batches
 from kquery_spark.spark_bridge.cancellation import cancellable
 from kquery_spark.spark_bridge.failures import unless_result_too_large
 from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.stages import Stage
 from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
@@ -84,7 +86,7 @@ class DriverExecutor(Executor):
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
         control = RunControl(_MAX_ROWS, self._max_bytes)
         with cancellable(self._link.spark, control):
-            batches = self._batches()
+            batches, stages = self._batches()
             control.limit_time(MAX_DRIVER_SECONDS)
 
             def work() -> R:
@@ -94,19 +96,23 @@ class DriverExecutor(Executor):
 
             control.check()
             try:
-                return control.controlled(work)()
+                with split_progress(stages, self._config, control):
+                    return control.controlled(work)()
             except Exception as error:  # a worker would tell Spark, which would raise this
                 raised = task_error(error)
                 raised.__cause__ = error
                 text = "".join(traceback.format_exception(raised))
                 raise PythonException(f"In the driver:\n{text}") from None
 
-    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
-        """The result, computed as it is read: by threads, or by one task over input that Spark collects first."""
+    def _batches(self) -> tuple[Generator[pa.RecordBatch, None, None], tuple[Stage, ...]]:
+        """The result, computed as it is read, and the stages that do that.
+
+        They are run by threads, or the last one by one task over input that Spark collects first.
+        """
         threaded = self._threaded()
         if threaded is not None:
-            return LocalExecutor(threaded.graph, threaded.config).batches()
-        return self._last_stage(self._collected_input())
+            return LocalExecutor(threaded.graph, threaded.config).batches(), threaded.graph.stages
+        return self._last_stage(self._collected_input()), (self._graph.result,)
 
     def _last_stage(self, rows: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
         stage = self._graph.result

@@ -1,0 +1,131 @@
+"""Where the stages of a picture stand: in rows, each stage above the one that reads it, the result in the last row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+_GAP = 28.0
+"""Between the boxes of a row."""
+_ROW_GAP = 56.0
+"""Between rows, where the exchanges are named."""
+_LANE_WIDTH = 14.0
+"""Of the place that an edge takes in a row that it passes."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A stage, or rows of Spark, to be placed: its size, and the boxes it reads."""
+
+    key: str
+    width: float
+    height: float
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The top left corner and the size of a box, or of the lane of an edge."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def middle(self) -> float:
+        """Its middle from left to right."""
+        return self.x + self.width / 2
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Boxes in rows. Each box stands as low as those that read it allow, so that a row has few."""
+
+    boxes: Sequence[Box]
+
+    @cached_property
+    def spots(self) -> Mapping[str, Spot]:
+        """The places of boxes by their keys, and of lanes by the keys that ``route`` makes."""
+        spots: dict[str, Spot] = {}
+        widest = max((_row_width(row) for row in self._rows), default=0.0)
+        y = 0.0
+        for row in self._rows:
+            x = (widest - _row_width(row)) / 2
+            height = max(box.height for box in row)
+            for box in row:
+                own = box.height or height
+                spots[box.key] = Spot(x, y + height - own, box.width, own)
+                x += box.width + _GAP
+            y += height + _ROW_GAP
+        return spots
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of all."""
+        spots = self.spots.values()
+        return max((s.x + s.width for s in spots), default=0.0), max(
+            (s.y + s.height for s in spots), default=0.0
+        )
+
+    def route(self, source: str, target: str) -> list[tuple[float, float]]:
+        """The points of the edge from a box to one that reads it, through its lanes in the rows between."""
+        start, end = self.spots[source], self.spots[target]
+        points = [(start.middle, start.y + start.height)]
+        for row in range(self._ranks[source] - 1, self._ranks[target], -1):
+            lane = self.spots[_lane(source, target, row)]
+            points += [(lane.middle, lane.y), (lane.middle, lane.y + lane.height)]
+        readers = self._by_key[target].reads
+        share = (readers.index(source) + 1) / (len(readers) + 1)
+        return [*points, (end.x + end.width * share, end.y)]
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, Box]:
+        return {box.key: box for box in self.boxes}
+
+    @cached_property
+    def _ranks(self) -> Mapping[str, int]:
+        """How many rows each box is above the last one; boxes come after those they read."""
+        ranks = dict.fromkeys(self._by_key, 0)
+        for box in reversed(self.boxes):
+            for source in box.reads:
+                ranks[source] = max(ranks[source], ranks[box.key] + 1)
+        return ranks
+
+    @cached_property
+    def _rows(self) -> list[list[Box]]:
+        """Boxes and lanes row by row from the top, each near those that read it."""
+        ranks = self._ranks
+        order: dict[str, float] = {}
+        rows: list[list[tuple[float, int, Box]]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]
+        readers: dict[str, list[str]] = {box.key: [] for box in self.boxes}
+        for box in self.boxes:
+            for source in box.reads:
+                below = box.key
+                for row in range(ranks[box.key] + 1, ranks[source]):
+                    lane = Box(_lane(source, box.key, row), _LANE_WIDTH, 0.0)
+                    readers[lane.key] = [below]
+                    rows[row].append((0.0, len(rows[row]), lane))
+                    below = lane.key
+                readers[source].append(below)
+        for i, box in enumerate(self.boxes):
+            rows[ranks[box.key]].append((0.0, i, box))
+        for row_number, row_boxes in enumerate(rows):
+            placed = [(_mean([order[r] for r in readers[b.key]]), i, b) for _, i, b in row_boxes]
+            rows[row_number] = sorted(placed, key=lambda one: one[:2])
+            count = len(placed)
+            order.update({b.key: (i + 1) / (count + 1) for i, (_, _, b) in enumerate(rows[row_number])})
+        return [[box for _, _, box in row_boxes] for row_boxes in reversed(rows)]
+
+
+def _lane(source: str, target: str, row: int) -> str:
+    return f"{source} to {target} in row {row}"
+
+
+def _row_width(row: Sequence[Box]) -> float:
+    return sum(box.width for box in row) + _GAP * (len(row) - 1)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0

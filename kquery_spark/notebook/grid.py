@@ -1,0 +1,78 @@
+"""The rows that ``show`` prints, read back into cells and written as an HTML table.
+
+``show`` is the one action that gives Spark's own text of every value, wherever its rows are computed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+
+# Characters that Spark's ``show`` counts as two wide.
+_WIDE = re.compile("[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹯＀-｠￠-￦]")
+# Colors follow the notebook's theme: text has the theme's color, rules and stripes are a gray that both themes bear.
+_TABLE = "border-collapse:collapse;font-size:0.92em;font-variant-numeric:tabular-nums"
+_CELL = "padding:0.2em 0.7em;border-bottom:1px solid rgba(128,128,128,0.3);white-space:pre-wrap;vertical-align:top"
+_HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,0.6);font-weight:600"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Names and the first rows of a result, as texts. is_cut: whether there are further rows."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_cut: bool
+
+    def html(self, right: tuple[bool, ...]) -> str:
+        """The grid as a table. right: whether each column is aligned right, as numbers are."""
+        aligns = ["text-align:right" if r else "text-align:left" for r in right]
+        head = "".join(_cell("th", _HEAD, align, n) for n, align in zip(self.names, aligns, strict=True))
+        lines = (
+            "".join(_cell("td", _CELL, align, c) for c, align in zip(row, aligns, strict=True))
+            for row in self.rows
+        )
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def read_grid(text: str) -> Grid:
+    """The cells of what ``show(truncate=False)`` prints; the rule above the names tells how wide columns are.
+
+    Raises ValueError for any other text.
+    """
+    rule, *lines = text.rstrip("\n").split("\n")
+    if rule not in lines:
+        raise ValueError("no rows of show")
+    end = len(lines) - 1 - lines[::-1].index(rule)
+    is_cut = end + 1 < len(lines)
+    widths = [len(dashes) for dashes in rule.split("+")[1:-1]]
+    if not any(widths):  # a result without columns
+        return Grid((), ((),) * (end - 2), is_cut)
+    names, *rows = [_cells(line, widths) for i, line in enumerate(lines[:end]) if i != 1]
+    return Grid(names, tuple(rows), is_cut)
+
+
+def _cells(line: str, widths: list[int]) -> tuple[str, ...]:
+    """The texts of a line, without what pads them on the right."""
+    cells, start = [], 1
+    for width in widths:
+        end, left = start, width
+        while left > 0 and end < len(line):
+            left -= _width(line[end])
+            end += 1
+        if left or line[end : end + 1] != "|":
+            raise ValueError("a line is not as wide as the rule above it")
+        cells.append(line[start:end].rstrip(" "))
+        start = end + 1
+    return tuple(cells)
+
+
+def _width(character: str) -> int:
+    """The columns that Spark gives a character: its UTF-16 units, and one more for wide ones."""
+    return (2 if ord(character) > 0xFFFF else 1) + (1 if _WIDE.match(character) else 0)
+
+
+def _cell(tag: str, style: str, align: str, text: str) -> str:
+    return f'<{tag} style="{style};{align}">{escape(text)}</{tag}>'
