@@ -13,6 +13,9 @@ from kquery_spark.errors import Unsupported
 _TOKEN = re.compile(r"[09]+|[.DG,$S]|MI|PR")
 _ORDER = re.compile(r"<?[MS]?[$]?(?:d(?:,d)*)?\.?d?[MS>]?")
 _MAX_PRECISION = 38
+_SPACES = r"[\t-\r\x1c-\x20]*"  # white space to Java
+_DROPPED = str.maketrans("", "", "+-$<>, \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
+_ANY_DIGIT = "\u0661"  # a digit to Python, which no number has
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,26 @@ class NumberFormat:
     tokens: tuple[Token, ...]
     precision: int
     scale: int
+    reading: re.Pattern[str]
 
     def parse(self, text: str) -> Decimal | None:
         """The number that a text of the format is; None for another text."""
         if not text.isascii():
             raise Unsupported("TO_NUMBER of texts that are not ASCII is not supported.")
-        return _Parser(self, text).number()
+        if self.reading.fullmatch(text) is None or ("<" in text) != (">" in text):
+            return None
+        digits = text.translate(_DROPPED)
+        if digits in ("", "."):
+            return None
+        return Decimal(f"-{digits}" if "-" in text or ">" in text else digits)
 
     def write(self, value: Decimal) -> str:
         """The number in the format; ``#`` instead of its digits if it has more than the format."""
-        return _Writer(self, value).text()
+        whole, _, fraction = format(value.copy_abs(), "f").partition(".")
+        whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
+        if len(whole) > self.precision - self.scale or len(fraction) > self.scale:
+            return _template(self, None, value < 0)
+        return _template(self, len(whole), value < 0) % (*whole, *fraction.ljust(self.scale, "0"))
 
 
 @functools.lru_cache(maxsize=256)
@@ -75,7 +88,7 @@ def number_format(source: str) -> NumberFormat:
     scale = sum(counts[tokens.index(".") :]) if "." in tokens else 0
     if sum(counts) > _MAX_PRECISION:
         raise Unsupported(f"The number format {source!r} has more than {_MAX_PRECISION} digits.")
-    return NumberFormat(tuple(tokens), sum(counts), scale)
+    return NumberFormat(tuple(tokens), sum(counts), scale, re.compile(_reading_pattern(tuple(tokens))))
 
 
 def _pieces(source: str) -> Iterator[str]:
@@ -88,82 +101,48 @@ def _pieces(source: str) -> Iterator[str]:
         at = match.end()
 
 
-class _Parser:
-    """Reads one text: signs may be left out, spaces among the digits are skipped."""
-
-    def __init__(self, form: NumberFormat, text: str) -> None:
-        self.form, self.text, self.at = form, text, 0
-        self.before = self.after = ""
-        self.behind_point = self.negative = self.opened = self.closed = False
-
-    def number(self) -> Decimal | None:
-        if (
-            not all(map(self._take, self.form.tokens))
-            or self.at < len(self.text)
-            or self.opened != self.closed
-        ):
-            return None
-        if not self.before and not self.after:
-            return None
-        sign = "-" if self.negative else ""
-        return Decimal(f"{sign}{self.before or '0'}.{self.after.ljust(self.form.scale, '0')}")
-
-    def _take(self, token: Token) -> bool:
-        """Read what stands for a token; False if the text does not match."""
-        if isinstance(token, tuple):
-            return self._digits(token)
-        character = self.text[self.at : self.at + 1]
-        if character == "":
-            return True
-        if token == "$":
-            self.at += 1
-            return character == "$"
-        if character not in {"M": "-", "S": "+-"}.get(token, token):
-            return True
-        self.at += 1
+def _reading_pattern(tokens: tuple[Token, ...]) -> str:
+    """What texts of a format look like: signs may be left out, and thousands from the left."""
+    signs = {"M": "-?", "S": "[+-]?", "$": r"\$", "<": "<?", ">": ">?"}
+    text, before = "", ""
+    for token, following in zip(tokens, (*tokens[1:], ""), strict=True):
         if token == ".":
-            self.behind_point = True
-        elif token == "<":
-            self.opened = True
-        elif token == ">":
-            if not self.opened:
-                return False
-            self.closed = True
-        self.negative ^= character in "->"
-        return True
+            behind = _reading_digits(following) if isinstance(following, tuple) else ""
+            text += rf"(?:\.{behind})?"
+        elif isinstance(token, str):
+            text += signs[token]
+        elif before != ".":
+            text += _reading_digits(token)
+        before = token if isinstance(token, str) else ""
+    return text
 
-    def _digits(self, runs: tuple[Digits, ...]) -> bool:
-        start = self.at
-        while self.at < len(self.text) and (self.text[self.at].isdigit() or self.text[self.at] in _SKIPPED):
-            self.at += 1
-        groups = ["".join(filter(str.isdigit, group)) for group in self.text[start : self.at].split(",")]
-        if self.behind_point:
-            self.after += "".join(groups)
-        else:
-            self.before += "".join(groups)
-        if len(groups) > len(runs):
-            return False
-        sizes = [0] * (len(runs) - len(groups)) + [len(group) for group in groups]
-        return all(
-            size == run.count if run.exactly else size <= run.count
-            for size, run in zip(sizes, runs, strict=True)
+
+def _reading_digits(runs: tuple[Digits, ...]) -> str:
+    text = ""
+    for i, run in enumerate(runs):
+        may_lack = i and not any(before.exactly for before in runs[:i])
+        least = run.count if run.exactly else 0
+        text = (f"(?:{text},)?" if may_lack else f"{text}," if i else "") + (
+            rf"{_SPACES}(?:[0-9]{_SPACES}){{{least},{run.count}}}"
         )
+    return text
 
 
-_SKIPPED = ", \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"  # commas, and Java's white space
+@functools.lru_cache(maxsize=4096)
+def _template(form: NumberFormat, whole_digits: int | None, negative: bool) -> str:
+    """What numbers with so many digits before the point look like, each digit as ``%s``; None: with too many digits."""
+    if whole_digits is None:
+        return _Writer(form, "#" * (form.precision - form.scale), "#" * form.scale, negative).text()
+    text = _Writer(form, _ANY_DIGIT * whole_digits, _ANY_DIGIT * form.scale, negative).text()
+    return text.replace(_ANY_DIGIT, "%s")
 
 
 class _Writer:
     """Writes one number; a sign stands beside the digits, where spaces fill the format."""
 
-    def __init__(self, form: NumberFormat, value: Decimal) -> None:
-        self.form, self.negative, self.out = form, value < 0, ""
-        whole, _, fraction = format(value.copy_abs(), "f").partition(".")
-        whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
-        room = form.precision - form.scale
-        if len(whole) > room or len(fraction) > form.scale:
-            whole, fraction = "#" * room, "#" * form.scale
-        self.before, self.after = iter(whole.rjust(room)), iter(fraction.ljust(form.scale, "0"))
+    def __init__(self, form: NumberFormat, whole: str, fraction: str, negative: bool) -> None:
+        self.form, self.negative, self.out = form, negative, ""
+        self.before, self.after = iter(whole.rjust(form.precision - form.scale)), iter(fraction)
 
     def text(self) -> str:
         behind_point = False

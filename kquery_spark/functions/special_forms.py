@@ -111,6 +111,7 @@ register_special_forms(
     TryFunction("try_divide", calls=TWO_COLUMNS, of="divide"),
     TryFunction("try_mod", calls=TWO_COLUMNS, of="mod"),
     TryFunction("try_url_decode", of="url_decode"),
+    TryFunction("try_to_binary", calls=TWO_COLUMNS, of="to_binary"),
     TryFunction("try_parse_url", calls=THREE_COLUMNS, of="parse_url"),
     TryFunction("try_element_at", calls=TWO_COLUMNS, of="element_at"),
     TryFunction("get", calls=TWO_COLUMNS, of="get_array_item"),

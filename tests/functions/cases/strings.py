@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.parity import Arg, Case, Lit, integer, text
@@ -24,6 +25,7 @@ ROUNDED = Arg(
     ),
 )  # fmt: skip
 SHORT_FLOATS = Arg(t.FLOAT, (0.0, -0.0, 1.5, 0.125, 1.25e6, -3.25, float("nan"), float("-inf")))
+HEXADECIMAL = Arg(t.STRING, ("", "0", "F", "fF", "616263", "1g", "é", " 1", "0x1", "ABC"))
 REPEATS = Arg(t.INT, (0, 1, -1, 2, 3, -(2**31)))
 WIDTHS = Arg(t.INT, (0, 1, -1, 2, 5, 13, -(2**31)))
 NUL = Lit("\0", t.STRING, r"'\0'")
@@ -50,7 +52,9 @@ CASES = [
     c("substring_index", S, W, K), c("substring_index", S, text("."), integer(2)), c("substring_index", S, text("."), integer(-2)), c("substring_index", S, text("ab"), integer(-3)),
     c("substring_index", Arg(t.STRING, ("aaaa", "aaaaa", "aa", "baab")), text("aa"), Arg(t.INT, (1, 2, 3, -1, -2, -3))),
     c("ascii", S), c("ascii", W), c("chr", Arg(t.LONG, (0, 1, 65, 127, 128, 233, 255, 256, 321, -1, -300, 2**40 + 65))),
-    c("hex", v.LONGS), c("hex", S), c("hex", v.BINARIES), c("unhex", Arg(t.STRING, ("", "0", "F", "fF", "616263", "1g", "é", " 1", "0x1", "ABC"))),
+    c("hex", v.LONGS), c("hex", S), c("hex", v.BINARIES), c("unhex", HEXADECIMAL),
+    c("to_binary", HEXADECIMAL), c("to_binary", HEXADECIMAL, text("HEX")), c("to_binary", S, text("utf-8")), c("to_binary", S, text("UTF8")),
+    c("to_binary", HEXADECIMAL, text("hex"), sql="try_to_binary({0}, {1})", mode=EvalMode.TRY),
     c("levenshtein", W, S), c("levenshtein", S, text("abac")), c("find_in_set", W, Arg(t.STRING, ("", "a,b", "ab,,a", ",", "a"))), c("find_in_set", S, text("abc,a,")),
     c("upper", S), c("lower", S), c("initcap", S),
 ]  # fmt: skip

@@ -188,3 +188,11 @@ def raise_error(node: CatalystNode, translate: Translator) -> Expr:
     if key != Literal("errorMessage", t.STRING) or len(values) != 1:
         raise Unsupported("raise_error with other parameters than a message stays with Spark")
     return Call.of("raise_error", values[0])
+
+
+@EXPRESSIONS.handles("Unhex", family="functions")
+def unhex(node: CatalystNode, translate: Translator) -> Expr:
+    """UNHEX, or TO_BINARY by the format 'hex', which raises for another text."""
+    if node.fields.get("failOnError"):
+        return Call.of("to_binary", translate(node.children[0]))
+    return translate.call(function("unhex"), node)
