@@ -89,7 +89,7 @@ register_special_forms(
     SpecialForm("nvl", ("ifnull",), TWO_COLUMNS),
     SpecialForm("nullifzero"),
     SpecialForm("zeroifnull"),
-    SpecialForm("assert_true"),
+    SpecialForm("assert_true", calls=CallForm(shape=(1, "assert_true({0}, '{0}' is not true!)"))),
     SpecialForm("regexp_count", calls=TWO_COLUMNS),
     SpecialForm("regexp_substr", calls=TWO_COLUMNS),
     SpecialForm("struct", calls=ALL_COLUMNS),
