@@ -98,18 +98,23 @@ def statistic(
     arguments: int = 1,
     aliases: tuple[str, ...] = (),
     changes: tuple[VersionChange, ...] = (),
+    pandas: str = "",
 ) -> AggregateFunction:
-    """A statistic over doubles: NULL of nothing, and where a single value does not define it."""
+    """A statistic over doubles: NULL of nothing, and where a single value does not define it.
+
+    pandas: the class that pandas on Spark has for it, which is the statistic of the population with 0 for ``ddof``.
+    """
     return AggregateFunction(
         name,
         double_result,
         name,
-        (catalyst,) if catalyst else (),
+        tuple(filter(None, (catalyst, pandas))),
         (arguments, arguments),
         coerce=DOUBLES,
         aliases=aliases,
         calls=CallForm(columns=tuple(range(arguments))),
         parameters=CatalystParameters(fixed=(("nullOnDivideByZero", True),)),
+        variants=(("ddof", 0, name.replace("_samp", "_pop")),) if pandas else (),
         changes=changes,
     )
 
@@ -255,13 +260,13 @@ register_aggregate(
             VersionChange("keeps the sign of zeros in collect_set", lambda types, _: has_floats(types[0])),
         ),
     ),
-    statistic("stddev_samp", "StddevSamp", aliases=("stddev", "std")),
+    statistic("stddev_samp", "StddevSamp", aliases=("stddev", "std"), pandas="PandasStddev"),
     statistic("stddev_pop", "StddevPop"),
-    statistic("var_samp", "VarianceSamp", aliases=("variance",)),
+    statistic("var_samp", "VarianceSamp", aliases=("variance",), pandas="PandasVariance"),
     statistic("var_pop", "VariancePop"),
     statistic("skewness", "Skewness"),
     statistic("kurtosis", "Kurtosis"),
-    statistic("covar_samp", "CovSample", 2),
+    statistic("covar_samp", "CovSample", 2, pandas="PandasCovar"),
     statistic("covar_pop", "CovPopulation", 2),
     statistic(
         "corr",

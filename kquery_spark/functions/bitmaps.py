@@ -1,4 +1,4 @@
-"""Places in bitmaps of 32,768 bits: BITMAP_BUCKET_NUMBER, BITMAP_BIT_POSITION and BITMAP_COUNT."""
+"""Bitmaps of 32,768 bits: places in them, their bits counted, and the aggregates that make and join them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
 from kquery_spark.functions.registry import CallContext, Function, JavaMethod, accept, cast_to, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels.text import layout
@@ -60,4 +61,25 @@ register(
         java=(JavaMethod(_OWNER, "bitmapCount"),),
         coerce=cast_to(t.BINARY),
     ),
+)
+
+
+def _bitmap(name: str, catalyst: str, argument: pa.DataType) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        accept(t.BINARY, argument),
+        name,
+        (catalyst,),
+        nullable=False,
+        coerce=cast_to(argument),
+        duplicate_free=True,
+        over_windows=False,
+        raises=argument == t.LONG,
+    )
+
+
+register_aggregate(
+    _bitmap("bitmap_construct_agg", "BitmapConstructAgg", t.LONG),
+    _bitmap("bitmap_or_agg", "BitmapOrAgg", t.BINARY),
+    _bitmap("bitmap_and_agg", "BitmapAndAgg", t.BINARY),
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.call_form import THREE_COLUMNS, CallForm
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
@@ -43,10 +43,13 @@ _MAX_YEARS = 999_999_999  # of java.time
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
+def _literal(vector: Vector) -> Any:
+    """The value of a literal; where all arguments are literals the first of them is a column of one row."""
+    return (vector.data if vector.is_scalar else vector.data[0]).as_py()
+
+
 def _unit(vector: Vector) -> str:
-    """The unit of a call; where all arguments are literals the first of them is a column of one row."""
-    unit = vector.data if vector.is_scalar else vector.data[0]
-    return str(unit.as_py()).upper()
+    return str(_literal(vector)).upper()
 
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
@@ -167,11 +170,29 @@ def _zone_shift(from_utc: bool) -> Any:
     return run
 
 
+def _convert(args: Sequence[Vector], context: CallContext) -> Data:
+    """``convert_timezone(source, target, wall clock)``."""
+    source, target = map(_literal, args[:2])
+    if source is None or target is None:
+        return pa.nulls(context.num_rows, context.dtype)
+    micros, mask = zones.ints(args[2].array(context.num_rows))
+    return packed(zones.to_local(zones.to_instants(micros, source), target), context.dtype, mask)
+
+
 def _check_zone(values: Sequence[object]) -> None:
-    if values[1] is COLUMN:
+    _check_zone_name(values[1])
+
+
+def _check_zones(values: Sequence[object]) -> None:
+    _check_zone_name(values[0])
+    _check_zone_name(values[1])
+
+
+def _check_zone_name(zone: object) -> None:
+    if zone is COLUMN:
         raise Unsupported("The time zone must be a literal.")
-    if isinstance(values[1], str):
-        zones.to_local(np.zeros(1, np.int64), values[1])
+    if isinstance(zone, str):
+        zones.to_local(np.zeros(1, np.int64), zone)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -243,6 +264,16 @@ register(
             ("from_utc_timestamp", True, "FromUTCTimestamp"),
             ("to_utc_timestamp", False, "ToUTCTimestamp"),
         )
+    ),
+    Function(
+        "convert_timezone",
+        _convert,
+        accept(t.TIMESTAMP_NTZ, t.STRING, t.STRING, t.TIMESTAMP_NTZ),
+        catalyst=("ConvertTimezone",),
+        arity=(3, 3),
+        check_values=_check_zones,
+        coerce=cast_to(t.STRING, t.STRING, t.TIMESTAMP_NTZ),
+        calls=THREE_COLUMNS,
     ),
     Function(
         "dayname",

@@ -1,4 +1,4 @@
-"""Intervals of days to seconds: times and divided by numbers, and their fields."""
+"""Intervals of days to seconds: made of fields, times and divided by numbers, and their fields."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.call_form import FOUR_COLUMNS
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
     Function,
     Kernel,
     accept,
+    cast_to,
+    register,
     register_internal,
 )
-from kquery_spark.functions.strings import joint_mask
+from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
-from kquery_spark.types.vector import Data, Int64s, Vector
+from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
 
 _MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
+_MADE_OF = (DAY_MICROS, _HOUR, _MINUTE, 1)  # units of the arguments of MAKE_DT_INTERVAL
 
 
 def _micros(vector: Vector, length: int) -> Int64s:
@@ -109,6 +113,38 @@ def _seconds(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.array(np.fmod(_micros(args[0], n), _MINUTE), mask=joint_mask(args, n))
 
 
+def _make(args: Sequence[Vector], context: CallContext) -> Data:
+    """Days, hours, minutes and decimal(18, 6) seconds, which are 0 where they are left out."""
+    n = context.num_rows
+    total = np.zeros(n, np.int64)
+    mask = joint_mask(args, n)
+    # Spark begins with the seconds, and any sum may overflow
+    counts = [
+        _unscaled(a, n) if unit == 1 else numbers(a, n) for a, unit in zip(args, _MADE_OF, strict=False)
+    ]
+    for count, unit in [
+        *zip(counts[3:], _MADE_OF[3:], strict=False),
+        *zip(counts[:3], _MADE_OF, strict=False),
+    ]:
+        counted = count if mask is None else np.where(mask, 0, count)
+        with np.errstate(all="ignore"):
+            part = counted * unit
+            added = total + part
+        if ((np.abs(counted) > INT64_MAX // unit) | (((total ^ added) & (part ^ added)) < 0)).any():
+            raise ExecutionError(
+                "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION", "Integer overflow in make_dt_interval."
+            )
+        total = added
+    return pa.array(total, mask=mask).view(t.DAY_TIME)
+
+
+def _unscaled(vector: Vector, length: int) -> Int64s:
+    """The digits of decimals of up to 18 digits; 0 for NULL."""
+    words = decimal_words(vector.array(length))[:, 0]
+    mask = joint_mask([vector], length)
+    return words if mask is None else np.where(mask, 0, words)
+
+
 def _scaled(types: Sequence[pa.DataType]) -> pa.DataType:
     if types[0] != t.DAY_TIME or not (t.is_integral(types[1]) or t.is_fractional(types[1])):
         raise PlanError(
@@ -137,4 +173,16 @@ register_internal(
         accept(t.decimal(8, 6), t.DAY_TIME),
         catalyst=("ExtractANSIIntervalSeconds",),
     ),
+)
+register(
+    Function(
+        "make_dt_interval",
+        _make,
+        accept(t.DAY_TIME, t.INT, t.INT, t.INT, t.decimal(18, 6)),
+        catalyst=("MakeDTInterval",),
+        arity=(0, 4),
+        raises=ALWAYS_RAISES,
+        coerce=cast_to(t.INT, t.INT, t.INT, t.decimal(18, 6)),
+        calls=FOUR_COLUMNS,
+    )
 )

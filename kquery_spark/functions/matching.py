@@ -158,18 +158,19 @@ def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
     return _like([*lowered, *args[2:]], context)
 
 
-def _constant(vector: Vector, what: str) -> Any:
+def constant_of(vector: Vector, what: str) -> Any:
     """The value of an argument that must be a literal."""
     if not vector.is_scalar:
         raise Unsupported(f"{what} must be a literal.")
     return vector.data.as_py()
 
 
-def _null_if_any(args: Sequence[Vector], context: CallContext) -> bool:
+def has_null_constant(args: Sequence[Vector]) -> bool:
+    """Whether an argument is a literal NULL."""
     return any(a.is_scalar and not a.data.is_valid for a in args)
 
 
-def _refuse_line_ends(pattern: Pattern, data: Data) -> None:
+def refuse_line_ends(pattern: Pattern, data: Data) -> None:
     """Java's ``$`` is not between \\r and \\n, where RE2 can be made to see one."""
     if pattern.splits_line_end and pc.any(pc.ends_with(data, "\r\n")).as_py():
         raise Unsupported(
@@ -178,12 +179,12 @@ def _refuse_line_ends(pattern: Pattern, data: Data) -> None:
 
 
 def _rlike(args: Sequence[Vector], context: CallContext) -> Data:
-    if _null_if_any(args, context):
+    if has_null_constant(args):
         return pa.scalar(None, t.BOOL)
-    pattern = translate(_constant(args[1], "The pattern of RLIKE"))
+    pattern = translate(constant_of(args[1], "The pattern of RLIKE"))
     if pattern.literal is not None:
         return substrings.contains(args[0].data, pattern.literal)
-    _refuse_line_ends(pattern, args[0].data)
+    refuse_line_ends(pattern, args[0].data)
     return pc.match_substring_regex(args[0].data, pattern.text)
 
 
@@ -209,59 +210,64 @@ def _replacement(source: str, groups: int) -> str:
 
 
 def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
-    if _null_if_any(args, context):
+    if has_null_constant(args):
         return pa.scalar(None, t.STRING)
-    if len(args) > 3 and _constant(args[3], "The position of REGEXP_REPLACE") != 1:
+    if len(args) > 3 and constant_of(args[3], "The position of REGEXP_REPLACE") != 1:
         raise Unsupported("REGEXP_REPLACE from a position other than 1 is not supported.")
-    pattern = translate(_constant(args[1], "The pattern of REGEXP_REPLACE"))
-    by = _replacement(_constant(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
+    pattern = translate(constant_of(args[1], "The pattern of REGEXP_REPLACE"))
+    by = _replacement(constant_of(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
     if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and "\\" in by):
         raise Unsupported(
             "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported."
         )
     if len(by) > 1:
-        _reserve_matches(args[0].data, pattern, 4 * len(by))
+        reserve_matches(args[0].data, pattern, 4 * len(by))
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
 
-def _reserve_matches(texts: Data, pattern: Pattern, match_bytes: int) -> None:
+def reserve_matches(texts: Data, pattern: Pattern, match_bytes: int) -> None:
     """Where the run has a limit of bytes, reserve so many for each match."""
     if bounding_control() is not None:
         reserve_rows(pc.sum(pc.count_substring_regex(texts, pattern.text)).as_py() or 0, match_bytes)
 
 
+def bad_group(function: str, pattern: Pattern, group: int) -> ExecutionError:
+    """The error of a group that a pattern does not have."""
+    return ExecutionError(
+        "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
+        f"The value of parameter(s) `idx` in `{function}` is invalid: Expects group index between 0 and "
+        f"{pattern.groups}, but got {group}.",
+    )
+
+
 def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
-    if _null_if_any(args, context):
+    if has_null_constant(args):
         return pa.scalar(None, t.STRING)
-    group = _constant(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
-    source = _constant(args[1], "The pattern of REGEXP_EXTRACT")
+    group = constant_of(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
+    source = constant_of(args[1], "The pattern of REGEXP_EXTRACT")
     plain = translate(source)
     array = args[0].array(context.num_rows)
     if not 0 <= group <= plain.groups:
-        _refuse_line_ends(plain, array)
+        refuse_line_ends(plain, array)
         matches = pc.match_substring_regex(array, plain.text)
         if not pc.any(matches).as_py():  # Spark asks for the group of a match
             return pc.if_else(pc.is_valid(array), "", pa.scalar(None, t.STRING))
-        raise ExecutionError(
-            "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
-            f"The value of parameter(s) `idx` in `regexp_extract` is invalid: Expects group index between 0 and "
-            f"{plain.groups}, but got {group}.",
-        )
+        raise bad_group("regexp_extract", plain, group)
     if plain.repeated_group or (plain.anchored_end and group == 0):
         raise Unsupported(
             "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported."
         )
-    _refuse_line_ends(plain, array)
+    refuse_line_ends(plain, array)
     captured = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
     return pc.if_else(pc.is_valid(array), pc.fill_null(captured, ""), pa.scalar(None, t.STRING))
 
 
 def _split(args: Sequence[Vector], context: CallContext) -> Data:
     dtype = context.dtype
-    if _null_if_any(args, context):
+    if has_null_constant(args):
         return pa.scalar(None, dtype)
-    limit = _constant(args[2], "The limit of SPLIT") if len(args) > 2 else -1
-    pattern = translate(_constant(args[1], "The pattern of SPLIT"))
+    limit = constant_of(args[2], "The limit of SPLIT") if len(args) > 2 else -1
+    pattern = translate(constant_of(args[1], "The pattern of SPLIT"))
     if pattern.matches_empty or pattern.anchored_end or pattern.anchored_start:
         raise Unsupported("SPLIT by a pattern that can match nothing or has ^ or $ is not supported.")
     options = {"max_splits": limit - 1} if limit > 0 else {}
@@ -274,9 +280,10 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.split_pattern_regex(args[0].data, pattern=pattern.text, **options).cast(dtype)
 
 
-def _checked(
+def pattern_function(
     kernel: Callable[..., Data], name: str, arity: tuple[int, int], catalyst: str, **options: Any
 ) -> Function:
+    """An entry of a function of a text and a pattern; ``kinds`` are the types of its arguments."""
     result = options.pop("result", t.BOOL)
     kinds = options.pop("kinds", (t.STRING,))
     return Function(
@@ -290,14 +297,15 @@ def _checked(
     )
 
 
-def _refuse_column(value: object, what: str) -> None:
+def refuse_column(value: object, what: str) -> None:
+    """Raise Unsupported unless ``value`` is that of a literal."""
     if value is COLUMN:
         raise Unsupported(f"{what} must be a literal.")
 
 
 def _check_like(values: Sequence[object]) -> None:
     if len(values) > 2:
-        _refuse_column(values[2], "The escape character of LIKE")
+        refuse_column(values[2], "The escape character of LIKE")
 
 
 def _good_pattern(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
@@ -313,14 +321,14 @@ def _good_pattern(types: Sequence[pa.DataType], values: Sequence[object]) -> boo
 
 
 def _check_rlike(values: Sequence[object]) -> None:
-    _refuse_column(values[1], "The pattern of RLIKE")
+    refuse_column(values[1], "The pattern of RLIKE")
     if isinstance(values[1], str):
         translate(values[1])
 
 
 def _check_replace(values: Sequence[object]) -> None:
     for value, what in zip(values[1:], ("pattern", "replacement", "position"), strict=False):
-        _refuse_column(value, f"The {what} of REGEXP_REPLACE")
+        refuse_column(value, f"The {what} of REGEXP_REPLACE")
     if not any(v is None for v in values[1:]):
         rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
         _regexp_replace(rows, CallContext(t.STRING, num_rows=1))
@@ -328,7 +336,7 @@ def _check_replace(values: Sequence[object]) -> None:
 
 def _check_extract(values: Sequence[object]) -> None:
     for value, what in zip(values[1:], ("pattern", "group"), strict=False):
-        _refuse_column(value, f"The {what} of REGEXP_EXTRACT")
+        refuse_column(value, f"The {what} of REGEXP_EXTRACT")
     if not any(v is None for v in values[1:]):
         rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
         with contextlib.suppress(ExecutionError):
@@ -337,7 +345,7 @@ def _check_extract(values: Sequence[object]) -> None:
 
 def _check_split(values: Sequence[object]) -> None:
     for value, what in zip(values[1:], ("pattern", "limit"), strict=False):
-        _refuse_column(value, f"The {what} of SPLIT")
+        refuse_column(value, f"The {what} of SPLIT")
     if not any(v is None for v in values[1:]):
         rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
         _split(rows, CallContext(pa.list_(t.STRING), num_rows=1))
@@ -347,7 +355,7 @@ _LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "chec
 
 register(
     # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
-    _checked(
+    pattern_function(
         _like,
         "like",
         (2, 3),
@@ -357,7 +365,7 @@ register(
         calls=CallForm(columns=(0, 1), shape=(2, "{0} LIKE {1}")),
     ),
     # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
-    _checked(
+    pattern_function(
         _ilike,
         "ilike",
         (2, 3),
@@ -365,7 +373,7 @@ register(
         **_LIKE,
         calls=CallForm(columns=(0, 1), shape=(3, "ilike({0}, {1})")),
     ),
-    _checked(
+    pattern_function(
         _rlike,
         "rlike",
         (2, 2),
@@ -375,7 +383,7 @@ register(
         selectivity=TEXT_MATCH_SELECTIVITY,
         calls=CallForm(columns=(0, 1), upper=True),
     ),
-    _checked(
+    pattern_function(
         _regexp_replace,
         "regexp_replace",
         (3, 4),
@@ -385,7 +393,7 @@ register(
         kinds=(t.STRING, t.STRING, t.STRING, t.INT),
         calls=CallForm(adds=(3, ", 1")),
     ),
-    _checked(
+    pattern_function(
         _regexp_extract,
         "regexp_extract",
         (2, 3),
@@ -396,7 +404,7 @@ register(
         raises=ANSI_RAISES,
         calls=CallForm(adds=(2, ", 1")),
     ),
-    _checked(
+    pattern_function(
         _split,
         "split",
         (2, 3),

@@ -85,10 +85,6 @@ def _sign(values: Doubles) -> Doubles:
     return np.where(values == 0, values, np.sign(values))
 
 
-def _asinh(values: Doubles) -> Doubles:
-    return np.where(values == -np.inf, -np.inf, fdlibm.log(values + np.sqrt(values * values + 1.0)))
-
-
 def _above(limit: float) -> Callable[[Doubles], Any]:
     return lambda x: ~(x <= limit)
 
@@ -144,7 +140,7 @@ _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
 _LOGS: tuple[tuple[str, str, Callable[[Doubles], Any], float], ...] = (
     ("log2", "Log2", lambda x: fdlibm.log(x) / math.log(2.0), 0.0),
     ("log10", "Log10", _by_libm("log10"), 0.0),
-    ("log1p", "Log1p", _by_libm("log1p"), -1.0),
+    ("log1p", "Log1p", fdlibm.log1p, -1.0),
 )
 _DOUBLE = accept(t.DOUBLE, t.DOUBLE)
 _UPPER_PAIR = replace(UPPER, columns=(0, 1))

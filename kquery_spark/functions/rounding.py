@@ -17,14 +17,15 @@ from kquery_spark.functions.arithmetic import overflow
 from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm
 from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
 from kquery_spark.functions.registry import (
-    ANSI_RAISES,
     COLUMN,
     CallContext,
     EvalMode,
     Function,
     VersionChange,
+    depends_on_values,
     register,
 )
+from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -149,7 +150,11 @@ def _rounded(even: bool) -> Any:
 # --- CEIL and FLOOR -------------------------------------------------------------------------------
 
 
-def _whole_type(types: Sequence[pa.DataType]) -> pa.DataType:
+def _whole_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
+    if len(types) > 1:
+        if not t.is_decimal(types[0]):
+            raise PlanError(f"cannot round {t.spark_name(types[0])} up or down to a scale")
+        return _type(types, values)
     (dtype,) = types
     if t.is_decimal(dtype):
         whole = dtype.precision - dtype.scale + (1 if dtype.scale else 0)
@@ -160,12 +165,42 @@ def _whole_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _coerce_whole(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    if len(types) > 1:
+        return [decimals.for_number(types[0]), t.INT]
     (dtype,) = types
     return [dtype if t.is_decimal(dtype) else t.LONG if t.is_integral(dtype) else t.DOUBLE]
 
 
+def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
+    """A decimal, up or down to so many decimal places."""
+    vector, scale = args[0], args[1].data.as_py()
+    source = vector.dtype
+    vector = Vector(source, vector.physical(context.num_rows))
+    if scale >= source.scale:
+        if vector.is_narrow:
+            return dk.rescale(vector.data, source.scale, context)
+        return dk.to_wide(vector, context)
+    unit, tens = 10 ** (source.scale - scale), 10 ** max(-scale, 0)
+    try:
+        if vector.is_narrow and unit < 10**18:
+            raw = np.asarray(dk.as_int64(vector.data))
+            whole = (-(-raw // unit) if up else raw // unit) * tens
+            mask = pc.is_null(vector.data) if vector.data.null_count else None
+            return dk.check_range(dk.with_nulls(whole, mask), context)
+        unscaled = dk._unscaled(vector, context.num_rows)
+        present = np.array([u is not None for u in unscaled], np.bool_)
+        values = unscaled[present]
+        whole = (-(-values // unit) if up else values // unit) * tens
+        # to tens and more Spark raises in every mode
+        return dk._pack(whole, present, replace(context, mode=EvalMode.ANSI) if scale < 0 else context)
+    except ExecutionError as error:
+        raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", str(error)) from None
+
+
 def _whole(up: bool) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
+        if len(args) > 1:
+            return _to_scale(args, up, context)
         (vector,) = args
         if vector.dtype == t.LONG:
             return vector.data
@@ -228,14 +263,16 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
     return Function(
         name,
         _whole(up),
-        _whole_type,
-        catalyst=(catalyst,),
+        depends_on_values,
+        catalyst=(catalyst, f"Round{catalyst}"),
+        arity=(1, 2),
         nullable="always",
-        raises=ANSI_RAISES,
-        safe_for=lambda types, values: types[0] != t.DOUBLE,
+        raises=frozenset(EvalMode),
+        safe_for=lambda types, values: types[0] != t.DOUBLE and (len(types) < 2 or _exact(types, values)),
         encoded=True,
         coerce=_coerce_whole,
-        calls=UPPER,
+        result_of=_whole_type,
+        calls=replace(UPPER, shape=(2, f"{name}({{0}}, {{1}})")),
         changes=(
             VersionChange(
                 "saturates doubles beyond the range of bigint", lambda types, _: types[0] == t.DOUBLE
@@ -249,7 +286,7 @@ def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = 
 register(
     _round_entry("round", False, "Round"),
     _round_entry("bround", True, "BRound"),
-    # ceil(x, scale) is Catalyst's RoundCeil and is declined; children of Ceil are double, bigint or decimal
+    # children of Ceil are double, bigint or decimal, those of RoundCeil a decimal and a literal
     _whole_entry("ceil", True, "Ceil", ("ceiling",)),
     _whole_entry("floor", False, "Floor"),
 )

@@ -273,14 +273,15 @@ def _hex(args: Sequence[Vector], context: CallContext) -> Data:
     return build((offsets - offsets[0]) * 2, cells.reshape(-1), mask)
 
 
-def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str) -> bytes | None:
-        digits = value.encode()
-        if any(d not in b"0123456789abcdefABCDEF" for d in digits):
-            return None
-        return bytes.fromhex(("0" if len(value) % 2 else "") + value)
+def from_hexadecimal(text: str) -> bytes | None:
+    """The bytes that a text spells in base 16; None for another text."""
+    if any(digit not in b"0123456789abcdefABCDEF" for digit in text.encode()):
+        return None
+    return bytes.fromhex(("0" if len(text) % 2 else "") + text)
 
-    return per_distinct(one, args, context)
+
+def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(from_hexadecimal, args, context)
 
 
 def text_entry(
@@ -399,7 +400,7 @@ register(
             t.LONG if t.is_numeric(types[0]) else types[0] if stringy(types[0]) else t.STRING
         ],
     ),
-    # Catalyst's failOnError is false for the SQL function; to_binary(..., 'hex') is not this entry
+    # Catalyst's failOnError is false for the SQL function; with it the class is to_binary(..., 'hex')
     text_entry(
         "unhex",
         _unhex,

@@ -1,4 +1,4 @@
-"""Logarithm, exponential, cube root and inverse trigonometry as Spark computes them, to the last bit: by Java's StrictMath.
+"""Logarithms, exponential, cube root and inverse trigonometry as Spark computes them, to the last bit: by Java's StrictMath.
 
 ``StrictMath`` is specified to give what the algorithms of fdlibm 5.3 give (Sun Microsystems, 1993): these are they, for
 whole arrays. Every step is one rounded operation of IEEE 754 in the order of fdlibm, so nothing here may be rearranged.
@@ -139,6 +139,47 @@ def log(values: Doubles) -> Doubles:
     if outside.any():
         result = np.where(values == 0, -np.inf, np.where(values < 0, np.nan, result))
         result = np.where(np.isnan(values) | (values == np.inf), values, result)
+    return result
+
+
+@_in_blocks
+def log1p(values: Doubles) -> Doubles:
+    """``StrictMath.log1p``: log(1 + x), NaN below -1, -infinity at -1.
+
+    1 + x = 2^k * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); c corrects for what rounding 1 + x loses.
+    """
+    x = np.where((values > -1) & (values < np.inf), values, 0.0)
+    upper = _upper(x)
+    near = (upper < 0x3FDA827A) & ((upper > 0) | (upper <= 0xBFD2BEC3 - (1 << 32)))  # k = 0, f = x
+    u = np.where(upper < 0x43400000, 1.0 + x, x)
+    bits = u.view(np.int64)
+    k = np.where(near, 0, (bits >> 52) - 1023)
+    c = np.where(k > 0, 1.0 - (u - x), x - (u - 1.0)) / u
+    c = np.where(near | (upper >= 0x43400000), 0.0, c)
+    fraction = (bits >> 32) & 0xFFFFF
+    halve = fraction >= 0x6A09E
+    k = np.where(halve & ~near, k + 1, k).astype(np.float64)
+    exponent = np.where(halve, 0x3FE00000, 0x3FF00000)
+    scaled = ((bits & 0xFFFFFFFFFFFFF) | (exponent << 32)).view(np.float64)
+    f = np.where(near, x, scaled - 1.0)
+    tiny = ~near & (np.where(halve, (0x100000 - fraction) >> 2, fraction) == 0)  # |f| < 2^-20
+    half = 0.5 * f * f
+    low = k * _LN2_LOW + c
+    s = f / (2.0 + f)
+    z = s * s
+    r = z * (_L1 + z * (_L2 + z * (_L3 + z * (_L4 + z * (_L5 + z * (_L6 + z * _L7))))))
+    far = k * _LN2_HIGH - ((half - (s * (half + r) + low)) - f)
+    result = np.where(k == 0, f - (half - s * (half + r)), far)
+    r = half * (1.0 - 0.66666666666666666 * f)
+    result = np.where(tiny, np.where(k == 0, f - r, k * _LN2_HIGH - ((r - low) - f)), result)
+    result = np.where(tiny & (f == 0), np.where(k == 0, 0.0, k * _LN2_HIGH + (c + k * _LN2_LOW)), result)
+    size = np.abs(x)
+    result = np.where(size < 2.0**-29, np.where(size < 2.0**-54, x, x - x * x * 0.5), result)
+    outside = ~((values > -1) & (values < np.inf))
+    if outside.any():
+        result = np.where(
+            outside, np.where(values == -1, -np.inf, np.where(values == np.inf, values, np.nan)), result
+        )
     return result
 
 

@@ -52,6 +52,13 @@ def for_integral(dtype: pa.DataType) -> pa.DataType:
     return pa.decimal128(_INTEGRAL_DIGITS[dtype], 0)
 
 
+def for_number(dtype: pa.DataType) -> pa.DataType:
+    """The decimal that Spark casts a number to where a decimal is needed; another type as it is."""
+    if dtype in _INTEGRAL_DIGITS:
+        return for_integral(dtype)
+    return {pa.float32(): bounded(14, 7), pa.float64(): bounded(30, 15)}.get(dtype, dtype)
+
+
 def wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     """The decimal both convert to without loss; past 38 digits fraction digits go first, as in Spark."""
     scale = max(left.scale, right.scale)

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kquery_spark.functions.hyperbolic import acosh, asinh, atanh
 from kquery_spark.kernels import fdlibm
+from tests.conftest import SPARK_BEFORE_4_3
 
 Doubles = npt.NDArray[np.float64]
 SPECIAL = np.array([
@@ -47,6 +49,10 @@ def values(seed: int) -> Doubles:
         ("acos(x)", fdlibm.acos),
         ("atan(x)", fdlibm.atan),
         ("cbrt(x)", fdlibm.cbrt),
+        ("CASE WHEN x > -1 THEN log1p(x) END", fdlibm.log1p),
+        ("atanh(x)", atanh),
+        pytest.param("asinh(x)", asinh, marks=pytest.mark.skipif(SPARK_BEFORE_4_3, reason="another formula")),
+        pytest.param("acosh(x)", acosh, marks=pytest.mark.skipif(SPARK_BEFORE_4_3, reason="another formula")),
     ],
 )
 def test_functions_of_one_value_are_those_of_java(spark: Any, tmp_path: Any, sql: str, ours: Any):

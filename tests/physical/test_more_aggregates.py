@@ -323,6 +323,8 @@ def test_variance_merges_without_cancellation() -> None:
 
 
 _TYPES = {
+    "bitmap_and_agg": [t.BINARY],
+    "bitmap_or_agg": [t.BINARY],
     "listagg": [t.STRING, t.STRING],
     "listagg_ordered": [pa.struct([("value", t.STRING), ("key", t.LONG)]), t.STRING, t.STRING],
 }

@@ -1,6 +1,7 @@
 """Accumulators: each aggregate's update, merge and finish with their state types, declared together."""
 
 from kquery_spark.physical.aggregates import basic as _basic  # importing these fills the table
+from kquery_spark.physical.aggregates import bitmaps as _bitmaps
 from kquery_spark.physical.aggregates import listagg as _listagg
 from kquery_spark.physical.aggregates import lists as _lists
 from kquery_spark.physical.aggregates import moments as _moments
@@ -10,4 +11,4 @@ from kquery_spark.physical.aggregates import regressions as _regressions
 from kquery_spark.physical.aggregates.accumulator import Accumulator, accumulator
 
 __all__ = ["Accumulator", "accumulator"]
-del _basic, _listagg, _lists, _moments, _percentiles, _picking, _regressions
+del _basic, _bitmaps, _listagg, _lists, _moments, _percentiles, _picking, _regressions

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from tests.conftest import settings
@@ -99,5 +100,25 @@ def test_offsets_as_spark_spells_them(spark, odd):
     zones = ("+5:30", "+05:3", "+5", "+0530", "-053015", "UTC+5", "GMT-05:30", "+18:00")
     calls = ", ".join(f"from_utc_timestamp(timestamp_seconds(n), '{zone}')" for zone in zones)
     frame = spark.sql(f"SELECT {calls} FROM odd_values")
+    assert kq.explain(frame).reasons == []
+    assert kq.verify(frame).ok
+
+
+def test_statistics_of_pandas_on_spark(spark):
+    functions = pytest.importorskip("pyspark.sql.internal").InternalFunction
+    rows = spark.range(40).selectExpr("id % 7 AS k", "IF(id % 5 = 0, NULL, id * 1.5D) AS x", "sqrt(id) AS y")
+    x, y = rows.x, rows.y
+    calls = [f(x, n) for f in (functions.stddev, functions.var) for n in (0, 1)]
+    frame = (
+        rows.where("k < 6 OR x IS NULL").groupBy("k").agg(*calls, *(functions.covar(x, y, n) for n in (0, 1)))
+    )
+    assert kq.explain(frame).reasons == []
+    assert kq.verify(frame).ok
+    assert "ddof = 2" in str(kq.explain(rows.groupBy("k").agg(functions.var(x, 2))).reasons)
+
+
+def test_fields_put_into_structs_and_dropped(spark):
+    point = F.struct(F.col("id").alias("x"), (F.col("id") * 2).alias("y"))
+    frame = spark.range(9).select(point.withField("z", F.lit(1)).alias("a"), point.dropFields("x").alias("b"))
     assert kq.explain(frame).reasons == []
     assert kq.verify(frame).ok

@@ -100,3 +100,12 @@ CASES += [
     *(c(name, v.TIMESTAMPS, text(zone)) for name in ("from_utc_timestamp", "to_utc_timestamp") for zone in ("Asia/Tokyo", "America/Los_Angeles", "UTC", "+05:30")),
     c("from_utc_timestamp", v.TIMESTAMPS, text("Asia/Tokyo"), tz=ZONES[1]), c("dayname", v.WIDE_DATES), c("monthname", v.WIDE_DATES),
 ]  # fmt: skip
+DAYS = Arg(t.INT, (0, 1, -5, 366, 106751991, 106751992, -(2**31)))
+PARTS = Arg(t.INT, (0, 1, -23, 2**31 - 1))
+INTERVAL_SECONDS = Arg(
+    t.decimal(18, 6), tuple(map(Decimal, ("0", "1.5", "-59.999999", "999999999999.999999")))
+)
+CASES += [
+    c("make_dt_interval", DAYS, PARTS, PARTS, INTERVAL_SECONDS), c("make_dt_interval", DAYS), c("make_dt_interval", PARTS, PARTS), c("make_dt_interval"),
+    *(c("convert_timezone", text(a), text(b), v.NTZ) for a, b in (("America/Los_Angeles", "Europe/Berlin"), ("UTC", "Asia/Kolkata"), ("+05:30", "UTC"))),
+]  # fmt: skip

@@ -35,9 +35,9 @@ for name in (
     "ln",
     "log2",
     "log10",
-    "log1p",
 ):
     CASES.append(c(name, D, ulps=2))
+CASES += [c(name, D) for name in ("log1p", "asinh", "acosh", "atanh")]
 ENDS = Arg(t.DOUBLE, (0.0, -0.0, 10.0, -3.5, 1e300, -1e300, float("nan"), float("inf"), float("-inf")))
 BUCKETS = Arg(t.LONG, (1, 5, 0, -1, 10, 2**63 - 1, 2**63 - 2, 1000))
 CASES += [
@@ -78,6 +78,8 @@ for name in ("round", "bround"):
         CASES += [c(name, source), *(c(name, source, integer(k)) for k in (0, 1, 2, -1, -3, 12))]
 for name in ("ceil", "floor"):
     CASES += [c(name, v.LONGS), c(name, v.DOUBLES), *(c(name, d) for d in v.DECIMALS)]
+    CASES += [c(name, d, integer(k)) for d in v.DECIMALS for k in (0, 1, 2, -1, -3, 12, -20)]
+    CASES += [c(name, d, integer(-2), ansi=False) for d in v.DECIMALS]
 for name, symbol in (("add", "+"), ("subtract", "-"), ("multiply", "*"), ("mod", "%"), ("pmod", "")):
     for source in (v.BYTES, v.SHORTS, v.INTS, v.LONGS, v.FLOATS, v.DOUBLES):
         sql = f"{{0}} {symbol} {{1}}" if symbol else ""
@@ -107,7 +109,11 @@ NINES = Arg(t.decimal(38, 0), (Decimal("9" * 38), Decimal(-7), Decimal(10**30)))
 TINY = Arg(t.decimal(38, 38), (Decimal("1e-38"), Decimal("0.5"), Decimal("-0.1")))
 for ansi in (True, False):
     CASES.append(c("div", NINES, TINY, sql="{0} div {1}", ansi=ansi))
-    CASES += [c(name, NINES, integer(k), ansi=ansi) for name in ("round", "bround") for k in (-1, -20)]
+    CASES += [
+        c(name, NINES, integer(k), ansi=ansi)
+        for name in ("round", "bround", "ceil", "floor")
+        for k in (-1, -20)
+    ]
 for lowest in (v.LOWEST, v.LOWEST38):
     CASES += [
         c("round", lowest, integer(0)),

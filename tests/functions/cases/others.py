@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.expr import Case as Condition
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 from tests.functions import values as v
@@ -103,3 +104,12 @@ CASES += [
     Case("known_not_null", "{0}", (v.INTS,), _wrapped("known_not_null"), check_nullable=False), Case("known_normalized", "{0}", (v.DOUBLES,), _wrapped("known_normalized")),
     Case("normalize_nan_and_zero", "{0} + 0.0D", (v.DOUBLES,), _wrapped("normalize_nan_and_zero")),
 ]  # fmt: skip
+
+
+def _raised(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
+    raised = Call.of("raise_error", Literal("x", t.STRING), dtype=t.INT)
+    return Condition(((Call.of("gt", args[0], Literal(5, t.INT)), raised),), args[0])
+
+
+RAISED = "CASE WHEN {0} > 5 THEN CAST(raise_error('x') AS INT) ELSE {0} END"
+CASES.append(Case("raise_error", RAISED, (v.INTS,), _raised))

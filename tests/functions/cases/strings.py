@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.parity import Arg, Case, Lit, integer, text
@@ -16,6 +17,15 @@ def c(function: str, *args: Arg | Lit, sql: str = "", **options: Any) -> Case:
     return Case(function, sql or f"{function}({places})", args, **options)
 
 
+ROUNDED = Arg(
+    t.DOUBLE,
+    (
+        0.0, -0.0, 0.5, 1.5, -2.5, 0.125, 0.375, 2.675, 1.005, -0.001, 0.1, 1234567.891, -1234567.895, 999999.9999, 1e-7, 1e-20, 123456789012.5, 0.045, 8.345,
+        1e14, 1e22, 1e300, float("nan"), float("inf"), float("-inf"), 3.0, 4.35, 0.95, 9.995, 2.0**-20,
+    ),
+)  # fmt: skip
+SHORT_FLOATS = Arg(t.FLOAT, (0.0, -0.0, 1.5, 0.125, 1.25e6, -3.25, float("nan"), float("-inf")))
+HEXADECIMAL = Arg(t.STRING, ("", "0", "F", "fF", "616263", "1g", "é", " 1", "0x1", "ABC"))
 REPEATS = Arg(t.INT, (0, 1, -1, 2, 3, -(2**31)))
 WIDTHS = Arg(t.INT, (0, 1, -1, 2, 5, 13, -(2**31)))
 NUL = Lit("\0", t.STRING, r"'\0'")
@@ -42,7 +52,9 @@ CASES = [
     c("substring_index", S, W, K), c("substring_index", S, text("."), integer(2)), c("substring_index", S, text("."), integer(-2)), c("substring_index", S, text("ab"), integer(-3)),
     c("substring_index", Arg(t.STRING, ("aaaa", "aaaaa", "aa", "baab")), text("aa"), Arg(t.INT, (1, 2, 3, -1, -2, -3))),
     c("ascii", S), c("ascii", W), c("chr", Arg(t.LONG, (0, 1, 65, 127, 128, 233, 255, 256, 321, -1, -300, 2**40 + 65))),
-    c("hex", v.LONGS), c("hex", S), c("hex", v.BINARIES), c("unhex", Arg(t.STRING, ("", "0", "F", "fF", "616263", "1g", "é", " 1", "0x1", "ABC"))),
+    c("hex", v.LONGS), c("hex", S), c("hex", v.BINARIES), c("unhex", HEXADECIMAL),
+    c("to_binary", HEXADECIMAL), c("to_binary", HEXADECIMAL, text("HEX")), c("to_binary", S, text("utf-8")), c("to_binary", S, text("UTF8")),
+    c("to_binary", HEXADECIMAL, text("hex"), sql="try_to_binary({0}, {1})", mode=EvalMode.TRY),
     c("levenshtein", W, S), c("levenshtein", S, text("abac")), c("find_in_set", W, Arg(t.STRING, ("", "a,b", "ab,,a", ",", "a"))), c("find_in_set", S, text("abc,a,")),
     c("upper", S), c("lower", S), c("initcap", S),
 ]  # fmt: skip
@@ -94,6 +106,25 @@ CASES += [
     )
 ]
 CASES += [c("regexp_extract", S, text("(a)(b)"))]
+MATCHES = (
+    ("a+", 0), ("(\\w)(\\w)", 2), ("(a)|(b)", 2), ("(a)|(b)", 1), ("^a", 0), ("[aeiou]", 0), ("\\s+", 0), ("x=(\\d);", 1), ("(?:ab)+", 0), ("a(b)?", 1),
+    ("[é-ö]", 0), (".", 0), ("(b)", 3), ("zz(y)", 3), ("a", -1),
+)  # fmt: skip
+CASES += [c("regexp_extract_all", S, text(p), integer(i)) for p, i in MATCHES]
+CASES += [c("regexp_extract_all", S, text("(a)b")), c("regexp_extract_all", text("a1b2"), text("(\\d)"))]
+CASES += [
+    c("regexp_instr", S, text(p)) for p in ("a", "b.n", "\\d+", "ok", "c$", "^$", "語", "x*", "l(e)f", "zz")
+]
+CASES += [c("regexp_instr", S, text("b"), K)]
+FORMATS = ("%s", "<%5s>", "<%-7s>", "%.2s|%%|%n", "%1$s and %1$s", "%b", "plain")
+CASES += [
+    *(c("format_string", text(f), x) for f in FORMATS for x in (v.BOOLS, v.BYTES, v.LONGS, v.PRINTED_DOUBLES, v.PRINTED_FLOATS, v.DEC, v.DEC38_38)),
+    *(c("format_string", text(f), S) for f in FORMATS if "." not in f), c("format_string", text("%.2s"), Arg(t.STRING, ("", "a", "ab", "abc", "héé"))),
+    *(c("format_string", text(f), x) for f in ("%d", "%8d", "%-8d|", "%08d", "%+d", "% d", "%,d", "%+,015d", "%x", "%X", "%020x", "%-12X|") for x in (v.BYTES, v.SHORTS, v.INTS, v.LONGS)),
+    *(c("format_string", text(f), x) for f in ("%f", "%.2f", "%.0f", "%10.1f", "%-12.3f|", "%012.2f", "%+.1f", "% ,.2f", "%,.0f") for x in (ROUNDED, SHORT_FLOATS)),
+    c("format_string", text("%s-%d %.1f"), S, v.INTS, v.SHORT_DOUBLES), c("format_string", text("%2$s %1$s"), S, v.BOOLS), c("format_string", text("a%nb%%"), S),
+    c("format_string", Lit(None, t.STRING, "cast(null as string)"), S), c("format_string", text("%s"), text("x"), sql="printf({0}, {1})"),
+]  # fmt: skip
 CASES += [c("split", S, text(p)) for p in (",", " ", "a", "ab", "\\s+", "[.,]", "\\.", "é", "aa", "X|,")]
 CASES += [
     c("split", S, text(p), integer(n))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.cases.strings import c
@@ -38,3 +40,21 @@ CASES: list[Case] = [
     c("elt", v.SMALL, v.STRINGS, v.WORDS), c("elt", v.SMALL, v.STRINGS, v.WORDS, ansi=False), c("elt", v.SMALL, v.BINARIES, v.BINARIES, ansi=False), c("elt", integer(2), text("x"), v.WORDS),
     c("split_part", PARTS, text(","), Arg(t.INT, (1, 2, 3, -1, -2, -5, 9, 0))), c("split_part", PARTS, Arg(t.STRING, (",", "", "b", "ü")), integer(1)),
 ]  # fmt: skip
+NUMBERS = Arg(
+    t.STRING,
+    (
+        "", " ", "0", "7", "12", "123", "1234", "1,234", "12,34", "1.5", "1.50", "1.234", ".5", "5.", ".", "-1", "+1", "-", "1-", "$1", "$", "<1>", "<1", "1>", "<>", " 1 2", "1 ",
+        "\t3", "-12.5", "$-1", "-$1.5", "1,2,3", ",1", "1,", "x", "1x", "00012", "9,999,999.99", "99999999999999999999.9", "1..2", "--1",
+    ),
+)  # fmt: skip
+NUMBER_FORMATS = (
+    "9", "999", "000", "9.9", "9,999", "0,000", "999,999.99", "9G999D99", "S999", "999S", "MI99", "99MI", "99PR", "9.9PR", "$99", "S$9.9", ".99", "09.90", "9,0,9", "9999999999999999999999.9", "99.", "S9.", "99.MI", "$0,009.99MI",
+)  # fmt: skip
+WRITTEN = Arg(
+    t.decimal(10, 3),
+    tuple(map(Decimal, ("0", "0.5", "-0.5", "1", "-1", "12.3", "-12.34", "999", "1234.5", "-1234.567", "999999.999", "0.001", "100", "0.05"))),
+)  # fmt: skip
+CASES += [
+    c(name, NUMBERS, text(f)) for f in NUMBER_FORMATS if f != ".99" for name in ("to_number", "try_to_number")
+]
+CASES += [c("to_char", x, text(f)) for f in NUMBER_FORMATS for x in (WRITTEN, v.DEC38_38)]

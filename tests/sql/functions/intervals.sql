@@ -22,3 +22,10 @@ SELECT k, sum(i), avg(i), max(i) FROM (SELECT k, ts - TIMESTAMP'2020-01-01' i FR
 -- an interval over nothing
 query expect_error(INTERVAL_DIVIDED_BY_ZERO) context_declines(cannot divide interval day to second by int)
 SELECT (ts - TIMESTAMP'2020-01-01') / (k - 1) FROM t
+
+-- years and months of columns, where they are added
+query
+SELECT k, d + make_ym_interval(k, 3) AS a, ts - make_ym_interval(k) AS b FROM t
+
+query
+SELECT k, d + INTERVAL 2 MONTH * k AS a, ts + INTERVAL '1-1' YEAR TO MONTH * k AS b, d - INTERVAL 1 YEAR * k AS c FROM t

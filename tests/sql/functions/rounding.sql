@@ -29,7 +29,7 @@ SELECT id, round(id * 15, -1) AS a, bround(id * 15, -1) AS b, round(CAST(id AS T
 query
 SELECT m, ceil(-m) AS c, floor(-m) AS d, rint(x) AS e FROM t
 
-query expect_fallback(the expression RoundCeil stays with Spark) context_declines(ceil takes 1 argument(s), not 2)
+query
 SELECT m, ceil(m, 1) AS a, floor(m, 1) AS b FROM t
 
 query

@@ -85,15 +85,15 @@ query
 select d + interval '1' month, d - interval '1' year, interval '1-2' year to month + d, at + interval '3' month, at -
   interval 2 years from t join ts using (id)
 
-query expect_fallback(adding a year-month interval that is not a constant stays with Spark)
+query
 select d + (interval '1' year + interval '2' month) as a, d - 2 * interval '1' month as b, d + id * interval '1' month
   as c, at - interval '1' month * id as e, d + (- interval '1' year) as f from t join ts using (id)
 
-query expect_fallback(adding a year-month interval that is not a constant stays with Spark)
+query
 select d + make_ym_interval(1, id) as a, at - make_ym_interval(id) as b from t join ts using (id)
 
-query expect_fallback(adding a year-month interval that is not a constant stays with Spark)
-select d + id * interval '1' month, d - (interval '1' year - interval '2' month) from t join ts using (id)
+query expect_fallback(neither a constant nor made of columns) context_declines(multiplied only by an int)
+select d + (id + 0.5D) * interval '1' month from t join ts using (id)
 
 query
 select a.id from n a join n b on a.st = b.st and a.arr = b.arr

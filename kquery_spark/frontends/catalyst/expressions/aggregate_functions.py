@@ -35,6 +35,9 @@ REASONS = {
 #: When the engine runs a class that it does not always run.
 CONDITIONS = {
     "Mode": "with a direction: mode(x, true) or WITHIN GROUP",
+    "PandasCovar": "ddof of 0 or 1",
+    "PandasStddev": "ddof of 0 or 1",
+    "PandasVariance": "ddof of 0 or 1",
     "PivotFirst": "values that are not floating-point",
 }
 
@@ -146,6 +149,13 @@ def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Transl
     )
 
 
+def _of_pandas(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    """A statistic of pandas on Spark: with 1 for ddof that of a sample, with 0 that of the population."""
+    if function["ddof"] not in (0, 1):
+        raise Unsupported(f"{entry.name} with ddof = {function['ddof']} stays with Spark")
+    return entry, tuple(translate(child) for child in function.children)
+
+
 def _struct(values: Sequence[Expr]) -> Expr:
     named = [part for i, v in enumerate(values) for part in (Literal(f"c{i}", t.STRING), v)]
     return Call.of("named_struct", *named)
@@ -167,4 +177,7 @@ _ARGUMENTS: dict[str, _Handler] = {
     "PercentileDisc": _percentile,
     "Mode": _mode,
     "ListAgg": _listagg,
+    "PandasStddev": _of_pandas,
+    "PandasVariance": _of_pandas,
+    "PandasCovar": _of_pandas,
 }

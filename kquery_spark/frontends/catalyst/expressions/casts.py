@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Cast, Expr, Literal
+from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
@@ -22,6 +24,8 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
         raise Unsupported(f"a cast to {interval}, which cuts off what is smaller, stays with Spark")
     if child.dtype == target:
         return child
+    if isinstance(child, Call) and child.dtype == t.NULL:  # it gives NULL or raises
+        return replace(child, type=target)
     check_cast(child.dtype, target)
     translate.check_version(node, CAST, (child, Literal(None, target)))
     matters = can_raise(child.dtype, target, EvalMode.ANSI) or prints_decimals(child.dtype, target)

@@ -7,6 +7,7 @@ from functools import reduce
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Expr, InList, Literal
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.functions.registry import for_catalyst
@@ -51,6 +52,19 @@ def like(node: CatalystNode, translate: Translator) -> Expr:
     if escape == "\\":
         return Call.of(function.name, left, right)
     return Call.of(function.name, left, right, Literal(escape, t.STRING))
+
+
+@EXPRESSIONS.handles("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny", family="predicates")
+def like_many(node: CatalystNode, translate: Translator) -> Expr:
+    """LIKE ALL and LIKE ANY of constant patterns, one of which may be NULL."""
+    text = translate(node.child("child"))
+    conditions: list[Expr] = []
+    for pattern in translate.facts.patterns(node):
+        condition = Call.of("like", text, Literal(pattern, t.STRING))
+        if can_raise(condition):
+            raise Unsupported(f"LIKE with the malformed pattern {pattern!r} stays with Spark")
+        conditions.append(Call.of("not", condition) if node.cls.startswith("Not") else condition)
+    return _joined("and" if node.cls.endswith("All") else "or", conditions)
 
 
 @EXPRESSIONS.handles("AtLeastNNonNulls", family="predicates")

@@ -173,3 +173,26 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
     if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
         raise Unsupported("an expression whose errors Spark catches stays with Spark")
     return replace(call, mode=EvalMode.TRY)
+
+
+@EXPRESSIONS.handles("RaiseError", family="functions", partly="with a message, not with an error class")
+def raise_error(node: CatalystNode, translate: Translator) -> Expr:
+    """RAISE_ERROR and the last branch of ASSERT_TRUE; Spark 4 has the message in a map of parameters."""
+    first, *parameters = node.children
+    if not parameters:
+        return Call.of("raise_error", translate(first))
+    message = translate(parameters[0])
+    if first.fields.get("value") != "USER_RAISED_EXCEPTION" or not isinstance(message, Call):
+        raise Unsupported("raise_error with an error class stays with Spark")
+    key, *values = message.args
+    if key != Literal("errorMessage", t.STRING) or len(values) != 1:
+        raise Unsupported("raise_error with other parameters than a message stays with Spark")
+    return Call.of("raise_error", values[0])
+
+
+@EXPRESSIONS.handles("Unhex", family="functions")
+def unhex(node: CatalystNode, translate: Translator) -> Expr:
+    """UNHEX, or TO_BINARY by the format 'hex', which raises for another text."""
+    if node.fields.get("failOnError"):
+        return Call.of("to_binary", translate(node.children[0]))
+    return translate.call(function("unhex"), node)

@@ -110,19 +110,6 @@ def window_expression(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles(
-    "DateAddYMInterval", "TimestampAddYMInterval", family="values", partly="a constant interval"
-)
-def add_months(node: CatalystNode, translate: Translator) -> Expr:
-    """A date or timestamp and a constant of years and months, which the engine counts in months."""
-    start, interval = node.children
-    text = interval.fields.get("value")
-    if interval.cls != "Literal" or not str(interval["dataType"]).startswith("interval ") or text is None:
-        raise Unsupported("adding a year-month interval that is not a constant stays with Spark")
-    name = "add_months" if node.cls == "DateAddYMInterval" else "timestamp_add_months"
-    return Call.of(name, translate(start), Literal(int(text), t.INT), tz=translate.zone(node))
-
-
-@EXPRESSIONS.handles(
     "GetStructField", family="values", partly="of a struct, or of a subquery that Spark merged"
 )
 def struct_field(node: CatalystNode, translate: Translator) -> Expr:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
@@ -49,6 +51,10 @@ class Conversions:
             return expr
         if t.is_timestamp(target) and target.tz != self.facts.time_zone:
             return self.cast(expr, t.timestamp(self.facts.time_zone), implicit)
+        if expr.dtype == t.NULL and can_raise(expr):
+            if isinstance(expr, Call):
+                return replace(expr, type=target)
+            raise Unsupported("An expression that has no type and can raise is not given one.")
         if expr.dtype == t.NULL or (isinstance(expr, Literal) and expr.value is None):
             return Literal(None, target)
         if implicit:

@@ -3,6 +3,7 @@
 from kquery_spark.frontends.sql.analyzer.expressions import (
     access,
     calls,
+    composed_calls,
     conditional,
     grouping,
     literals,
@@ -18,6 +19,7 @@ __all__ = [
     "ExpressionAnalyzer",
     "access",
     "calls",
+    "composed_calls",
     "conditional",
     "grouping",
     "literals",

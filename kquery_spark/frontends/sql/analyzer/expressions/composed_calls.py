@@ -1,0 +1,60 @@
+"""Calls that stand for expressions of other functions, as Spark replaces them."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, Literal
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import CALLS, ExpressionAnalyzer
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.types import names as t
+
+
+def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call, *counts: int) -> list[Expr]:
+    """The arguments of a call that takes one of these numbers of them."""
+    if len(node.arguments) not in counts:
+        expected = " or ".join(map(str, counts))
+        raise PlanError(
+            f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {node.name[0]} takes {expected} argument(s), "
+            f"not {len(node.arguments)}"
+        )
+    return list(analyzer.arguments(node))
+
+
+@CALLS.handles("assert_true")
+def _assert_true(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """NULL where the condition is true, otherwise an error."""
+    _arguments(analyzer, node, 1, 2)
+    condition = analyzer.condition(node.arguments[0], "IF")
+    message: Expr = Literal("the condition is not true!", t.STRING)
+    if len(node.arguments) == 2:
+        message = analyzer.expr(node.arguments[1])
+    return analyzer.case([condition], [Literal(None, t.NULL)], analyzer.call("raise_error", message))
+
+
+@CALLS.handles("regexp_count")
+def _regexp_count(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    text, pattern = _arguments(analyzer, node, 2)
+    return analyzer.call("size", analyzer.call("regexp_extract_all", text, pattern, Literal(0, t.INT)))
+
+
+@CALLS.handles("regexp_substr")
+def _regexp_substr(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """The first match; NULL where it is empty, as where there is none."""
+    text, pattern = _arguments(analyzer, node, 2)
+    match = analyzer.call("regexp_extract", text, pattern, Literal(0, t.INT))
+    is_empty = analyzer.call("eq", match, Literal("", t.STRING))
+    return analyzer.case([is_empty], [Literal(None, t.STRING)], match)
+
+
+@CALLS.handles("zeroifnull")
+def _zeroifnull(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    (value,) = _arguments(analyzer, node, 1)
+    return analyzer.call("coalesce", value, Literal(0, t.INT))
+
+
+@CALLS.handles("convert_timezone")
+def _convert_timezone(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """From the session's time zone, unless the call names one."""
+    zones_and_time = _arguments(analyzer, node, 2, 3)
+    own_zone = [Literal(analyzer.facts.time_zone, t.STRING)] if len(zones_and_time) == 2 else []
+    return analyzer.call("convert_timezone", *own_zone, *zones_and_time)

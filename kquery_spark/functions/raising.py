@@ -1,0 +1,30 @@
+"""RAISE_ERROR, which raises for every row that evaluates it. It has no type, so that a cast of it is it of that type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, cast_to, fixed, register
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+
+def _raise(args: Sequence[Vector], context: CallContext) -> Data:
+    if context.num_rows:
+        raise ExecutionError("USER_RAISED_EXCEPTION", str(args[0].array(context.num_rows)[0].as_py()))
+    return pa.nulls(0, context.dtype)
+
+
+register(
+    Function(
+        "raise_error",
+        _raise,
+        fixed(t.NULL),
+        nullable="always",
+        raises=ALWAYS_RAISES,
+        coerce=cast_to(t.STRING),
+    )
+)

@@ -1,0 +1,108 @@
+"""Bitmaps of 32,768 bits: of positions, and the union and the intersection of bitmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import ExecutionError
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.text import layout
+from kquery_spark.physical.aggregates import reduce
+from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.keys import Groups
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+_BYTES = 4096  # of every bitmap that Spark makes
+Bitmaps = npt.NDArray[np.uint8]
+
+
+def _rows_of(array: pa.Array) -> Bitmaps:
+    """Binaries as rows of a matrix: longer ones are cut, shorter ones end with zeros."""
+    offsets, raw = layout(array)
+    sizes = np.minimum(np.diff(offsets), _BYTES)
+    if len(sizes) and (np.diff(offsets) == _BYTES).all():
+        return raw[offsets[0] : offsets[-1]].reshape(-1, _BYTES)
+    rows = np.zeros((len(sizes), _BYTES), np.uint8)
+    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows[np.repeat(np.arange(len(sizes)), sizes), within] = raw[np.repeat(offsets[:-1], sizes) + within]
+    return rows
+
+
+def _vector(rows: Bitmaps) -> Vector:
+    offsets = pa.array(np.arange(len(rows) + 1, dtype=np.int64) * _BYTES).cast(t.INT)
+    data = pa.Array.from_buffers(
+        t.BINARY, len(rows), [None, offsets.buffers()[1], pa.py_buffer(np.ascontiguousarray(rows))]
+    )
+    return Vector(t.BINARY, data)
+
+
+class BitmapFold(Accumulator):
+    """The bitmaps of a group joined by an operation, from a bitmap of bytes that change nothing."""
+
+    def __init__(self, fold: np.ufunc, start: int) -> None:
+        self._fold = fold
+        self._start = start
+
+    @override
+    def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
+        return (t.BINARY,)
+
+    @override
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
+        ids, rows = reduce.present(data, groups)
+        bitmaps = _rows_of(data if rows is None else data.take(pa.array(rows)))
+        return [_vector(self._folded(bitmaps, ids, groups.count))]
+
+    def _folded(self, bitmaps: Bitmaps, ids: Int64s, count: int) -> Bitmaps:
+        folded = np.full((count, _BYTES), self._start, np.uint8)
+        if len(ids):
+            order = integer_order.stable_order(ids)
+            ordered = ids[order]
+            starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            folded[ordered[starts]] = self._fold.reduceat(bitmaps[order], starts, axis=0)
+        return folded
+
+    @override
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        return self.update(states, groups, context)
+
+    @override
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        return states[0].data
+
+
+class BitmapOfPositions(BitmapFold):
+    """The bitmap with the bits at the positions of a group set."""
+
+    def __init__(self) -> None:
+        super().__init__(np.bitwise_or, 0)
+
+    @override
+    def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        data = args[0].physical(context.num_rows)
+        ids, rows = reduce.present(data, groups)
+        places = reduce.taken(np.asarray(data.fill_null(0).to_numpy(zero_copy_only=False), np.int64), rows)
+        if ((places < 0) | (places >= 8 * _BYTES)).any():
+            raise ExecutionError(
+                "INVALID_BITMAP_POSITION", f"The position of a bit in a bitmap is from 0 to {8 * _BYTES - 1}."
+            )
+        bitmaps = np.zeros(groups.count * _BYTES, np.uint8)
+        np.bitwise_or.at(bitmaps, ids * _BYTES + places // 8, (1 << (places % 8)).astype(np.uint8))
+        return [_vector(bitmaps.reshape(-1, _BYTES))]
+
+    @override
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        return super().update(states, groups, context)
+
+
+register_accumulator("bitmap_construct_agg", BitmapOfPositions())
+register_accumulator("bitmap_or_agg", BitmapFold(np.bitwise_or, 0))
+register_accumulator("bitmap_and_agg", BitmapFold(np.bitwise_and, 255))
