@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
-from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range, in_days
+from kquery_spark.expr.windows import (
+    WHOLE_PARTITION,
+    Frame,
+    FrameUnit,
+    WindowCall,
+    check_months,
+    check_range,
+    in_days,
+)
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
@@ -19,6 +29,7 @@ from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
 from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.spark_types import is_year_month
 from kquery_spark.types import names as t
 
 _LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
@@ -158,12 +169,40 @@ def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
     if node.cls != "SpecifiedWindowFrame":
         raise Unsupported("a window without a frame stays with Spark")
     unit = _UNITS[node["frameType"]]
+    in_months = [_is_year_month(node.child(side)) for side in ("lower", "upper")]
+    if any(in_months):
+        return _frame_of_months(node, in_months, translate, order)
     lower, upper = _bound(node.child("lower"), translate), _bound(node.child("upper"), translate)
     if lower is None and upper is None:
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
         lower, upper = (_moving(bound, order) for bound in (lower, upper))
     return Frame(unit, lower, upper)
+
+
+def _is_year_month(bound: CatalystNode) -> bool:
+    return bound.cls == "Literal" and is_year_month(bound["dataType"])
+
+
+def _frame_of_months(
+    node: CatalystNode, in_months: Sequence[bool], translate: Translator, order: tuple[SortKey, ...]
+) -> Frame:
+    """A RANGE frame with year-month intervals for bounds, none of which is another interval."""
+    bounds: list[Literal | None] = []
+    for side, has_months in zip(("lower", "upper"), in_months, strict=True):
+        bound = (
+            Literal(int(node.child(side)["value"]), t.INT)
+            if has_months
+            else _bound(node.child(side), translate)
+        )
+        if not has_months and bound is not None and bound != _CURRENT:
+            raise Unsupported("a RANGE frame of months and days stays with Spark")
+        bounds.append(bound)
+    if len(order) != 1:
+        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
+    check_months(order[0].expr.dtype)
+    lower, upper = bounds
+    return Frame(FrameUnit.RANGE, lower, upper, months=True)
 
 
 _CURRENT = Literal(0, t.INT)
