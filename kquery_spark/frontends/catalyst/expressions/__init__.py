@@ -2,6 +2,7 @@
 
 from kquery_spark.frontends.catalyst.expressions import (
     aggregates,
+    calendar_intervals,
     casts,
     conditional,
     decimals,
@@ -19,6 +20,7 @@ __all__ = [
     "EXPRESSIONS",
     "Translator",
     "aggregates",
+    "calendar_intervals",
     "casts",
     "conditional",
     "decimals",
