@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 from typing_extensions import override
 
@@ -169,10 +167,10 @@ def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
     if node.cls != "SpecifiedWindowFrame":
         raise Unsupported("a window without a frame stays with Spark")
     unit = _UNITS[node["frameType"]]
-    in_months = [_is_year_month(node.child(side)) for side in ("lower", "upper")]
-    if any(in_months):
-        return _frame_of_months(node, in_months, translate, order)
-    lower, upper = _bound(node.child("lower"), translate), _bound(node.child("upper"), translate)
+    low, high = node.child("lower"), node.child("upper")
+    if _is_year_month(low) or _is_year_month(high):
+        return _frame_of_months(low, high, translate, order)
+    lower, upper = _bound(low, translate), _bound(high, translate)
     if lower is None and upper is None:
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
@@ -185,24 +183,24 @@ def _is_year_month(bound: CatalystNode) -> bool:
 
 
 def _frame_of_months(
-    node: CatalystNode, in_months: Sequence[bool], translate: Translator, order: tuple[SortKey, ...]
+    low: CatalystNode, high: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
 ) -> Frame:
     """A RANGE frame with year-month intervals for bounds, none of which is another interval."""
-    bounds: list[Literal | None] = []
-    for side, has_months in zip(("lower", "upper"), in_months, strict=True):
-        bound = (
-            Literal(int(node.child(side)["value"]), t.INT)
-            if has_months
-            else _bound(node.child(side), translate)
-        )
-        if not has_months and bound is not None and bound != _CURRENT:
-            raise Unsupported("a RANGE frame of months and days stays with Spark")
-        bounds.append(bound)
     if len(order) != 1:
         raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
     check_months(order[0].expr.dtype)
-    lower, upper = bounds
+    lower, upper = _months(low, translate), _months(high, translate)
     return Frame(FrameUnit.RANGE, lower, upper, months=True)
+
+
+def _months(node: CatalystNode, translate: Translator) -> Literal | None:
+    """A bound as a number of months."""
+    if _is_year_month(node):
+        return Literal(int(node["value"]), t.INT)
+    bound = _bound(node, translate)
+    if bound is not None and bound != _CURRENT:
+        raise Unsupported("a RANGE frame of months and days stays with Spark")
+    return bound
 
 
 _CURRENT = Literal(0, t.INT)
