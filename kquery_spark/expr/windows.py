@@ -35,16 +35,18 @@ class Frame:
     """Both bounds are inclusive. None is unbounded, 0 the current row (RANGE: with its peers), negative is preceding.
 
     A RANGE bound other than 0 is a literal that can be added to the key: of its type for numbers, an int of days for
-    dates, a day-time interval for timestamps.
+    dates, a day-time interval for timestamps; with ``months`` an int of months for both of these.
     """
 
     unit: FrameUnit = FrameUnit.RANGE
     lower: Literal | None = None
     upper: Literal | None = _CURRENT
+    months: bool = False
 
     def __str__(self) -> str:
-        low = "UNBOUNDED PRECEDING" if self.lower is None else _bound(self.lower)
-        high = "UNBOUNDED FOLLOWING" if self.upper is None else _bound(self.upper)
+        unit = " MONTHS" if self.months else ""
+        low = "UNBOUNDED PRECEDING" if self.lower is None else _bound(self.lower, unit)
+        high = "UNBOUNDED FOLLOWING" if self.upper is None else _bound(self.upper, unit)
         return f"{self.unit.upper()} BETWEEN {low} AND {high}"
 
     @property
@@ -53,27 +55,39 @@ class Frame:
         return self.lower is None and self.upper is None
 
 
-def _bound(offset: Literal) -> str:
+def _bound(offset: Literal, unit: str) -> str:
     if offset.value == 0:
         return "CURRENT ROW"
     if offset.value < 0:
-        return f"{Literal(-offset.value, offset.type)} PRECEDING"
-    return f"{offset} FOLLOWING"
+        return f"{Literal(-offset.value, offset.type)}{unit} PRECEDING"
+    return f"{offset}{unit} FOLLOWING"
 
 
 def check_range(offset: Literal, dtype: pa.DataType) -> None:
     """Raise Unsupported for the bound of a RANGE frame that cannot be added to keys of the type."""
     if offset.value == 0:
         return
-    if pa.types.is_timestamp(dtype) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT"):
-        if abs(int(offset.value)) >= DAY_MICROS:
-            raise Unsupported(
-                "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
-            )
+    if _has_clock_changes(dtype) and abs(int(offset.value)) >= DAY_MICROS:
+        raise Unsupported(
+            "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
+        )
     # Spark gets to sums past the end of a type with the rows that follow only, and of short types they are likely
     short = dtype in (t.BYTE, t.SHORT)
     if short or (t.is_decimal(dtype) and dtype.precision > NARROW_PRECISION):
         raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
+
+
+def check_months(dtype: pa.DataType) -> None:
+    """Raise Unsupported for keys that months cannot be added to in a RANGE frame."""
+    if dtype != t.DATE and not pa.types.is_timestamp(dtype):
+        raise Unsupported(f"A RANGE frame of months over {t.spark_name(dtype)} is not supported.")
+    if _has_clock_changes(dtype):
+        raise Unsupported("A RANGE frame of months over timestamps is supported in the time zone UTC only.")
+
+
+def _has_clock_changes(dtype: pa.DataType) -> bool:
+    """Whether values are timestamps of a time zone whose days may have more or less than 24 hours."""
+    return bool(pa.types.is_timestamp(dtype)) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT")
 
 
 def in_days(offset: Literal) -> Literal:

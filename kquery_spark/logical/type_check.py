@@ -198,6 +198,8 @@ def _check_frame(call: WindowCall) -> None:
             _check_literal(bound)
             if type(bound.value) not in (int, float) and not t.is_decimal(bound.type):
                 raise PlanError(f"{bound} is no bound of a window's frame")
+            if call.frame.months and type(bound.value) is not int:
+                raise PlanError(f"{bound} is no number of months")
 
 
 def _check_generator(node: Generate) -> None:

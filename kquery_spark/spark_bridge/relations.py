@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.delta.column_mapping import Column
+from kquery_spark.sources.file_columns import with_file_columns
 from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
@@ -91,9 +92,19 @@ class RelationReader:
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
+        self._with_file_columns: dict[
+            int, FileRelation
+        ] = {}  # by the identity of relations, which are kept alive
         self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
+
+    def with_file_columns(self, relation: FileRelation) -> FileRelation:
+        """A relation that was read, with columns for the facts of its files, the same one each time."""
+        extended = self._with_file_columns.get(id(relation))
+        if extended is None:
+            extended = self._with_file_columns[id(relation)] = with_file_columns(relation, self._time_zone)
+        return extended
 
     def path(self, path: str) -> str:
         """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""

@@ -42,6 +42,11 @@ _VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
+def is_year_month(spark: Any) -> bool:
+    """Whether a Spark type in JSON is an interval of years and months, which the engine has no type for."""
+    return isinstance(spark, str) and _YEAR_MONTH.fullmatch(spark) is not None
+
+
 def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
     """The Arrow type of a ``DataType.jsonValue`` (a name, or an object for struct, array and map).
 

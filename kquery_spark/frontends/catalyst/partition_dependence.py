@@ -5,6 +5,7 @@ An accelerated part gives its rows in other partitions than Spark's own plan wou
 
 from __future__ import annotations
 
+from kquery_spark.frontends.catalyst.file_columns import named_relation
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _NUMBERED = "is computed from the partition that Spark's own plan has a row in"
@@ -25,6 +26,11 @@ _EXPRESSIONS = {
 }
 
 
+def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
+    """Whether the answer is a file's own, so that nothing but the files has to be right below."""
+    return part.cls == "InputFileName" and named_relation(node) is not None
+
+
 def partition_dependence(node: CatalystNode) -> str | None:
     """Why what is below a plan node has to keep Spark's partitions; None where it need not."""
     if node.cls == "Sample":
@@ -33,6 +39,6 @@ def partition_dependence(node: CatalystNode) -> str | None:
         for part in top.walk():
             name, how = _EXPRESSIONS.get(part.cls, ("", ""))
             # without a seed of the user's any numbers will do
-            if name and not part.fields.get("hideSeed"):
+            if name and not part.fields.get("hideSeed") and not _names_own_files(part, node):
                 return f"{name} {how}, so what is below it stays with Spark."
     return None

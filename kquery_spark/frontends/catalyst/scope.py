@@ -23,17 +23,21 @@ from kquery_spark.types.names import is_nested, spark_name
 
 @dataclass(frozen=True)
 class Scope:
-    """An engine plan and, in Spark's output order, each output column as (expression id, engine name)."""
+    """An engine plan and, in Spark's output order, each output column as (expression id, engine name).
+
+    ``hidden``: columns of the plan that are no output, under ids of their own (``file_columns``).
+    """
 
     plan: LogicalPlan
     output: tuple[tuple[int, str], ...]
+    hidden: tuple[tuple[int, str], ...] = ()
 
     @cached_property
     def columns(self) -> dict[int, Column]:
-        """The output columns by expression id."""
+        """The output columns, and hidden ones, by expression id."""
         schema = self.plan.schema
         by_id: dict[int, Column] = {}
-        for expr_id, name in self.output:
+        for expr_id, name in (*self.output, *self.hidden):
             if expr_id not in by_id:
                 field = schema.field(name)
                 by_id[expr_id] = Column(name, field.type, field.nullable)
@@ -44,8 +48,12 @@ class Scope:
         return tuple(name for _, name in self.output)
 
     def over(self, plan: LogicalPlan) -> Scope:
-        """The same columns of another plan, which has them all."""
+        """The same output of another plan, which has its columns."""
         return Scope(plan, self.output)
+
+    def filtered(self, plan: LogicalPlan) -> Scope:
+        """The same columns, hidden ones too, of a plan that has some of the rows."""
+        return Scope(plan, self.output, self.hidden)
 
 
 class Names:

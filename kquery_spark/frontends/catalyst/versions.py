@@ -75,10 +75,7 @@ def _changes(version: str) -> Sequence[ChangedCall]:
 def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
     """The functions, by the engine's names, of which some calls stay with a Spark of this version and these settings."""
     changes = [call for call in _changes(settings.version) if call.concerns is not None]
-    if _time_parser(settings) == EXCEPTION:
-        reason = f"texts that may not match a pattern stay with Spark while {TIME_PARSER} is {EXCEPTION}"
-        for entry in filter(None, map(for_catalyst, _PARSING)):
-            changes.append(ChangedCall(entry.name, entry.catalyst, _parses_text, reason, raising_too=False))
+    changes += _changes_by_time_parser(_time_parser(settings))
     if settings.unexpected(PRECISION_LOSS):
         reason = f"arithmetic of decimals stays with Spark while {PRECISION_LOSS} is false"
         for entry in filter(None, map(for_catalyst, _DECIMAL_ARITHMETIC)):
@@ -93,6 +90,22 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
     for call in changes:
         calls[call.function] = (*calls.get(call.function, ()), call)
     return calls
+
+
+def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
+    """What parses or prints times otherwise under the value of the setting that the engine does not follow everywhere."""
+    if policy is None:
+        return []
+    reason = f"times in JSON texts stay with Spark while {TIME_PARSER} is {policy}"
+    changes = [ChangedCall("from_json", ("JsonToStructs",), None, reason)]
+    if policy != EXCEPTION:
+        changes.append(ChangedCall("to_json", (), None, reason))
+    texts = "texts that may not match a pattern" if policy == EXCEPTION else "patterns of times"
+    reason = f"{texts} stay with Spark while {TIME_PARSER} is {policy}"
+    for entry in filter(None, map(for_catalyst, _PARSING)):
+        call = ChangedCall(entry.name, entry.catalyst, _parses_text, reason, raising_too=policy != EXCEPTION)
+        changes.append(call)
+    return changes
 
 
 def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
@@ -126,7 +139,7 @@ def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
     policy = _time_parser(settings)
     if policy not in (None, EXCEPTION):
         reason = f"patterns of times stay with Spark while {TIME_PARSER} is {policy}"
-        reasons |= dict.fromkeys((*_PARSING, *_PRINTING), reason)
+        reasons |= dict.fromkeys(_PRINTING, reason)
     return reasons
 
 

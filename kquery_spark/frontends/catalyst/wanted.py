@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kquery_spark.frontends.catalyst.file_columns import named_relation, names_input_file
+from kquery_spark.sources.file_columns import METADATA
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 # Nodes that read what their expressions name and nothing else of their children.
@@ -38,12 +40,16 @@ _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 class Wanted:
     """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read.
 
+    ``metadata``: the ordinals of the fields of each ``_metadata`` attribute that are read, None for a read of all.
+    ``named``: the leaves (by identity) of whose files somebody reads the names.
     ``redistributed``: nodes (by identity) whose partitions nobody sees.
     ``filters``: there is one. ``null_filters``: it has a condition that NULL may pass and a value may not.
     """
 
     ids: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
+    metadata: dict[int, set[int | None]] = field(default_factory=dict)
+    named: set[int] = field(default_factory=set)
     redistributed: set[int] = field(default_factory=set)
     filters: bool = False
     null_filters: bool = False
@@ -78,10 +84,17 @@ class Wanted:
         """Adds what a node's expressions read; returns the plans of their subqueries, still to be visited."""
         plans = []
         self.filters |= node.cls == "Filter"
+        if names_input_file(node) and (relation := named_relation(node)) is not None:
+            self.named.add(id(relation))
         for tree in node.expressions():
+            ordinals: dict[int, int] = {}  # of fields, by the identity of the attribute below
             for part in tree.walk():
-                if part.cls == "AttributeReference":
+                if part.cls == "GetStructField":
+                    ordinals[id(part.children[0])] = part["ordinal"]
+                elif part.cls == "AttributeReference":
                     self.ids.add(part["exprId"])
+                    if part["name"] == METADATA:
+                        self.metadata.setdefault(part["exprId"], set()).add(ordinals.get(id(part)))
                 elif node.cls == "Filter" and _prefers_null(part):
                     self.null_filters = True
                 plan = part.fields.get("plan")

@@ -8,14 +8,18 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Frame, FrameUnit, Literal, SortKey
 from kquery_spark.expr.constants import literal_vector
-from kquery_spark.expr.windows import check_range
+from kquery_spark.expr.windows import check_months, check_range
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.kernels import civil
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import as_integers
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s, Vector, validity
 
+_MONTH_DAYS = 31
+_MAX_DAYS = 50_000_000  # before and after 1970; twice as many are still timestamps
 _BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
 
 
@@ -27,8 +31,11 @@ def frame_rows(
         low = segments.start if frame.lower is None else _moved(segments, frame.lower, 0)
         high = segments.end if frame.upper is None else _moved(segments, frame.upper, 1)
     else:
-        low = segments.start if frame.lower is None else _value_bound(frame.lower, segments, order, False)
-        high = segments.end if frame.upper is None else _value_bound(frame.upper, segments, order, True)
+        low, high = segments.start, segments.end
+        if frame.lower is not None:
+            low = _value_bound(frame.lower, frame.months, segments, order, upper=False)
+        if frame.upper is not None:
+            high = _value_bound(frame.upper, frame.months, segments, order, upper=True)
     return low, np.maximum(low, high)
 
 
@@ -39,14 +46,19 @@ def _moved(segments: Segments, offset: Literal, past: int) -> Int64s:
 
 
 def _value_bound(
-    offset: Literal, segments: Segments, order: list[tuple[SortKey, Vector]], upper: bool
+    offset: Literal, months: bool, segments: Segments, order: list[tuple[SortKey, Vector]], *, upper: bool
 ) -> Int64s:
     """The bound of a RANGE frame: the row's key plus the offset; NULL keys are a block of their own."""
     if offset.value == 0:
         return segments.peer_end if upper else segments.peer_start
     key, vector = order[0]
     valid = validity(vector.data)
-    ordered, target = _keys_and_targets(vector, offset, key.ascending, valid)
+    if months:
+        ordered, target = _keys_and_months(
+            vector, int(offset.value if key.ascending else -offset.value), valid
+        )
+    else:
+        ordered, target = _keys_and_targets(vector, offset, key.ascending, valid)
     if not key.ascending:
         ordered, target = ~ordered, ~target
     low, high = segments.start, segments.end
@@ -81,6 +93,21 @@ def _keys_and_targets(
         # ANSI or not, Spark wraps around, raises, or does not get to the sum, depending on the rows that follow
         raise Unsupported(f"A RANGE frame past the end of {t.spark_name(dtype)} is not supported.")
     return values, values + np.int64(by)
+
+
+def _keys_and_months(vector: Vector, months: int, valid: np.ndarray | None) -> tuple[Int64s, Int64s]:
+    """Dates or timestamps, and the same so many months later, both as int64."""
+    check_months(vector.dtype)
+    integers = as_integers(vector)
+    assert integers is not None  # times have them
+    values = np.asarray(dk.as_int64(integers))
+    if valid is not None:
+        values = np.where(valid, values, 0)
+    unit = 1 if vector.dtype == t.DATE else DAY_MICROS
+    days = values // unit
+    if len(days) and max(abs(int(days.min())), abs(int(days.max())), abs(months) * _MONTH_DAYS) > _MAX_DAYS:
+        raise Unsupported(f"A RANGE frame past the end of {t.spark_name(vector.dtype)} is not supported.")
+    return values, civil.add_months(days, months) * unit + values % unit
 
 
 def _float_keys_and_targets(vector: Vector, by: float) -> tuple[Int64s, Int64s]:

@@ -2,6 +2,7 @@
 
 from kquery_spark.frontends.catalyst.expressions import (
     aggregates,
+    calendar_intervals,
     casts,
     conditional,
     decimals,
@@ -20,6 +21,7 @@ __all__ = [
     "EXPRESSIONS",
     "Translator",
     "aggregates",
+    "calendar_intervals",
     "casts",
     "conditional",
     "decimals",

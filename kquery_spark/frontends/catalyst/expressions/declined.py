@@ -21,7 +21,6 @@ EXPRESSIONS.declines(
     Shuffle="random orders are drawn by Spark",
     MonotonicallyIncreasingID="ids that depend on Spark's partitions are made by Spark",
     SparkPartitionID="the number of a Spark partition is known to Spark only",
-    InputFileName="the name of the file being read is known to Spark only",
     InputFileBlockStart="the part of the file being read is known to Spark only",
     InputFileBlockLength="the part of the file being read is known to Spark only",
 )

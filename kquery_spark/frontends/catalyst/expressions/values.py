@@ -10,8 +10,10 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_ID, field_id
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
+from kquery_spark.sources.file_columns import METADATA
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
@@ -29,6 +31,15 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
         raise Unsupported(
             f"{node['name']} is {t.spark_name(column.type)} in the engine and {node['dataType']} in Spark"
         )
+    return column
+
+
+@EXPRESSIONS.handles("InputFileName", family="values", partly="in a Project or Filter right over files")
+def input_file_name(node: CatalystNode, translate: Translator) -> Expr:
+    """The name of the file that a row is from."""
+    column = translate.columns.get(INPUT_FILE_ID)
+    if column is None:
+        raise Unsupported("the name of the file being read is known to Spark only")
     return column
 
 
@@ -115,6 +126,11 @@ def window_expression(node: CatalystNode, translate: Translator) -> Expr:
 def struct_field(node: CatalystNode, translate: Translator) -> Expr:
     """A field of a struct; that of a subquery which Spark merged from several is never built."""
     child = node.child("child")
+    if child.cls == "AttributeReference" and child["name"] == METADATA:
+        column_id = field_id(child, node["ordinal"])
+        known = None if column_id is None else translate.columns.get(column_id)
+        if known is not None:
+            return known
     if child.cls == "ScalarSubquery" and translate.subqueries is not None:
         merged = translate.subqueries.field(node)
         if merged is not None:

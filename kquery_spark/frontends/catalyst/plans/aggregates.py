@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
@@ -14,12 +13,15 @@ from kquery_spark.frontends.catalyst.expressions.aggregate_functions import (
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
+from kquery_spark.frontends.catalyst.plans.session_windows import (
+    aggregate_sessions,
+    check_session,
+    session_key,
+)
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
-from kquery_spark.logical import Aggregate
+from kquery_spark.logical import Aggregate, LogicalPlan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-
-_SESSION = "spark.sessionWindow"
 
 
 class _Calls(AggregateSink):
@@ -44,6 +46,9 @@ class _Calls(AggregateSink):
 def aggregate(node: CatalystNode, context: Context) -> Scope:
     """GROUP BY, DISTINCT and global aggregates."""
     _check_functions(node)
+    session = session_key(node, context)
+    if session is not None:
+        check_session(node, session)
     child = context.feed(node.children[0])
     below, above = ScalarSubqueries(context), ScalarSubqueries(context)
     arguments = context.translator(child.columns, below)
@@ -55,7 +60,13 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
         direct = item.cls == "Alias" and item.children[0].cls in ("AggregateExpression", "MakeDecimal")
         calls.alias = item["name"] if direct else None
         items.append((item["exprId"], item["name"], _over_keys(translate(item), keys)))
-    plan = Aggregate(below.attach(child.plan), keys, tuple(calls.named))
+    rows = below.attach(child.plan)
+    plan: LogicalPlan
+    if session is None:
+        plan = Aggregate(rows, keys, tuple(calls.named))
+    else:
+        window = _key_of(child.columns[session["exprId"]], keys)
+        plan = aggregate_sessions(rows, keys, window, tuple(calls.named), context)
     joined = above.attach(plan)
     known = set(joined.schema.names)
     for _, name, expr in items:
@@ -81,23 +92,10 @@ def _check_functions(node: CatalystNode) -> None:
             raise Unsupported(f"{function.cls} of sorted rows stays with Spark")
 
 
-def _like_session(dtype: pa.DataType) -> bool:
-    return pa.types.is_struct(dtype) and [field.name for field in dtype] == ["start", "end"]
-
-
-def _check_session(plan: CatalystNode, key_index: int, context: Context) -> None:
-    """A session window looks as any pair of times in the JSON, which has no metadata; Spark merges such groups."""
-    key = context.facts.jvm_object(plan).groupingExpressions().apply(key_index)
-    if key.metadata().contains(_SESSION):
-        raise Unsupported("session windows stay with Spark")
-
-
 def _keys(plan: CatalystNode, exprs: list[Expr], context: Context) -> tuple[Named, ...]:
     keys: dict[str, Named] = {}
-    for key_index, (node, expr) in enumerate(zip(plan.trees("groupingExpressions"), exprs, strict=True)):
+    for node, expr in zip(plan.trees("groupingExpressions"), exprs, strict=True):
         check_key(expr.dtype)
-        if node.cls in ("AttributeReference", "Alias") and _like_session(expr.dtype):
-            _check_session(plan, key_index, context)
         if any(known.expr == expr for known in keys.values()):
             continue
         name = (
@@ -105,6 +103,11 @@ def _keys(plan: CatalystNode, exprs: list[Expr], context: Context) -> tuple[Name
         )
         keys[name] = Named(expr, name)
     return tuple(keys.values())
+
+
+def _key_of(column: Column, keys: tuple[Named, ...]) -> Named:
+    """The key that is a column of the input."""
+    return next(key for key in keys if key.expr == column)
 
 
 def _over_keys(expr: Expr, keys: tuple[Named, ...]) -> Expr:

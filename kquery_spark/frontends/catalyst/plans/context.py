@@ -19,6 +19,7 @@ from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
+from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -37,6 +38,9 @@ class Relations(Protocol):
 
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
+
+    def with_file_columns(self, relation: FileRelation) -> FileRelation:
+        """A relation with columns for the facts of its files, the same one each time."""
 
     def path(self, path: str) -> str:
         """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""

@@ -32,7 +32,8 @@ def repartition(node: CatalystNode, context: Context) -> Scope:
     """A distribution of rows that nobody sees."""
     if id(node) not in context.wanted.redistributed:
         raise Unsupported("repartitioning is done by Spark")
-    return context.subtree(node.children[0])
+    child = context.subtree(node.children[0])
+    return child.over(child.plan)
 
 
 @PLANS.handles("Project", family="projections")
@@ -77,7 +78,7 @@ def filter_(node: CatalystNode, context: Context) -> Scope:
     plan = _filtered(child.plan, early)
     if late:
         plan = _filtered(subqueries.attach(plan), late)
-    return child.over(plan)
+    return child.filtered(plan)
 
 
 def _check_folders(plan: LogicalPlan, terms: list[Expr]) -> None:

@@ -6,17 +6,26 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, SourceError, Unsupported
 from kquery_spark.expr import Named
+from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_ID, field_id
 from kquery_spark.frontends.catalyst.file_options import followed_options
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.file_columns import (
+    INPUT_FILE,
+    METADATA,
+    METADATA_FIELDS,
+    has_own_metadata,
+    metadata_column,
+)
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import modified_ms, stamp_of
@@ -43,6 +52,7 @@ _MAX_INLINE_VALUES = 20_000
 _MAX_RANGE_WIDTH = 1 << 62
 # Their footers are fetched by the driver while it plans, and stay in memory; ``parquet.file`` keeps about as many.
 _MAX_REMOTE_FILES = 500
+_METADATA_COLUMNS = frozenset(map(metadata_column, METADATA_FIELDS))
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
@@ -56,10 +66,17 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
+    hidden = _hidden_columns(node, relation, context)
+    if hidden:
+        relation = context.relations.with_file_columns(relation)
     file_format = format_named(relation.format)
     source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context))
-    attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
-    columns = []
+    attributes = [
+        attribute
+        for attribute in node.trees("output")
+        if context.wanted(node, attribute) and not _is_metadata(attribute, relation)
+    ]
+    columns = list(hidden.values())
     for column in (attribute["name"] for attribute in attributes):
         stored = relation.stored_name(column)
         if stored in relation.unread:
@@ -80,7 +97,31 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     source = source.once("table", partial(_table_source, relation, source, context.relations.path))
     if context.wanted.filters:
         source = source.under_filters(context.wanted.null_filters)
-    return _scan(_table_name(relation), source, attributes, context)
+    return _scan(_table_name(relation), source, attributes, context, hidden)
+
+
+def _is_metadata(attribute: CatalystNode, relation: FileRelation) -> bool:
+    return bool(attribute["name"] == METADATA) and not has_own_metadata(relation)
+
+
+def _hidden_columns(node: CatalystNode, relation: FileRelation, context: Context) -> dict[int, str]:
+    """The columns of facts of files that the query reads, by their ids; Unsupported for what only Spark knows of files."""
+    wanted = context.wanted
+    columns = {INPUT_FILE_ID: INPUT_FILE} if id(node) in wanted.named else {}
+    for attribute in node.trees("output"):
+        if not wanted(node, attribute) or not _is_metadata(attribute, relation):
+            continue
+        fields = attribute["dataType"]["fields"]
+        every: set[int | None] = {None}
+        for ordinal in every if id(node) in wanted.whole else wanted.metadata[attribute["exprId"]]:
+            name = None if ordinal is None else metadata_column(fields[ordinal]["name"])
+            column_id = None if ordinal is None else field_id(attribute, ordinal)
+            if name not in _METADATA_COLUMNS or column_id is None:
+                raise Unsupported(
+                    f"{METADATA if name is None else name} says how Spark reads the file, so Spark reads it"
+                )
+            columns[column_id] = name
+    return columns
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
@@ -140,18 +181,24 @@ def range_(node: CatalystNode, context: Context) -> Scope:
     return _scan("range", source, [a for a in (attribute,) if context.wanted(node, a)], context)
 
 
-def _scan(table: str, source: Source, attributes: list[CatalystNode], context: Context) -> Scope:
+def _scan(
+    table: str,
+    source: Source,
+    attributes: list[CatalystNode],
+    context: Context,
+    hidden: Mapping[int, str] = MappingProxyType({}),
+) -> Scope:
     """A scan of some columns, under names that are unique in the query."""
-    columns = tuple(dict.fromkeys(attribute["name"] for attribute in attributes))
-    plan: LogicalPlan = Scan(table, source, columns)
+    read = [(attribute["exprId"], attribute["name"]) for attribute in attributes] + list(hidden.items())
+    plan: LogicalPlan = Scan(table, source, tuple(dict.fromkeys(column for _, column in read)))
     output, renamed = [], []
-    for attribute in attributes:
-        name = context.names.fresh(attribute["name"])
-        output.append((attribute["exprId"], name))
-        renamed.append(Named(plan.column(attribute["name"]), name))
+    for expr_id, column in read:
+        name = context.names.fresh(column)
+        output.append((expr_id, name))
+        renamed.append(Named(plan.column(column), name))
     if any(named.name != named.expr.default_alias for named in renamed):
         plan = Projection(plan, tuple(renamed))
-    return Scope(plan, tuple(output))
+    return Scope(plan, tuple(output[: len(attributes)]), tuple(output[len(attributes) :]))
 
 
 @PLANS.handles("OneRowRelation", family="leaves")

@@ -7,7 +7,15 @@ from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
-from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, WindowCall, check_range, in_days
+from kquery_spark.expr.windows import (
+    WHOLE_PARTITION,
+    Frame,
+    FrameUnit,
+    WindowCall,
+    check_months,
+    check_range,
+    in_days,
+)
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
@@ -19,6 +27,7 @@ from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
 from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.spark_types import is_year_month
 from kquery_spark.types import names as t
 
 _LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
@@ -158,12 +167,40 @@ def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
     if node.cls != "SpecifiedWindowFrame":
         raise Unsupported("a window without a frame stays with Spark")
     unit = _UNITS[node["frameType"]]
-    lower, upper = _bound(node.child("lower"), translate), _bound(node.child("upper"), translate)
+    low, high = node.child("lower"), node.child("upper")
+    if _is_year_month(low) or _is_year_month(high):
+        return _frame_of_months(low, high, translate, order)
+    lower, upper = _bound(low, translate), _bound(high, translate)
     if lower is None and upper is None:
         return WHOLE_PARTITION
     if unit is FrameUnit.RANGE:
         lower, upper = (_moving(bound, order) for bound in (lower, upper))
     return Frame(unit, lower, upper)
+
+
+def _is_year_month(bound: CatalystNode) -> bool:
+    return bound.cls == "Literal" and is_year_month(bound["dataType"])
+
+
+def _frame_of_months(
+    low: CatalystNode, high: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
+) -> Frame:
+    """A RANGE frame with year-month intervals for bounds, none of which is another interval."""
+    if len(order) != 1:
+        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
+    check_months(order[0].expr.dtype)
+    lower, upper = _months(low, translate), _months(high, translate)
+    return Frame(FrameUnit.RANGE, lower, upper, months=True)
+
+
+def _months(node: CatalystNode, translate: Translator) -> Literal | None:
+    """A bound as a number of months."""
+    if _is_year_month(node):
+        return Literal(int(node["value"]), t.INT)
+    bound = _bound(node, translate)
+    if bound is not None and bound != _CURRENT:
+        raise Unsupported("a RANGE frame of months and days stays with Spark")
+    return bound
 
 
 _CURRENT = Literal(0, t.INT)

@@ -1,0 +1,84 @@
+"""Columns of a table that say which file a row is from: constants of each file, as values of partition columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.file_relation import FileRelation, ListedFile
+from kquery_spark.types import names as t
+
+METADATA = "_metadata"
+"""The struct of hidden columns that every table of files has."""
+
+METADATA_FIELDS = ("file_path", "file_name", "file_size", "file_modification_time")
+"""Its fields that are constants of a file; others depend on how Spark reads it."""
+
+INPUT_FILE = "input_file_name()"
+"""The column of what ``input_file_name()`` gives."""
+
+# What java.net.URI leaves as it is in a path.
+_UNQUOTED = "/_-!.~'()*:@&=+$,;"
+
+
+def metadata_column(field: str) -> str:
+    """The name of the column that holds a field of ``_metadata``."""
+    return f"{METADATA}.{field}"
+
+
+def has_own_metadata(relation: FileRelation) -> bool:
+    """Whether the table itself has a column called ``_metadata``."""
+    return METADATA in {*relation.data_schema.names, *relation.partition_schema.names, *relation.unread}
+
+
+def with_file_columns(relation: FileRelation, time_zone: str) -> FileRelation:
+    """The relation with further partition columns, one for each fact of its files that the engine knows."""
+    if relation.from_log:
+        raise Unsupported("facts of files that a table format's log lists are read by Spark")
+    fields = (
+        pa.field(metadata_column("file_path"), t.STRING, nullable=False),
+        pa.field(metadata_column("file_name"), t.STRING, nullable=False),
+        pa.field(metadata_column("file_size"), t.LONG, nullable=False),
+        pa.field(metadata_column("file_modification_time"), t.timestamp(time_zone), nullable=False),
+        pa.field(INPUT_FILE, t.STRING, nullable=False),
+    )
+    names = {*relation.data_schema.names, *relation.partition_schema.names, *relation.unread}
+    taken = names & {field.name for field in fields}
+    if taken:
+        raise Unsupported(f"a table with a column called {min(taken)} is read by Spark")
+    schema = pa.schema([*relation.partition_schema, *fields])
+    files = tuple(
+        replace(file, partition=(*file.partition, *_facts(file, fields))) for file in relation.files
+    )
+    return replace(relation, files=files, partition_schema=schema)
+
+
+def _facts(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
+    if file.modified_ms is None:
+        raise Unsupported("a file whose time of change is not known is read by Spark")
+    scheme, authority, path = _uri_parts(file.path)
+    short = f"{scheme}:{'' if authority is None else f'//{authority}'}{path}"
+    values = (
+        short,
+        path.rsplit("/", 1)[-1],
+        file.size,
+        file.modified_ms * 1000,
+        f"{scheme}://{authority or ''}{path}",
+    )
+    return [pa.scalar(value, field.type) for value, field in zip(values, fields, strict=True)]
+
+
+def _uri_parts(path: str) -> tuple[str, str | None, str]:
+    """Scheme, authority and escaped path of a Hadoop path; Unsupported for one that Java may escape in another way."""
+    scheme, colon, rest = path.partition(":")
+    if not colon or not path.isascii() or not scheme.isalnum():
+        raise Unsupported("files whose paths have characters beyond ASCII are named by Spark")
+    authority = None
+    if rest.startswith("//"):
+        authority, slash, below = rest[2:].partition("/")
+        rest = slash + below
+    return scheme, authority or None, quote(rest, safe=_UNQUOTED)
