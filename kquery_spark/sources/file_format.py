@@ -26,7 +26,6 @@ WRITING = "read by writers only"
 INFERENCE = "read when a schema is inferred, which a relation has by then"
 SKIPPING = "decides what Spark skips unread, and not which rows pass"
 NOBODY = "read by nobody: tables carry it for Hive's sake"
-OTHER_READER = "another reader of Spark's, with the same rows"
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,8 @@ class Format:
     inference: options with which Spark infers the types of files without a schema.
 
     writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
-    is done, so that a write that failed may run again.
+    is done, so that a write that failed may run again. fills_defaults: the source gives rows of a file that lacks a column
+    the column's default.
     """
 
     name: str
@@ -179,6 +179,20 @@ class Format:
     inference: Mapping[str, str | bool] = field(default_factory=dict)
     writable: bool = True
     job_commit: bool = True
+    fills_defaults: bool = False
+
+
+def filled_defaults(read: RelationRead, vectorized: str) -> tuple[tuple[str, object], ...]:
+    """The defaults of a relation's columns; Unsupported without Spark's vectorized reader, as the other one differs.
+
+    vectorized: the setting that chooses the reader.
+    """
+    defaults = tuple(read.relation.defaults.items())
+    if defaults and not read.settings.is_on(vectorized):
+        raise Unsupported(
+            f"default values that files may lack are given by Spark while {vectorized} is false"
+        )
+    return defaults
 
 
 def decline_options(options: Mapping[str, str], *followed: str) -> None:

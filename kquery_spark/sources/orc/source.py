@@ -45,7 +45,8 @@ class OrcSource(Source):
     """ORC files with one table schema; partition columns come last, as in Spark.
 
     zone: the time zone of the JVM that Spark would read with; ORC timestamps are wall-clock times of the
-    writer, which Spark takes for times in its own JVM's zone.
+    writer, which Spark takes for times in its own JVM's zone. defaults: the plain values of columns in rows of files that
+    lack them, where these are not NULL.
     """
 
     divisible: ClassVar[bool] = True
@@ -55,6 +56,7 @@ class OrcSource(Source):
     table_schema: pa.Schema
     partition_columns: tuple[str, ...] = ()
     zone: str = "UTC"
+    defaults: tuple[tuple[str, Any], ...] = ()
 
     @property
     @override
@@ -126,7 +128,7 @@ class OrcSource(Source):
     def _batch(
         self, file: DataFile, columns: Sequence[str], names: set[str], stripe_batch: pa.RecordBatch
     ) -> Batch:
-        """The requested columns from a stripe or the file's partition values; NULL where the file has no such column."""
+        """The requested columns from a stripe or the file's partition values; their defaults where the file lacks them."""
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         arrays = []
         for column in columns:
@@ -138,7 +140,7 @@ class OrcSource(Source):
                 arrays.append(self._convert(stripe_batch.column(column), dtype, column, file))
             else:
                 differs_in_case(column, names, file.path)
-                arrays.append(pa.nulls(stripe_batch.num_rows, dtype))
+                arrays.append(constant(dict(self.defaults).get(column), dtype, stripe_batch.num_rows))
         return Batch(schema, tuple(arrays), stripe_batch.num_rows)
 
     def _convert(self, data: pa.Array, dtype: pa.DataType, column: str, file: DataFile) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,10 @@ from kquery_spark.types.vector import Int64s, from_arrow, widen
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Some Parquet files with one table schema; partition columns come last, as in Spark."""
+    """Some Parquet files with one table schema; partition columns come last, as in Spark.
+
+    defaults: the plain values of columns in rows of files that lack them, where these are not NULL.
+    """
 
     divisible: ClassVar[bool] = True
     columnar: ClassVar[bool] = True
@@ -51,6 +54,7 @@ class ParquetSource(Source):
     partition_columns: tuple[str, ...] = ()
     compiled: bool = True
     rebase: RebaseSettings = CORRECTED_ALL
+    defaults: tuple[tuple[str, Any], ...] = ()
 
     @property
     @override
@@ -240,7 +244,7 @@ class ParquetSource(Source):
                 arrays.append(constant(value, dtype, rows))
             elif column not in stored_columns:
                 differs_in_case(column, opened.names, opened.file.path)
-                arrays.append(pa.nulls(rows, dtype))
+                arrays.append(constant(dict(self.defaults).get(column), dtype, rows))
             else:
                 arrays.append(self._array(opened, column, stored_columns[column]))
         return Batch(self._fields(columns), tuple(arrays), rows)
