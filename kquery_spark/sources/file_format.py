@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.sources.features import Feature
+from kquery_spark.sources.file_features import FILLED_WITHOUT_VECTORS, UNKNOWN_OPTION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +161,7 @@ class Format:
 
     writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
     is done, so that a write that failed may run again. fills_defaults: the source gives rows of a file that lacks a column
-    the column's default.
+    the column's default. features: for the page of sources.
     """
 
     name: str
@@ -180,6 +181,7 @@ class Format:
     writable: bool = True
     job_commit: bool = True
     fills_defaults: bool = False
+    features: tuple[Feature, ...] = ()
 
 
 def filled_defaults(read: RelationRead, vectorized: str) -> tuple[tuple[str, object], ...]:
@@ -189,9 +191,7 @@ def filled_defaults(read: RelationRead, vectorized: str) -> tuple[tuple[str, obj
     """
     defaults = tuple(read.relation.defaults.items())
     if defaults and not read.settings.is_on(vectorized):
-        raise Unsupported(
-            f"default values that files may lack are given by Spark while {vectorized} is false"
-        )
+        raise FILLED_WITHOUT_VECTORS.declined(setting=vectorized)
     return defaults
 
 
@@ -199,4 +199,4 @@ def decline_options(options: Mapping[str, str], *followed: str) -> None:
     """Raise Unsupported for an option that is none of ``followed``."""
     for name in options:
         if name not in followed:
-            raise Unsupported(f"files with the option {name} are read by Spark")
+            raise UNKNOWN_OPTION.declined(option=name)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts.temporal import parse_timestamp
+from kquery_spark.sources.file_features import DEFAULT_OF_TYPE, WIDE_DEFAULT
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import from_text, scalar
@@ -61,9 +62,9 @@ def _default(rows: Any, position: int, column: Any, dtype: pa.DataType, jvm: Jvm
         return instant
     # Spark's vectorized readers fill in no wider decimals
     if t.is_decimal(dtype) and not decimals.is_narrow(dtype):
-        raise Unsupported(f"the default of {column['name']}, of more than 18 digits, is given by Spark")
+        raise WIDE_DEFAULT.declined(column=column["name"])
     if pa.types.is_nested(dtype) or pa.types.is_binary(dtype):
-        raise Unsupported(f"the default of {column['name']}, a {t.spark_name(dtype)}, is given by Spark")
+        raise DEFAULT_OF_TYPE.declined(column=column["name"], type=t.spark_name(dtype))
     (text,) = jvm.column_texts(rows, position, column["type"])
     assert text is not None
     return plain_value(scalar(from_text(text, dtype), dtype))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.delta.column_mapping import Column
+from kquery_spark.sources.file_features import OTHER_DEFAULTS
 from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
@@ -183,9 +184,7 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         data_schema, unread = _readable(file_format, data_schema, unread, jvm)
         defaults, without_default = existence_defaults(source.dataSchema(), table_columns, data_schema, jvm)
         if defaults and (from_log or not file_format.fills_defaults):
-            raise Unsupported(
-                f"{file_format.title} tables with default values, which files may lack, are read by Spark"
-            )
+            raise OTHER_DEFAULTS.declined(title=file_format.title)
         unread |= without_default
         partition_schema = arrow_schema({"fields": stored_partitions}, time_zone)
         names = _table_columns(table_columns, columns, data_schema, time_zone)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_format import (
     INFERENCE,
     LISTING,
@@ -18,6 +17,7 @@ from kquery_spark.sources.file_format import (
     decline_options,
     filled_defaults,
 )
+from kquery_spark.sources.orc.features import FEATURES, PADDED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ def _check_column(column: pa.Field) -> None:
     from kquery_spark.sources.orc.source import check_orc_type
 
     if column.metadata:
-        raise Unsupported(f"{column.name} is of a char or varchar type, which ORC files may pad")
+        raise PADDED.declined(column=column.name)
     check_orc_type(column.name, column.type)
 
 
@@ -89,5 +89,6 @@ ORC = Format(
     ),
     finds_by_name=True,
     fills_defaults=True,
+    features=FEATURES,
     in_jvm_zone=True,
 )

@@ -27,6 +27,7 @@ from kquery_spark.sources.files import (
 )
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.footer import OrcFacts, orc_facts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -79,7 +80,7 @@ class OrcSource(Source):
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file, (_, schema) in zip(self.files, self._opened, strict=True):
             if schema.names and _lacks_names(schema):
-                raise Unsupported("ORC files without column names are not supported.")
+                raise UNNAMED.declined()
             _check_columns(file, schema, fields)
             if file.size:
                 _check_times(file, fields)
@@ -327,6 +328,6 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
         raise SourceError(f"no data files under {', '.join(paths)}")
     _, file_schema = _described(filled[0])
     if _lacks_names(file_schema):
-        raise Unsupported("ORC files without column names are not supported.")
+        raise UNNAMED.declined()
     columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)
     return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)

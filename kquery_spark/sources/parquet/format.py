@@ -24,6 +24,7 @@ from kquery_spark.sources.file_format import (
     decline_options,
     filled_defaults,
 )
+from kquery_spark.sources.parquet.features import FEATURES
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -165,4 +166,5 @@ PARQUET = Format(
     ),
     finds_by_name=True,
     fills_defaults=True,
+    features=FEATURES,
 )

@@ -30,6 +30,7 @@ from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
 )
+from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -117,7 +118,7 @@ class ParquetSource(Source):
             opened = open_file(file)
             for column in columns:
                 if opened.has_instants(column):
-                    raise Unsupported(f"{column} of {file.path} is of INT96 times, which Spark converts")
+                    raise CONVERTED_INT96.declined(column=column, file=file.path)
 
     def file_without_fields(self, columns: Sequence[str]) -> str | None:
         """The path of a file that lacks some of the fields of a struct in these columns; None where all have all."""
@@ -301,7 +302,7 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
     if not readable_as(given, field.type, opened.has_instants(name)):
         raise SourceError(mismatch(path, name, given, field.type))
     if is_in_nanoseconds(given):
-        raise Unsupported(f"{name} of {path} is in nanoseconds, which Spark does not read.")
+        raise NANOSECONDS.declined(column=name, file=path)
     _check_calendar(opened, name, settings)
     if opened.may_exceed_type(name):
         raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type.")
@@ -311,7 +312,7 @@ def _check_storage(opened: OpenFile, name: str) -> None:
     """Raise for a file's column that is compressed, named or encoded in a way in which Spark does not read it."""
     path = opened.file.path
     if name in opened.brotli:
-        raise Unsupported(f"{name} of {path} is compressed by Brotli, which Spark has no codec for.")
+        raise BROTLI.declined(column=name, file=path)
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} but for upper and lower case")
     if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):
