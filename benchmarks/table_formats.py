@@ -71,6 +71,7 @@ VARIANTS = {
         "deleted": Variant(f"{_ON_READ}, 'format-version' = '2'", deleted=True),
         "vectors": Variant(f"{_ON_READ}, 'format-version' = '3'", deleted=True),
         "renamed": Variant(renamed=True),
+        "renamed_deleted": Variant(f"{_ON_READ}, 'format-version' = '2'", deleted=True, renamed=True),
     },
 }
 
