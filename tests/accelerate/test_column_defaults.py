@@ -9,14 +9,15 @@ import pytest
 
 import kquery_spark as kq
 from tests.accelerate.checks import check
-from tests.conftest import settings
+from tests.conftest import SPARK_VERSION, settings
 
 COLUMNS = (
     "e STRING DEFAULT 'none', n INT DEFAULT 41 + 1, m DECIMAL(9, 2) DEFAULT 1.5, w DECIMAL(18, 4) DEFAULT -7.25,"
     " f FLOAT DEFAULT 0.1F, d DOUBLE DEFAULT double('NaN'), b BOOLEAN DEFAULT true, y TINYINT DEFAULT -3,"
     " day DATE DEFAULT date'1999-12-31', at TIMESTAMP DEFAULT timestamp'2020-06-01 03:04:05.000006',"
-    " wall TIMESTAMP_NTZ DEFAULT timestamp_ntz'2020-06-01 03:04:05', c CHAR(6) DEFAULT 'ab', z INT, nil INT DEFAULT NULL"
+    " wall TIMESTAMP_NTZ DEFAULT timestamp_ntz'2020-06-01 03:04:05', {char}z INT, nil INT DEFAULT NULL"
 )
+CHAR = "c CHAR(6) DEFAULT 'ab', "
 NEWER = (
     "INSERT INTO {t} (id, k) SELECT id + 1000, 3 FROM range(10)",
     "INSERT INTO {t} (id, k, e, n, m, at, d) SELECT id + 5000, 3, NULL, 7, 2.5, NULL, 0.5D FROM range(10)",
@@ -29,12 +30,17 @@ QUERIES = (
 )
 
 
+def has_char(file_format: str) -> bool:
+    """Whether the table has a CHAR column: ORC files pad it, and Spark 3.5 refuses a default for it."""
+    return file_format == "parquet" and SPARK_VERSION >= (4, 0)
+
+
 def make(spark: Any, name: str, file_format: str) -> None:
     """A table whose first files lack the columns that have defaults."""
     spark.sql(f"DROP TABLE IF EXISTS {name}")
     spark.sql(f"CREATE TABLE {name} (id BIGINT, k INT, p INT) USING {file_format} PARTITIONED BY (p)")
     spark.sql(f"INSERT INTO {name} SELECT id, id % 5, id % 2 FROM range(100)")
-    columns = COLUMNS if file_format == "parquet" else COLUMNS.replace("c CHAR(6) DEFAULT 'ab', ", "")
+    columns = COLUMNS.format(char=CHAR if has_char(file_format) else "")
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({columns})")
     for statement in NEWER:
         spark.sql(
@@ -68,7 +74,7 @@ def test_spark_without_its_vectorized_reader_reads_them(spark: Any, table: str) 
 
 
 def test_chars_are_padded(spark: Any, table: str) -> None:
-    if table.endswith("parquet"):
+    if has_char(table.rsplit("_", 1)[-1]):
         check(
             spark.sql(f"SELECT c, length(c), count(*) FROM {table} WHERE c = 'ab' GROUP BY c"), coverage=1.0
         )
