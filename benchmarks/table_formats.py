@@ -1,7 +1,9 @@
 """The 22 queries derived from TPC-H over tables of Delta or Iceberg, Spark and the engine in turns.
 
 ``python -m benchmarks.table_formats delta --jars a.jar,b.jar --data DIR``: plain tables, tables of whose rows 5 % are deleted by
-deletion vectors or position deletes, and tables with column mapping. The JARs are those of the installed PySpark.
+deletion vectors or position deletes, and tables whose columns have other names in their files. The JARs are those of the
+installed PySpark. ``--runs 0`` takes no times: it says which queries are whole and equal, with ``when="always"`` and ``"auto"``.
+``--endpoint URL --bucket NAME`` keeps the tables in a bucket of an S3 server instead, moto's say; hadoop-aws is among the JARs then.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import kquery_spark as kq
 from benchmarks import tpch
-from benchmarks.compare import Comparison, compare, machine, session
+from benchmarks.compare import Comparison, compare, machine, run_engine, run_spark, session
+from kquery_spark.verify.compare import compare_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,38 +38,89 @@ SETTINGS = {
         "spark.sql.catalog.ice.type": "hadoop",
     },
 }
+S3_SETTINGS = {
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+    "spark.hadoop.fs.s3a.access.key": "someone",
+    "spark.hadoop.fs.s3a.secret.key": "something",
+    "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+}
 _DELETED = {"lineitem": "(l_orderkey + l_linenumber) % 20 = 3", "orders": "o_orderkey % 20 = 7"}
+_FORMER = "former_"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How the tables of a run are kept: their properties, whether 5 % of the rows are deleted or the columns renamed."""
+
+    properties: str = ""
+    deleted: bool = False
+    renamed: bool = False
+
+
+_VECTORS, _BY_NAME = "'delta.enableDeletionVectors' = 'true'", "'delta.columnMapping.mode' = 'name'"
+_ON_READ = "'write.delete.mode' = 'merge-on-read'"
 VARIANTS = {
     "delta": {
-        "plain": "",
-        "deleted": "'delta.enableDeletionVectors' = 'true'",
-        "mapped": "'delta.columnMapping.mode' = 'name'",
+        "plain": Variant(),
+        "deleted": Variant(_VECTORS, deleted=True),
+        "mapped": Variant(_BY_NAME, renamed=True),
+        "mapped_deleted": Variant(f"{_BY_NAME}, {_VECTORS}", deleted=True, renamed=True),
     },
     "iceberg": {
-        "plain": "",
-        "deleted": "'write.delete.mode' = 'merge-on-read', 'format-version' = '2'",
-        "vectors": "'write.delete.mode' = 'merge-on-read', 'format-version' = '3'",
+        "plain": Variant(),
+        "deleted": Variant(f"{_ON_READ}, 'format-version' = '2'", deleted=True),
+        "vectors": Variant(f"{_ON_READ}, 'format-version' = '3'", deleted=True),
+        "renamed": Variant(renamed=True),
+        "renamed_deleted": Variant(f"{_ON_READ}, 'format-version' = '2'", deleted=True, renamed=True),
     },
 }
-_MAPPED = "mapped"
 
 
-def make(spark: SparkSession, kind: str, variant: str, files: Path, folder: Path) -> None:
+def make_tables(spark: SparkSession, kind: str, name: str, files: Path, folder: str) -> None:
     """Write the tables of a variant below a folder unless they are there, and make them temporary views."""
-    properties = VARIANTS[kind][variant]
-    clause = f"TBLPROPERTIES ({properties})" if properties else ""
     for table in tpch.TABLES:
-        path = folder / variant / table
-        name = f"delta.`{path}`" if kind == "delta" else f"ice.{variant}.{table}"
-        source = f"parquet.`{files / table}.parquet`"
-        done = path.with_suffix(".done")
-        if not done.exists():
-            spark.sql(f"CREATE TABLE {name} USING {kind} {clause} AS SELECT * FROM {source}")
-            if variant not in ("plain", _MAPPED) and table in _DELETED:
-                spark.sql(f"DELETE FROM {name} WHERE {_DELETED[table]}")
-            done.parent.mkdir(parents=True, exist_ok=True)
-            done.touch()
-        spark.table(name).createOrReplaceTempView(table)
+        stored = f"delta.`{folder}/{name}/{table}`" if kind == "delta" else f"ice.{name}.{table}"
+        if not _exists(spark, stored):
+            _make_table(spark, kind, VARIANTS[kind][name], table, stored, f"{files / table}.parquet")
+        spark.table(stored).createOrReplaceTempView(table)
+
+
+def _exists(spark: SparkSession, stored: str) -> bool:
+    try:
+        return bool(spark.table(stored).columns)
+    except Exception as error:
+        if "NOT_FOUND" in str(error) or "PATH" in str(error):
+            return False
+        raise
+
+
+def _make_table(spark: SparkSession, kind: str, variant: Variant, table: str, stored: str, file: str) -> None:
+    frame = spark.read.parquet(file)
+    columns = frame.columns
+    if variant.renamed:
+        frame = frame.toDF(*(f"{_FORMER}{column}" for column in columns))
+    frame.createOrReplaceTempView("rows_of_table")
+    clause = f"TBLPROPERTIES ({variant.properties})" if variant.properties else ""
+    spark.sql(f"CREATE TABLE {stored} USING {kind} {clause} AS SELECT * FROM rows_of_table")
+    for column in columns if variant.renamed else ():
+        spark.sql(f"ALTER TABLE {stored} RENAME COLUMN {_FORMER}{column} TO {column}")
+    if variant.deleted and table in _DELETED:
+        spark.sql(f"DELETE FROM {stored} WHERE {_DELETED[table]}")
+
+
+def differences(spark: SparkSession, sql: str) -> list[str]:
+    """Why a query is not run as a whole, and how its rows differ from Spark's; nothing if all is well."""
+    explained = kq.explain(spark.sql(sql))
+    wrong = [f"{node}: {sentence}" for node, sentence in explained.reasons]
+    if explained.coverage < 1:
+        wrong.append(f"coverage is {explained.coverage}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kq.FallbackWarning)
+        report = kq.verify(spark.sql(sql))
+        if not report.ok:
+            wrong.append(str(report))
+        wrong += map(str, compare_tables(run_spark(spark, sql), run_engine(spark, sql)))
+    return wrong
 
 
 def summary(title: str, results: Sequence[Comparison]) -> str:
@@ -80,42 +137,68 @@ def summary(title: str, results: Sequence[Comparison]) -> str:
 
 def main() -> None:
     """Make the tables, run the queries, print a line for each variant."""
+    arguments = _arguments()
+    kind = arguments.kind
+    files = tpch.generate(arguments.data / f"tpch-{arguments.scale:g}", arguments.scale)
+    root = f"s3a://{arguments.bucket}" if arguments.endpoint else str(arguments.data)
+    folder = f"{root}/{kind}-{arguments.scale:g}"
+    conf = {**SETTINGS[kind], "spark.jars": arguments.jars}
+    if arguments.endpoint:
+        conf |= S3_SETTINGS | {"spark.hadoop.fs.s3a.endpoint": arguments.endpoint}
+    if kind == "iceberg":
+        conf["spark.sql.catalog.ice.warehouse"] = f"{folder}/warehouse"
+    spark = session(f"kquery_spark bench {kind}", conf=conf)
+    numbers = [int(n) for n in arguments.queries.split(",") if n] or list(tpch.QUERIES)
+    report: dict[str, object] = {"machine": machine(), "kind": kind, "scale": arguments.scale}
+    for variant in arguments.variants.split(",") if arguments.variants else VARIANTS[kind]:
+        make_tables(spark, kind, variant, files, folder)
+        if arguments.runs:
+            report[variant] = _timed(spark, f"{kind} {variant}", numbers, arguments.runs)
+        else:
+            report[variant] = _checked(spark, f"{kind} {variant}", numbers)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=1))
+    spark.stop()
+
+
+def _timed(spark: SparkSession, title: str, numbers: Sequence[int], runs: int) -> object:
+    results = []
+    for number in numbers:
+        result, _ = compare(spark, str(number), tpch.query(number), runs)
+        results.append(result)
+        print(
+            f"{title} {number}: spark {result.spark_median:.3f}, engine {result.engine_median:.3f}, "
+            f"{'equal' if result.same else 'NOT EQUAL'} {' | '.join(result.reasons)}",
+            flush=True,
+        )
+    print(summary(title, results), flush=True)
+    return [result.as_json() for result in results]
+
+
+def _checked(spark: SparkSession, title: str, numbers: Sequence[int]) -> object:
+    wrong = {}
+    for number in numbers:
+        found = differences(spark, tpch.query(number))
+        if found:
+            wrong[number] = found
+            print(f"{title} {number}: {' | '.join(found)}", flush=True)
+    print(f"{title}: {len(numbers) - len(wrong)} of {len(numbers)} whole and equal", flush=True)
+    return wrong
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=sorted(SETTINGS))
     parser.add_argument("--jars", required=True, help="the format's JARs, by commas")
     parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=3, help="0 takes no times and compares the rows")
     parser.add_argument("--variants", default="", help="by commas; all by default")
     parser.add_argument("--queries", default="", help="numbers by commas; all by default")
+    parser.add_argument("--endpoint", default="", help="of an S3 server that keeps the tables")
+    parser.add_argument("--bucket", default="tables")
     parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    files = tpch.generate(arguments.data / f"tpch-{arguments.scale:g}", arguments.scale)
-    folder = arguments.data / f"{arguments.kind}-{arguments.scale:g}"
-    conf = {**SETTINGS[arguments.kind], "spark.jars": arguments.jars}
-    if arguments.kind == "iceberg":
-        conf["spark.sql.catalog.ice.warehouse"] = str(folder / "warehouse")
-    spark = session(f"kquery_spark bench {arguments.kind}", conf=conf)
-    numbers = [int(n) for n in arguments.queries.split(",") if n] or list(tpch.QUERIES)
-    report: dict[str, object] = {"machine": machine(), "kind": arguments.kind, "scale": arguments.scale}
-    for variant in filter(
-        None, arguments.variants.split(",") if arguments.variants else VARIANTS[arguments.kind]
-    ):
-        make(spark, arguments.kind, variant, files, folder)
-        results = []
-        for number in numbers:
-            result, _ = compare(spark, str(number), tpch.query(number), arguments.runs)
-            results.append(result)
-            print(
-                f"{variant} {number}: spark {result.spark_median:.3f}, engine {result.engine_median:.3f}, "
-                f"{'equal' if result.same else 'NOT EQUAL'} {' | '.join(result.reasons)}",
-                flush=True,
-            )
-        print(summary(f"{arguments.kind} {variant}", results), flush=True)
-        report[variant] = [result.as_json() for result in results]
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=1))
-    spark.stop()
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

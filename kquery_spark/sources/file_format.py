@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.sources.features import Feature
+from kquery_spark.sources.file_features import FILLED_WITHOUT_VECTORS, UNKNOWN_OPTION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,6 @@ WRITING = "read by writers only"
 INFERENCE = "read when a schema is inferred, which a relation has by then"
 SKIPPING = "decides what Spark skips unread, and not which rows pass"
 NOBODY = "read by nobody: tables carry it for Hive's sake"
-OTHER_READER = "another reader of Spark's, with the same rows"
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,8 @@ class Format:
     inference: options with which Spark infers the types of files without a schema.
 
     writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
-    is done, so that a write that failed may run again.
+    is done, so that a write that failed may run again. fills_defaults: the source gives rows of a file that lacks a column
+    the column's default. features: for the page of sources.
     """
 
     name: str
@@ -179,10 +180,23 @@ class Format:
     inference: Mapping[str, str | bool] = field(default_factory=dict)
     writable: bool = True
     job_commit: bool = True
+    fills_defaults: bool = False
+    features: tuple[Feature, ...] = ()
+
+
+def filled_defaults(read: RelationRead, vectorized: str) -> tuple[tuple[str, object], ...]:
+    """The defaults of a relation's columns; Unsupported without Spark's vectorized reader, as the other one differs.
+
+    vectorized: the setting that chooses the reader.
+    """
+    defaults = tuple(read.relation.defaults.items())
+    if defaults and not read.settings.is_on(vectorized):
+        raise FILLED_WITHOUT_VECTORS.declined(setting=vectorized)
+    return defaults
 
 
 def decline_options(options: Mapping[str, str], *followed: str) -> None:
     """Raise Unsupported for an option that is none of ``followed``."""
     for name in options:
         if name not in followed:
-            raise Unsupported(f"files with the option {name} are read by Spark")
+            raise UNKNOWN_OPTION.declined(option=name)

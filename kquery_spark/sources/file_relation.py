@@ -46,7 +46,8 @@ class FileRelation:
     node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
     of columns that the engine has no type for why not; ``data_schema`` is without them. ``columns`` has the JSON of Spark's
     schema for each column of the files, with its metadata. ``jvm_zone`` is the time zone of Spark's JVM, for a format
-    whose files are read by it. ``from_log``: a table format's log lists the files, each of which is never changed.
+    whose files are read by it. ``defaults`` has the plain values of columns in rows of files that lack them, where these are
+    not NULL. ``from_log``: a table format's log lists the files, each of which is never changed.
     ``table_columns`` is there for a table whose columns have other names in its files; everything
     else goes by the files' names.
     """
@@ -62,6 +63,7 @@ class FileRelation:
     jvm_zone: str = "UTC"
     from_log: bool = False
     table_columns: TableColumns | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def stored_name(self, column: str) -> str:
         """The name in the files of a column of the table."""

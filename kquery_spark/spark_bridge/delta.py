@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, Column, stored_column
 from kquery_spark.sources.delta.deletion_vectors import encoded_deletion_vector
+from kquery_spark.sources.delta.features import DELETED_ROWS, OLD_DELTA, OTHER_INDEX, OTHER_MAPPING
 from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge.jvm import Jvm
 
@@ -38,7 +38,7 @@ def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> lis
     """
     mode = str(file_format.columnMappingMode().name())
     if mode not in MODES:
-        raise Unsupported(f"Delta tables with the column mapping mode {mode} are read by Spark")
+        raise OTHER_MAPPING.declined(mode=mode)
     if mode == UNMAPPED:
         return list(columns)
     mapped = json.loads(jvm.text(file_format.referenceSchema(), _STRUCT, "json"))["fields"]
@@ -53,9 +53,9 @@ def directories(index: Any, jvm: Jvm) -> Any:
     """
     kind = jvm.class_name(index)
     if kind not in (_LATEST, _PREPARED):
-        raise Unsupported(f"files that Delta lists by {kind.rsplit('.', 1)[-1]} are read by Spark")
+        raise OTHER_INDEX.declined(index=kind.rsplit(".", 1)[-1])
     if not jvm.has_method(f"{FORMAT_CLASS}$", _KEYS):
-        raise Unsupported("tables of a Delta before 3.2 are read by Spark")
+        raise OLD_DELTA.declined()
     filters = index.preparedScan().allFilters().toSeq() if kind == _PREPARED else jvm.empty()
     return index.listFiles(filters, jvm.empty())
 
@@ -74,7 +74,7 @@ def deletion_vectors(
     vectors: list[DeletionVector | None] = []
     for text, filter_type in zip(texts, types, strict=True):
         if text != "None" and filter_type != _DROPS_DELETED:
-            raise Unsupported("files of which Delta wants the deleted rows are read by Spark")
+            raise DELETED_ROWS.declined()
         vectors.append(None if text == "None" else encoded_deletion_vector(text[5:-1], table))
     return vectors
 

@@ -77,9 +77,6 @@ def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> li
 
 
 def schema_columns(struct: Any, jvm: Jvm) -> list[Any]:
-    """The columns of a StructType in JSON; Unsupported for a default that rows of older files take."""
-    text = jvm.text(struct, _STRUCT, "json")
-    if '"EXISTS_DEFAULT"' in text:
-        raise Unsupported("columns with default values, which files may lack, are read by Spark")
-    fields: list[Any] = json.loads(text)["fields"]
+    """The columns of a StructType in JSON."""
+    fields: list[Any] = json.loads(jvm.text(struct, _STRUCT, "json"))["fields"]
     return fields

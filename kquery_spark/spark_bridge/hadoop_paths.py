@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.sources.object_stores import bucket_of, connect
+from kquery_spark.spark_bridge.object_store_features import OTHER_FILESYSTEM
 from kquery_spark.spark_bridge.object_stores import object_store
 
 
@@ -32,7 +32,7 @@ class HadoopPaths:
             return "/" + rest.lstrip("/")
         bucket = bucket_of(path)
         if bucket is None:
-            raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
+            raise OTHER_FILESYSTEM.declined(scheme=scheme)
         if (scheme, bucket) not in self._connected:
             connect([object_store(self._configuration(), scheme, bucket)])
             self._connected.add((scheme, bucket))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kquery_spark.errors import Unsupported
+from py4j.protocol import Py4JError
+
+from kquery_spark.sources.iceberg.features import INCREMENTAL
 from kquery_spark.sources.iceberg.tasks import Field, PlannedFile, read_schema, read_tasks
 from kquery_spark.spark_bridge.jvm import Jvm
 
@@ -36,9 +38,17 @@ def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     tasks = jvm.new("java.util.ArrayList")
     for partition in partitions:
         if not partition.allTasksOfType(jvm.cls(_TASK)):
-            raise Unsupported("Iceberg scans of anything but data files are made by Spark")
+            raise INCREMENTAL.declined()
         tasks.addAll(partition.taskGroup().tasks())
-    schema = jvm.call(f"{_ICEBERG}SchemaParser", "toJson", partitions[0].projection())
+    schema = jvm.call(f"{_ICEBERG}SchemaParser", "toJson", _projection(partitions[0]))
     to_json = jvm.static_function(f"{_ICEBERG}ScanTaskParser", "toJson", _TASK)
     texts = jvm.strings(jvm.mapped(jvm.list_of(tasks.toArray()), to_json))
     return IcebergScan(str(partitions[0].table().name()), read_schema(schema), tuple(read_tasks(texts)))
+
+
+def _projection(partition: Any) -> Any:
+    """The schema of the columns that a partition reads; Iceberg before 1.12 calls it otherwise."""
+    try:
+        return partition.projection()
+    except Py4JError:  # there is no such method
+        return partition.expectedSchema()

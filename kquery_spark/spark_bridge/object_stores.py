@@ -8,8 +8,15 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlparse
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.sources.object_stores import ObjectStore
+from kquery_spark.spark_bridge.object_store_features import (
+    HARMFUL_SETTING,
+    NO_CREDENTIALS,
+    OTHER_FILESYSTEM,
+    OTHER_PROVIDER,
+    PROXY_USER,
+    ROLE_BY_KEYS,
+)
 
 _PREFIX = "fs.s3a."
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
@@ -69,13 +76,11 @@ def object_store(configuration: Any, scheme: str, bucket: str) -> ObjectStore:
     """
     implementation = configuration.getTrimmed(f"fs.{scheme}.impl") or (_S3A if scheme == "s3a" else None)
     if implementation != _S3A:
-        raise Unsupported(f"files of the filesystem {scheme}: are read by Spark")
+        raise OTHER_FILESYSTEM.declined(scheme=scheme)
     settings = _Settings(configuration, bucket)
     for name, harmless in _HARMLESS.items():
         if settings.text(name) not in harmless:
-            raise Unsupported(
-                f"files of s3a: are read by Spark while {_PREFIX}{name} is {settings.text(name)}"
-            )
+            raise HARMFUL_SETTING.declined(setting=f"{_PREFIX}{name}", value=settings.text(name))
     options = {**_endpoint(settings), **_proxy(settings), **_credentials(settings)}
     return ObjectStore(bucket, tuple(sorted(options.items())))
 
@@ -130,7 +135,7 @@ def _proxy(settings: _Settings) -> dict[str, Any]:
     if not host:
         return {}
     if settings.text("proxy.username"):
-        raise Unsupported("files of s3a: are read by Spark while its proxy asks for a user")
+        raise PROXY_USER.declined()
     encrypted = settings.text("proxy.ssl.enabled") == "true"
     port = settings.text("proxy.port") or ("443" if encrypted else "80")
     return {"proxy_options": f"{'https' if encrypted else 'http'}://{host}:{port}"}
@@ -150,10 +155,8 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
         elif provider in _ASSUMED_ROLES:
             return _assumed_role(settings)
         else:
-            raise Unsupported(
-                f"files of s3a: are read by Spark, as only Spark has the credentials of {provider}"
-            )
-    raise Unsupported("files of s3a: are read by Spark, as no provider of credentials has any")
+            raise OTHER_PROVIDER.declined(provider=provider)
+    raise NO_CREDENTIALS.declined()
 
 
 def _providers(settings: _Settings) -> list[str]:
@@ -178,7 +181,7 @@ def _assumed_role(settings: _Settings) -> dict[str, Any]:
         name.strip() for name in settings.text("assumed.role.credentials.provider").split(",") if name.strip()
     ]
     if not base or not _DEFAULT_CHAIN.issuperset(base) or settings.text("assumed.role.policy"):
-        raise Unsupported("files of s3a: are read by Spark, as it assumes a role by keys or with a policy")
+        raise ROLE_BY_KEYS.declined()
     options = {"role_arn": settings.text("assumed.role.arn")}
     if settings.text("assumed.role.session.name"):
         options["session_name"] = settings.text("assumed.role.session.name")

@@ -11,10 +11,12 @@ import pyarrow as pa
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.delta.column_mapping import Column
 from kquery_spark.sources.file_columns import with_file_columns
+from kquery_spark.sources.file_features import OTHER_DEFAULTS
 from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge import delta
+from kquery_spark.spark_bridge.column_defaults import existence_defaults
 from kquery_spark.spark_bridge.file_listing import listed_files, schema_columns
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
@@ -191,6 +193,10 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         if unread and not file_format.finds_by_name:
             return OtherRelation(name, next(iter(unread.values())))
         data_schema, unread = _readable(file_format, data_schema, unread, jvm)
+        defaults, without_default = existence_defaults(source.dataSchema(), table_columns, data_schema, jvm)
+        if defaults and (from_log or not file_format.fills_defaults):
+            raise OTHER_DEFAULTS.declined(title=file_format.title)
+        unread |= without_default
         partition_schema = arrow_schema({"fields": stored_partitions}, time_zone)
         names = _table_columns(table_columns, columns, data_schema, time_zone)
     except Unsupported as error:
@@ -209,6 +215,7 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         by_name,
         table_columns=names,
         from_log=from_log,
+        defaults=defaults,
     )
 
 

@@ -94,7 +94,7 @@ def test_ignored_options_change_nothing(spark, folders, kind):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
-@pytest.mark.parametrize("name", sorted(IRRELEVANT))
+@pytest.mark.parametrize("name", sorted({*IRRELEVANT, *OTHER_VALUES}))
 def test_irrelevant_settings_change_nothing(spark, folders, kind, name):
     with settings(spark, {name: OTHER_VALUES.get(name, "true")}):
         check(grouped(spark.read.format(kind).load(str(folders / kind))), coverage=1.0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.csv.features import CORRUPT_RECORDS, FEATURES
 from kquery_spark.sources.file_format import (
     INFERENCE,
     WRITING,
@@ -66,7 +67,7 @@ def _read_relation(read: RelationRead) -> Source:
     for column in read.relation.data_schema:
         check_type(column.name, column.type)
         if column.name == settings.corrupt_record_column:
-            raise Unsupported("CSV files with a column of corrupt records are read by Spark")
+            raise CORRUPT_RECORDS.declined()
     return CsvSource(read.files, read.schema, options, read.partition_columns)
 
 
@@ -95,4 +96,5 @@ CSV = Format(
     ),
     file_options=_FILE_OPTIONS,
     inference=_INFERENCE_OPTIONS,
+    features=FEATURES,
 )

@@ -19,6 +19,7 @@ from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.concatenated import ConcatenatedSource
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.files import modified_ms, stamp_of
+from kquery_spark.sources.iceberg.features import NESTED_DEFAULT, NO_FIELD_IDS
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
@@ -88,7 +89,7 @@ def _laid_out(
     """How a file has the columns, and the values of those that are not read from it."""
     in_file = list(opened.schema)
     if not any(id_of(column) is not None for column in in_file):
-        raise Unsupported(f"{file.path} has no field ids, so Spark reads it")
+        raise NO_FIELD_IDS.declined(file=file.path)
     columns: list[pa.Field] = []
     constants: dict[str, Any] = {}
     for column, field in zip(schema, fields, strict=True):
@@ -145,7 +146,7 @@ def _stored_fields(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> li
         stored = _stored(child, nested, list(in_file))
         if stored is None:
             if nested.default is not None:
-                raise Unsupported(f"the default of {nested.name}, a field inside a column, is Spark's")
+                raise NESTED_DEFAULT.declined(field=nested.name)
             stored = child.with_name(_absent(nested, in_file))
             missing += 1
         children.append(stored)

@@ -12,6 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.iceberg.features import (
+    ENCRYPTED,
+    EQUALITY_DELETES,
+    METADATA_TABLES,
+    OTHER_DELETE_FILES,
+    OTHER_FILES,
+)
 
 _POSITION_DELETES, _PUFFIN, _PARQUET = "position-deletes", "puffin", "parquet"
 _FILE_TASK = "file-scan-task"
@@ -98,7 +105,7 @@ def read_tasks(texts: Iterable[str]) -> list[PlannedFile]:
     for text in texts:
         task = json.loads(text)
         if task.get("task-type", _FILE_TASK) != _FILE_TASK:
-            raise Unsupported("Iceberg's tables of metadata are read by Spark")
+            raise METADATA_TABLES.declined()
         tasks_by_path[task["data-file"]["file-path"]].append(task)
     return [_data_file(tasks) for tasks in tasks_by_path.values()]
 
@@ -108,9 +115,9 @@ def _data_file(tasks: Sequence[Mapping[str, Any]]) -> PlannedFile:
     file = first["data-file"]
     path, size = file["file-path"], file["file-size-in-bytes"]
     if file["file-format"].lower() != _PARQUET:
-        raise Unsupported(f"{file['file-format'].upper()} files of Iceberg tables are read by Spark")
+        raise OTHER_FILES.declined(kind=file["file-format"].upper())
     if "key-metadata" in file:
-        raise Unsupported("encrypted files of Iceberg tables are read by Spark")
+        raise ENCRYPTED.declined()
     _check_whole(path, size, sorted((task["start"], task["length"]) for task in tasks))
     deletes = tuple(map(_delete_file, first.get("delete-files", ())))
     return PlannedFile(path, size, _constants(first["spec"], file.get("partition", {})), deletes)
@@ -143,9 +150,9 @@ def _delete_file(given: Mapping[str, Any]) -> DeleteFile:
     kind, file_format = given["content"].lower().replace("_", "-"), given["file-format"].lower()
     path, size, rows = given["file-path"], given["file-size-in-bytes"], given["record-count"]
     if kind != _POSITION_DELETES:
-        raise Unsupported("Iceberg tables whose rows are deleted by their values are read by Spark")
+        raise EQUALITY_DELETES.declined()
     if file_format == _PUFFIN:
         return DeleteFile(path, size, rows, given["content-offset"], given["content-size-in-bytes"])
     if file_format != _PARQUET:
-        raise Unsupported(f"{file_format.upper()} files of deleted rows are read by Spark")
+        raise OTHER_DELETE_FILES.declined(kind=file_format.upper())
     return DeleteFile(path, size, rows)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_format import (
     INFERENCE,
     LISTING,
-    OTHER_READER,
     SKIPPING,
     WRITING,
     Format,
@@ -17,7 +15,9 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     RelationRead,
     decline_options,
+    filled_defaults,
 )
+from kquery_spark.sources.orc.features import FEATURES, PADDED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # ORC's library reads settings of its own, which Spark passes on with and without a prefix.
 _BY_POSITION = ("orc.force.positional.evolution", "spark.hadoop.orc.force.positional.evolution")
+_VECTORIZED = "spark.sql.orc.enableVectorizedReader"
 _WRITERS_OPTIONS = (
     *("orc.compress.size", "orc.compression.strategy", "orc.compression.zstd.level"),
     *("orc.buffer.size.enforce", "orc.stripe.size", "orc.stripe.row.count", "orc.block.size"),
@@ -47,14 +48,20 @@ def _read_relation(read: RelationRead) -> Source:
     from kquery_spark.sources.orc.source import OrcSource
 
     decline_options(read.options)
-    return OrcSource(read.files, read.schema, read.partition_columns, read.relation.jvm_zone)
+    return OrcSource(
+        read.files,
+        read.schema,
+        read.partition_columns,
+        zone=read.relation.jvm_zone,
+        defaults=filled_defaults(read, _VECTORIZED),
+    )
 
 
 def _check_column(column: pa.Field) -> None:
     from kquery_spark.sources.orc.source import check_orc_type
 
     if column.metadata:
-        raise Unsupported(f"{column.name} is of a char or varchar type, which ORC files may pad")
+        raise PADDED.declined(column=column.name)
     check_orc_type(column.name, column.type)
 
 
@@ -70,10 +77,10 @@ ORC = Format(
         prefixes=("spark.sql.orc.", "orc.", "spark.hadoop.orc."),
         expected=dict.fromkeys(_BY_POSITION, "false"),
         unset=frozenset(_BY_POSITION),
+        read=(_VECTORIZED,),
         irrelevant={
             "spark.sql.orc.mergeSchema": INFERENCE,
             "spark.sql.orc.filterPushdown": SKIPPING,
-            "spark.sql.orc.enableVectorizedReader": OTHER_READER,
         },
     ),
     options=FormatOptions(
@@ -81,5 +88,7 @@ ORC = Format(
         table_properties={"orc.compress": WRITING},
     ),
     finds_by_name=True,
+    fills_defaults=True,
+    features=FEATURES,
     in_jvm_zone=True,
 )

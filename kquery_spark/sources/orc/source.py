@@ -27,6 +27,7 @@ from kquery_spark.sources.files import (
 )
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.footer import OrcFacts, orc_facts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -45,7 +46,8 @@ class OrcSource(Source):
     """ORC files with one table schema; partition columns come last, as in Spark.
 
     zone: the time zone of the JVM that Spark would read with; ORC timestamps are wall-clock times of the
-    writer, which Spark takes for times in its own JVM's zone.
+    writer, which Spark takes for times in its own JVM's zone. defaults: the plain values of columns in rows of files that
+    lack them, where these are not NULL.
     """
 
     divisible: ClassVar[bool] = True
@@ -55,6 +57,7 @@ class OrcSource(Source):
     table_schema: pa.Schema
     partition_columns: tuple[str, ...] = ()
     zone: str = "UTC"
+    defaults: tuple[tuple[str, Any], ...] = ()
 
     @property
     @override
@@ -77,7 +80,7 @@ class OrcSource(Source):
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file, (_, schema) in zip(self.files, self._opened, strict=True):
             if schema.names and _lacks_names(schema):
-                raise Unsupported("ORC files without column names are not supported.")
+                raise UNNAMED.declined()
             _check_columns(file, schema, fields)
             if file.size:
                 _check_times(file, fields)
@@ -126,7 +129,7 @@ class OrcSource(Source):
     def _batch(
         self, file: DataFile, columns: Sequence[str], names: set[str], stripe_batch: pa.RecordBatch
     ) -> Batch:
-        """The requested columns from a stripe or the file's partition values; NULL where the file has no such column."""
+        """The requested columns from a stripe or the file's partition values; their defaults where the file lacks them."""
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         arrays = []
         for column in columns:
@@ -138,7 +141,7 @@ class OrcSource(Source):
                 arrays.append(self._convert(stripe_batch.column(column), dtype, column, file))
             else:
                 differs_in_case(column, names, file.path)
-                arrays.append(pa.nulls(stripe_batch.num_rows, dtype))
+                arrays.append(constant(dict(self.defaults).get(column), dtype, stripe_batch.num_rows))
         return Batch(schema, tuple(arrays), stripe_batch.num_rows)
 
     def _convert(self, data: pa.Array, dtype: pa.DataType, column: str, file: DataFile) -> pa.Array:
@@ -325,6 +328,6 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
         raise SourceError(f"no data files under {', '.join(paths)}")
     _, file_schema = _described(filled[0])
     if _lacks_names(file_schema):
-        raise Unsupported("ORC files without column names are not supported.")
+        raise UNNAMED.declined()
     columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)
     return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)

@@ -11,7 +11,6 @@ from kquery_spark.sources.file_format import (
     INFERENCE,
     LISTING,
     NOBODY,
-    OTHER_READER,
     SKIPPING,
     WRITING,
     ColumnsRead,
@@ -23,13 +22,16 @@ from kquery_spark.sources.file_format import (
     RelationRead,
     Zones,
     decline_options,
+    filled_defaults,
 )
+from kquery_spark.sources.parquet.features import FEATURES
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
     from kquery_spark.sources.parquet.calendar import RebaseSettings
     from kquery_spark.sources.parquet.source import ParquetSource
 
+_VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 _FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _INT96_AS_TIMESTAMP = "spark.sql.parquet.int96AsTimestamp"
@@ -69,7 +71,8 @@ def _read_relation(read: RelationRead) -> Source:
 
     decline_options(read.options, _DATETIME_OPTION, _INT96_OPTION)
     rebase = _rebase_settings(read.options, read.settings)
-    return ParquetSource(read.files, read.schema, read.partition_columns, rebase=rebase)
+    defaults = filled_defaults(read, _VECTORIZED)
+    return ParquetSource(read.files, read.schema, read.partition_columns, rebase=rebase, defaults=defaults)
 
 
 def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> RebaseSettings:
@@ -143,7 +146,7 @@ PARQUET = Format(
         },
         read=(
             *(_FIELD_IDS, _IGNORE_MISSING_IDS, _INT96_AS_TIMESTAMP, _INT96_CONVERSION),
-            *(_DATETIME_REBASE, _INT96_REBASE),
+            *(_DATETIME_REBASE, _INT96_REBASE, _VECTORIZED),
         ),
         irrelevant={
             "spark.sql.parquet.mergeSchema": INFERENCE,
@@ -151,7 +154,6 @@ PARQUET = Format(
             "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
             "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
             "spark.sql.parquet.filterPushdown": SKIPPING,
-            "spark.sql.parquet.enableVectorizedReader": OTHER_READER,
         },
     ),
     options=FormatOptions(
@@ -163,4 +165,6 @@ PARQUET = Format(
         table_properties={"parquet.compression": WRITING, "parquet.compress": NOBODY},
     ),
     finds_by_name=True,
+    fills_defaults=True,
+    features=FEATURES,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from kquery_spark.sources.parquet.column_types import (
     mismatch,
     readable_as,
 )
+from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -40,7 +41,10 @@ from kquery_spark.types.vector import Int64s, from_arrow, widen
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Some Parquet files with one table schema; partition columns come last, as in Spark."""
+    """Some Parquet files with one table schema; partition columns come last, as in Spark.
+
+    defaults: the plain values of columns in rows of files that lack them, where these are not NULL.
+    """
 
     divisible: ClassVar[bool] = True
     columnar: ClassVar[bool] = True
@@ -51,6 +55,7 @@ class ParquetSource(Source):
     partition_columns: tuple[str, ...] = ()
     compiled: bool = True
     rebase: RebaseSettings = CORRECTED_ALL
+    defaults: tuple[tuple[str, Any], ...] = ()
 
     @property
     @override
@@ -113,7 +118,7 @@ class ParquetSource(Source):
             opened = open_file(file)
             for column in columns:
                 if opened.has_instants(column):
-                    raise Unsupported(f"{column} of {file.path} is of INT96 times, which Spark converts")
+                    raise CONVERTED_INT96.declined(column=column, file=file.path)
 
     def file_without_fields(self, columns: Sequence[str]) -> str | None:
         """The path of a file that lacks some of the fields of a struct in these columns; None where all have all."""
@@ -240,7 +245,7 @@ class ParquetSource(Source):
                 arrays.append(constant(value, dtype, rows))
             elif column not in stored_columns:
                 differs_in_case(column, opened.names, opened.file.path)
-                arrays.append(pa.nulls(rows, dtype))
+                arrays.append(constant(dict(self.defaults).get(column), dtype, rows))
             else:
                 arrays.append(self._array(opened, column, stored_columns[column]))
         return Batch(self._fields(columns), tuple(arrays), rows)
@@ -297,7 +302,7 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
     if not readable_as(given, field.type, opened.has_instants(name)):
         raise SourceError(mismatch(path, name, given, field.type))
     if is_in_nanoseconds(given):
-        raise Unsupported(f"{name} of {path} is in nanoseconds, which Spark does not read.")
+        raise NANOSECONDS.declined(column=name, file=path)
     _check_calendar(opened, name, settings)
     if opened.may_exceed_type(name):
         raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type.")
@@ -307,7 +312,7 @@ def _check_storage(opened: OpenFile, name: str) -> None:
     """Raise for a file's column that is compressed, named or encoded in a way in which Spark does not read it."""
     path = opened.file.path
     if name in opened.brotli:
-        raise Unsupported(f"{name} of {path} is compressed by Brotli, which Spark has no codec for.")
+        raise BROTLI.declined(column=name, file=path)
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} but for upper and lower case")
     if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):

@@ -26,10 +26,12 @@ from kquery_spark.sources.file_columns import (
     has_own_metadata,
     metadata_column,
 )
+from kquery_spark.sources.file_features import FILE_COLUMN, MANY_REMOTE_FILES
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
+from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
@@ -82,9 +84,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         if stored in relation.unread:
             raise Unsupported(f"the column {column} is read by Spark: {relation.unread[stored]}")
         if source.schema.get_field_index(stored) < 0:
-            raise Unsupported(
-                f"the column {column} comes from the file and not from its data, so Spark reads it"
-            )
+            raise FILE_COLUMN.declined(column=column)
         columns.append(stored)
     try:
         if file_format.read_columns is not None:
@@ -238,9 +238,7 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
     by_name = {field.name: field for field in scan.fields if not field.is_metadata}
     for name in schema.names if scan.files else ():
         if name not in by_name:
-            raise Unsupported(
-                f"the column {name} comes from the file and not from its data, so Spark reads it"
-            )
+            raise METADATA_COLUMNS.declined(column=name)
     fields = [by_name[name] for name in schema.names] if scan.files else []
     try:
         _check_count([file.path for file in scan.files])
@@ -276,10 +274,7 @@ def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
 def _check_count(paths: Sequence[str]) -> None:
     """Raise Unsupported for more files of other filesystems than the driver can look at while it plans."""
     if len(paths) > _MAX_REMOTE_FILES and bucket_of(paths[0]) is not None:
-        raise Unsupported(
-            f"the {len(paths):,} files are read by Spark: more than {_MAX_REMOTE_FILES} on another filesystem take the "
-            "driver too long to look at"
-        )
+        raise MANY_REMOTE_FILES.declined(count=len(paths), limit=_MAX_REMOTE_FILES)
 
 
 def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:

@@ -1,0 +1,81 @@
+"""The documentation's page of the tables and files that the engine reads, written from the sources' features.
+
+``python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kquery_spark.sources.delta.features import DELTA
+from kquery_spark.sources.features import Feature, SourceSection
+from kquery_spark.sources.file_features import ANY_FILES, ANY_TABLES
+from kquery_spark.sources.formats import FORMATS
+from kquery_spark.sources.iceberg.features import ICEBERG
+from kquery_spark.spark_bridge.object_store_features import OBJECT_STORES
+
+_FILES = SourceSection(
+    title="File formats",
+    introduction="""\
+Files by path or of the session catalog's tables. Columns that the engine cannot read exactly are declined one by one: a
+query that does not read them runs in the engine.""",
+    features=(
+        *ANY_FILES,
+        *(
+            replace(feature, name=f"{entry.title}: {feature.name}")
+            for entry in FORMATS
+            for feature in (Feature("the format"), *entry.features)
+        ),
+    ),
+)
+_TABLES = SourceSection(
+    title="Tables of the session's catalog",
+    introduction="Tables `USING` a file format, and Hive's tables that Spark reads as if they were.",
+    features=(
+        Feature(
+            "columns added with a `DEFAULT`, which older files lack",
+            f"of {' and '.join(entry.title for entry in FORMATS if entry.fills_defaults)} files",
+        ),
+        *ANY_TABLES,
+    ),
+)
+SECTIONS = (_FILES, _TABLES, DELTA, ICEBERG, OBJECT_STORES)
+_HEAD = """# Tables and files that the engine reads
+
+Written by `python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md` from the entries that decide; do
+not edit.
+
+What a row says holds for `kquery_plan` and `kq.enable`. Where the engine does not read something, Spark does, the
+rest of the query still runs in the engine, and `kq.explain(df)` gives the reason. Tests of all of it:
+`tests/table_formats`, with the real libraries.
+"""
+
+
+def sources_page(sections: Sequence[SourceSection] = SECTIONS) -> str:
+    """The page as Markdown: a table for each section, a line for each feature."""
+    lines = [_HEAD]
+    for section in sections:
+        lines += [
+            f"## {section.title}",
+            "",
+            section.introduction,
+            "",
+            "| | read by | how far, or why not |",
+            "|---|---|---|",
+            *(f"| {feature.name} | {feature.reader} | {feature.remark} |" for feature in section.features),
+            "",
+            *([section.closing, ""] if section.closing else ()),
+        ]
+    return "\n".join(lines)
+
+
+def main(path: str) -> None:
+    """Write the page to a file."""
+    Path(path).write_text(sources_page())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

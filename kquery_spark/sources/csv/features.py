@@ -1,0 +1,11 @@
+"""What the engine reads of CSV files, and what it leaves to Spark."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.features import Feature
+
+CORRUPT_RECORDS = Feature(
+    "a column of corrupt records", reason="CSV files with a column of corrupt records are read by Spark"
+)
+
+FEATURES = (CORRUPT_RECORDS,)

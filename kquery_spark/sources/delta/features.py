@@ -1,0 +1,66 @@
+"""What the engine reads of Delta tables, and what it leaves to Spark."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.features import Feature, SourceSection
+
+OTHER_MAPPING = Feature(
+    "other modes of column mapping",
+    reason="Delta tables with the column mapping mode {mode} are read by Spark",
+)
+OTHER_INDEX = Feature(
+    "change data (`table_changes`), files of Delta's own commands",
+    reason="files that Delta lists by {index} are read by Spark",
+)
+OLD_DELTA = Feature("Delta before 3.2", reason="tables of a Delta before 3.2 are read by Spark")
+DELETED_ROWS = Feature(
+    "files of which the deleted rows are asked for",
+    reason="files of which Delta wants the deleted rows are read by Spark",
+)
+
+DELTA = SourceSection(
+    title="Delta",
+    introduction="""\
+delta-spark 3.2 or later with Spark 3.5, 4.x with Spark 4.0 to 4.2. The files, the values of partitions and the
+deletion vectors are those that Delta's own index lists for the snapshot of the query; nothing of the log is parsed
+anew.""",
+    features=(
+        Feature("the latest version, `VERSION AS OF`, `TIMESTAMP AS OF`"),
+        Feature(
+            "pruning by partitions and by the log's statistics",
+            "Delta prunes while it optimizes the query; the engine takes the files that are left",
+        ),
+        Feature(
+            "deletion vectors, in files and in the log",
+            "checksums, lengths and counts are checked; a damaged vector is an error",
+        ),
+        Feature("column mapping by name, also of fields inside structs, arrays and maps"),
+        Feature(
+            "column mapping by id",
+            "where the files' field ids and physical names agree, as in tables that Delta wrote; else Spark",
+        ),
+        Feature(
+            "columns and fields that older files lack; widened types",
+            "before Spark 4.1 structs of which files lack fields are Spark's",
+        ),
+        Feature("generated, identity and default columns", "they are plain columns of the files"),
+        OTHER_MAPPING,
+        OTHER_INDEX,
+        OLD_DELTA,
+        DELETED_ROWS,
+        Feature(
+            "`_metadata`, row tracking",
+            reason="the column {column} comes from the file and not from its data, so Spark reads it",
+        ),
+        Feature("streams", reason="streams stay with Spark"),
+        Feature(
+            "`MERGE`, `UPDATE`, `DELETE`, `OPTIMIZE`, `INSERT`",
+            reason="they run when they are analyzed",
+            note="with `kq.enable(spark)` they are as right as without",
+        ),
+    ),
+    closing="""\
+Without Spark, `ExecutionContext.register_delta(name, path, version=None)` reads the same tables by what the package
+`deltalake` says of them (`pip install 'kquery-spark[delta]'`): deletion vectors, column mapping, partitions,
+versions.""",
+)

@@ -1,0 +1,61 @@
+"""What the engine reads of files and of the session catalog's tables, and what it leaves to Spark."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.features import Feature
+
+FILE_COLUMN = Feature(
+    "other hidden columns of files: `_metadata` as a whole, blocks, `row_index`",
+    reason="the column {column} comes from the file and not from its data, so Spark reads it",
+)
+UNKNOWN_OPTION = Feature(
+    "options that the format's entry does not list", reason="files with the option {option} are read by Spark"
+)
+MANY_REMOTE_FILES = Feature(
+    "more than 500 files of an object store",
+    reason="the {count:,} files are read by Spark: more than {limit} on another filesystem take the driver "
+    "too long to look at",
+)
+ANY_FILES = (
+    Feature("partition folders, columns that older files lack, nested columns"),
+    Feature(
+        "`_metadata.file_path`, `file_name`, `file_size`, `file_modification_time`, `input_file_name()`",
+        "a filter on them leaves whole files out",
+    ),
+    FILE_COLUMN,
+    UNKNOWN_OPTION,
+    MANY_REMOTE_FILES,
+)
+"""Features of files of any format; each format's entry has its own."""
+
+FILLED_WITHOUT_VECTORS = Feature(
+    "the same without Spark's vectorized reader",
+    reason="default values that files may lack are given by Spark while {setting} is false",
+)
+OTHER_DEFAULTS = Feature(
+    "the same in tables of other formats",
+    reason="{title} tables with default values, which files may lack, are read by Spark",
+)
+DEFAULT_OF_TYPE = Feature(
+    "defaults of binary and nested columns",
+    reason="the default of {column}, a {type}, is given by Spark",
+)
+WIDE_DEFAULT = Feature(
+    "defaults of decimals of more than 18 digits",
+    reason="the default of {column}, of more than 18 digits, is given by Spark",
+)
+
+ANY_TABLES = (
+    Feature(
+        "Hive tables that Spark reads with its own readers",
+        "while Spark converts them, as it does by default",
+    ),
+    Feature("bucketed tables", "as other tables are; joins and aggregates shuffle their rows"),
+    Feature("CHAR and VARCHAR columns", "of files that do not pad them"),
+    FILLED_WITHOUT_VECTORS,
+    OTHER_DEFAULTS,
+    DEFAULT_OF_TYPE,
+    WIDE_DEFAULT,
+    Feature("Hive tables in other formats", reason="Hive tables in their own formats are read by Spark"),
+)
+"""Features of the session catalog's tables."""

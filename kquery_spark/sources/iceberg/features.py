@@ -1,0 +1,62 @@
+"""What the engine reads of Iceberg tables, and what it leaves to Spark."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.features import Feature, SourceSection
+
+EQUALITY_DELETES = Feature(
+    "equality deletes, as Flink writes them",
+    reason="Iceberg tables whose rows are deleted by their values are read by Spark",
+)
+OTHER_FILES = Feature("ORC and Avro files", reason="{kind} files of Iceberg tables are read by Spark")
+OTHER_DELETE_FILES = Feature(
+    "ORC and Avro files of deleted rows", reason="{kind} files of deleted rows are read by Spark"
+)
+ENCRYPTED = Feature("encrypted files", reason="encrypted files of Iceberg tables are read by Spark")
+METADATA_TABLES = Feature(
+    "metadata tables (`t.files`)", reason="Iceberg's tables of metadata are read by Spark"
+)
+NO_FIELD_IDS = Feature(
+    "Parquet files without field ids (`add_files`)", reason="{file} has no field ids, so Spark reads it"
+)
+INCREMENTAL = Feature(
+    "incremental scans, changelogs",
+    reason="Iceberg scans of anything but data files are made by Spark",
+)
+NESTED_DEFAULT = Feature(
+    "initial defaults of fields inside columns",
+    reason="the default of {field}, a field inside a column, is Spark's",
+)
+METADATA_COLUMNS = Feature(
+    "metadata columns (`_pos`, `_file`)",
+    reason="the column {column} comes from the file and not from its data, so Spark reads it",
+)
+
+ICEBERG = SourceSection(
+    title="Iceberg",
+    introduction="""\
+The Iceberg runtimes for Spark 3.5, 4.0 and 4.1. The data files, their deleted rows and the values of partitions are
+those that Iceberg's own scan plans.""",
+    features=(
+        Feature("format versions 1, 2 and 3; branches, tags, `VERSION AS OF`"),
+        Feature("hidden and identity partitions, also after the partitioning changed"),
+        Feature("position deletes (version 2), deletion vectors (version 3)"),
+        Feature("columns and fields by field id: renamed, moved, dropped, added again"),
+        Feature("initial defaults of columns"),
+        Feature("promoted types"),
+        Feature("Parquet files"),
+        EQUALITY_DELETES,
+        OTHER_FILES,
+        OTHER_DELETE_FILES,
+        NO_FIELD_IDS,
+        NESTED_DEFAULT,
+        METADATA_TABLES,
+        METADATA_COLUMNS,
+        INCREMENTAL,
+        ENCRYPTED,
+    ),
+    closing="""\
+Without Spark, `ExecutionContext.register_iceberg(name, table, snapshot=None)` reads what the package `pyiceberg` plans
+(`pip install 'kquery-spark[iceberg]'`), given one of its tables or the path of a metadata file; deletion vectors are
+not read there.""",
+)

@@ -1,0 +1,15 @@
+"""What the engine reads of ORC files, and what it leaves to Spark."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.features import Feature
+
+PADDED = Feature(
+    "CHAR and VARCHAR columns", reason="{column} is of a char or varchar type, which ORC files may pad"
+)
+UNNAMED = Feature(
+    "files without column names, as old Hive wrote them",
+    reason="ORC files without column names are not supported.",
+)
+
+FEATURES = (PADDED, UNNAMED)

@@ -1,0 +1,51 @@
+"""The page of sources: current, and of features that the code declines by."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.sources_page import sources_page
+from kquery_spark.sources import file_features
+from kquery_spark.sources.csv import features as csv
+from kquery_spark.sources.delta import features as delta
+from kquery_spark.sources.features import Feature
+from kquery_spark.sources.iceberg import features as iceberg
+from kquery_spark.sources.orc import features as orc
+from kquery_spark.sources.parquet import features as parquet
+from kquery_spark.spark_bridge import object_store_features as stores
+
+ROOT = Path(__file__).parents[3]
+DECLINED = {
+    name: value
+    for module in (file_features, parquet, orc, csv, delta, iceberg, stores)
+    for name, value in vars(module).items()
+    if isinstance(value, Feature)
+}
+
+
+def test_the_page_is_up_to_date() -> None:
+    command = "python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md"
+    assert (ROOT / "docs" / "sources.md").read_text() == sources_page(), f"write it anew: {command}"
+
+
+@pytest.mark.parametrize("name", sorted(DECLINED))
+def test_the_code_declines_by_it(name: str) -> None:
+    files = (ROOT / "kquery_spark").rglob("*.py")
+    calls = [re.findall(rf"\b{name}\.declined\(", file.read_text()) for file in files]
+    assert any(calls), f"nothing raises {name}.declined()"
+
+
+@pytest.mark.parametrize("name", sorted(DECLINED))
+def test_it_is_on_the_page(name: str) -> None:
+    assert re.search(rf"\| (\w+: )?{re.escape(DECLINED[name].name)} \|", sources_page())
+
+
+def test_a_reason_takes_the_words_of_a_case() -> None:
+    feature = Feature("many files", reason="the {count:,} files of {path} are read by Spark")
+    assert feature.reader == "Spark" and feature.remark == "the ... files of ... are read by Spark"
+    with pytest.raises(Unsupported, match=r"the 1,000 files of /a are read by Spark"):
+        raise feature.declined(count=1000, path="/a")
