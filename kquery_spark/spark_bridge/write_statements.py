@@ -20,6 +20,7 @@ from kquery_spark.spark_bridge.session import Bridge
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 _INSERT, _INSERT_DIRECTORY = "InsertIntoStatement", "InsertIntoDir"
 _CREATE, _REPLACE, _WITH = "CreateTableAsSelect", "ReplaceTableAsSelect", "UnresolvedWith"
+_VALUES = ("LocalRelation", "UnresolvedInlineTable")
 _MAY_WRITE = re.compile(r"\b(?:insert|(?:create|replace)\b.*\bas)\b", re.IGNORECASE | re.DOTALL)
 # Of an INSERT's query it may stand for the default of the column that it fills, which only the whole statement knows.
 _DEFAULT = re.compile(r"\bdefault\b", re.IGNORECASE)
@@ -71,6 +72,8 @@ def _write(plan: Any, link: Bridge) -> WriteStatement | None:
         return None
     children = plan.children()
     query = children.apply(children.size() - 1)
+    if query.nodeName() in _VALUES:
+        return None
     if ctes is not None:
         array = link.gateway.new_array(link.gateway.jvm.java.lang.Object, 1)
         array[0] = query
