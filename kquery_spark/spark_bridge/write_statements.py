@@ -21,9 +21,12 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 _INSERT, _INSERT_DIRECTORY = "InsertIntoStatement", "InsertIntoDir"
 _CREATE, _REPLACE, _WITH = "CreateTableAsSelect", "ReplaceTableAsSelect", "UnresolvedWith"
 _VALUES = ("LocalRelation", "UnresolvedInlineTable")
-_MAY_WRITE = re.compile(r"\b(?:insert|(?:create|replace)\b.*\bas)\b", re.IGNORECASE | re.DOTALL)
-# Of an INSERT's query it may stand for the default of the column that it fills, which only the whole statement knows.
-_DEFAULT = re.compile(r"\bdefault\b", re.IGNORECASE)
+# The first word of a statement, after comments.
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*(\w+)", re.DOTALL)
+_INSERTS = re.compile(r"\binsert\b", re.IGNORECASE)
+# In an INSERT's query it may stand for the default of the column that it fills, which only the whole statement knows; the
+# database of that name does not.
+_DEFAULT = re.compile(r"\bdefault\b(?!`?\s*\.)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,22 @@ class WriteStatement:
 
 def parse_write(text: str, link: Bridge) -> WriteStatement | None:
     """The statement in a text of SQL; None for other statements, and for those whose failure may leave something behind."""
-    if not _MAY_WRITE.search(text) or _DEFAULT.search(text):
+    if not _may_write(text):
         return None
     try:
         plan = link.spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
         return _write(plan, link)
     except SPARK_ERRORS:  # which Spark raises for the statement, too
         return None
+
+
+def _may_write(text: str) -> bool:
+    """Whether the text is worth parsing: other statements take no more time than without the engine."""
+    first = _FIRST_WORD.match(text)
+    word = "" if first is None else first[1].lower()
+    if word == "with":
+        word = "insert" if _INSERTS.search(text) else ""
+    return word in ("insert", "create", "replace") and not _DEFAULT.search(text)
 
 
 def _write(plan: Any, link: Bridge) -> WriteStatement | None:

@@ -12,6 +12,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.accelerate import statements
+from kquery_spark.spark_bridge import write_statements
 from kquery_spark.spark_bridge.failures import error_class
 from tests.conftest import in_faults, settings, uncompiled
 
@@ -287,3 +288,18 @@ def test_arguments_are_sparks(spark, engine):
     finally:
         kq.disable(spark)
     assert spark.sql("SELECT count(*), sum(n) FROM sql_fast").first() == (14, 77)
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        (" -- INSERT\n/* a *//* b */ Insert into default.t select 1", True),
+        ("CREATE TABLE `default`.`t` AS SELECT 1", True),
+        ("WITH q AS (SELECT 1) INSERT INTO t SELECT * FROM q", True),
+        ("WITH q AS (SELECT 1) SELECT replace(x, 'a') AS c FROM q", False),
+        ("INSERT INTO t SELECT DEFAULT", False),
+        ("/* a */" * 50 + "(SELECT 1)", False),
+    ],
+)
+def test_only_statements_that_may_write_are_parsed_twice(text, parsed):
+    assert write_statements._may_write(text) == parsed

@@ -253,7 +253,6 @@ def test_the_releases_of_spark_that_are_tested_here():
     assert SPARK_VERSION < (4, 2), "there is a JAR of Iceberg for this Spark now: see conftest.py"
 
 
-@pytest.mark.essential
 def test_what_is_written_is_the_engines(spark, table, monkeypatch):
     source = table(ROWS)
     names = {kind: f"ice.db.written_{kind}" for kind in ("plain", "fast")}
