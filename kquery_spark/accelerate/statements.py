@@ -15,7 +15,7 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import is_or_holds
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
-from kquery_spark.spark_bridge.session import Bridge, bridge
+from kquery_spark.spark_bridge.session import Bridge, bridge, same_plan
 from kquery_spark.spark_bridge.write_statements import WriteStatement, parse_write
 
 
@@ -58,6 +58,8 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
     if execution is None:
         return None
     frame = execution.frame_to_write()
+    if same_plan(frame, execution.original):
+        return None  # little work, which is the engine's only where the rows come to the driver
     location = statement.target.location
     if location is not None and is_or_holds(location, execution.files()):
         return None  # Spark empties the folder first, and its own shuffles may have read it by then

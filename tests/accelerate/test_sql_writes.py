@@ -45,9 +45,9 @@ def engine(spark, folder, monkeypatch):
 
     monkeypatch.setattr(statements, "_planned", spy)
 
-    def run(text, **options):
+    def run(text, when="always"):
         planned.clear()
-        kq.enable(spark, when="always", **options)
+        kq.enable(spark, when=when)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", kq.FallbackWarning)
@@ -247,6 +247,12 @@ def test_nothing_runs_again_that_may_have_left_something(spark, engine):
     with settings(spark, {"mapreduce.fileoutputcommitter.algorithm.version": "2"}):
         engine(f"INSERT INTO sql_fast {GROUPS}")
         assert not engine.used()
+
+
+def test_little_work_stays_with_spark(spark, engine):
+    spark.sql(NUMBERS.format(t="sql_fast"))
+    engine(f"INSERT INTO sql_fast {GROUPS}", when="auto")
+    assert not engine.used() and spark.table("sql_fast").count() == 7
 
 
 def test_spark_sees_one_command(spark, engine):
