@@ -1,8 +1,8 @@
-"""``kq.enable(spark)``: actions of a session's DataFrames use the engine without a change of code.
+"""``kq.enable(spark)``: actions of a session's DataFrames, and SQL that writes, use the engine without a change of code.
 
-While any session is enabled, PySpark's DataFrame class has its actions wrapped. For other sessions, and for queries that
-stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false`` switches a session off without
-``disable``.
+While any session is enabled, PySpark's DataFrame class has its actions wrapped, and its session class ``sql``. For other
+sessions, and for queries that stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
+switches a session off without ``disable``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_plan
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
+from kquery_spark.accelerate.statements import run_write
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.bypass import bypass, bypassed
 from kquery_spark.spark_bridge.failures import warn_user
@@ -34,8 +35,9 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Wrapped:
-    """An attribute of PySpark's DataFrame class and the wrapper that stands for it."""
+    """An attribute of one of PySpark's classes and the wrapper that stands for it."""
 
+    owner: type
     original: Any
     wrapper: Any
 
@@ -50,8 +52,9 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
     """Let the engine run the actions of this session's DataFrames, where ``when`` says so.
 
     Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
-    foreachPartition, write and writeTo. ``fallback`` and ``when`` as for ``kquery_plan``. Enabling twice is
-    harmless; the last options hold. In a session of a Spark whose version is not known nothing changes (FallbackWarning).
+    foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT. ``fallback`` and
+    ``when`` as for ``kquery_plan``. Enabling twice is harmless; the last options hold. In a session of a Spark whose
+    version is not known nothing changes (FallbackWarning).
     """
     check_options(fallback, when)
     try:
@@ -84,12 +87,14 @@ def disable_everywhere() -> None:
     _uninstall_unused()
 
 
-def _options(frame: DataFrame) -> _Options | None:
-    """How the engine may run an action of the frame; None where the action is PySpark's as it is."""
-    if bypassed() or isinstance(frame, EngineFrame) or not (_sessions or _everywhere):
+def _options(subject: DataFrame | SparkSession) -> _Options | None:
+    """How the engine may run an action of a frame, or a session's SQL; None where it is PySpark's as it is."""
+    if bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
         return None
-    options = _sessions.get(session_identity(frame.sparkSession), _everywhere)
-    return None if options is None or frame.isStreaming else options
+    if isinstance(subject, SparkSession):
+        return _sessions.get(session_identity(subject), _everywhere)
+    options = _sessions.get(session_identity(subject.sparkSession), _everywhere)
+    return None if options is None or subject.isStreaming else options
 
 
 def _engine_frame(frame: DataFrame, options: _Options) -> EngineFrame | None:
@@ -130,6 +135,14 @@ def _write(frame: DataFrame, options: _Options) -> Any:
     return NotImplemented if fast is None else fast.write
 
 
+def _sql(session: SparkSession, options: _Options, sqlQuery: str, args: Any = None, **variables: Any) -> Any:
+    """A statement with arguments is Spark's, which puts them in while it analyzes."""
+    if args or variables or not isinstance(sqlQuery, str):
+        return NotImplemented
+    written = run_write(session, sqlQuery, options.fallback, options.when)
+    return NotImplemented if written is None else written
+
+
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
 # Each gives NotImplemented for a query that stays with Spark.
 _ACTIONS: dict[str, Callable[..., Any]] = {
@@ -142,12 +155,13 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _install() -> None:
-    """Wrap the actions of PySpark's classic DataFrame, unless they are."""
+    """Wrap the actions of PySpark's classic DataFrame and the session's ``sql``, unless they are."""
     with _install_lock:
         if _installed:
             return
-        for name, run in _ACTIONS.items():
-            original = getattr(ClassicDataFrame, name, None)
+        owners = [(ClassicDataFrame, name, run) for name, run in _ACTIONS.items()]
+        for owner, name, run in (*owners, (SparkSession, "sql", _sql)):
+            original = getattr(owner, name, None)
             if original is None:  # PySpark 3.5 has no toArrow
                 continue
             if isinstance(original, property):
@@ -155,19 +169,19 @@ def _install() -> None:
                 wrapper: Any = property(_wrapper(original.fget, run), doc=original.__doc__)
             else:
                 wrapper = _wrapper(original, run)
-            _installed[name] = _Wrapped(original, wrapper)
+            _installed[name] = _Wrapped(owner, original, wrapper)
         for name, wrapped in _installed.items():
-            setattr(ClassicDataFrame, name, wrapped.wrapper)
+            setattr(wrapped.owner, name, wrapped.wrapper)
 
 
 def _uninstall_unused() -> None:
-    """With no session left, give PySpark's class its own methods back, but for those that others have wrapped since."""
+    """With no session left, give PySpark's classes their own methods back, but for those that others have wrapped since."""
     with _install_lock:
         if _sessions or _everywhere:
             return
         for name, wrapped in _installed.items():
-            if getattr(ClassicDataFrame, name) is wrapped.wrapper:
-                setattr(ClassicDataFrame, name, wrapped.original)
+            if getattr(wrapped.owner, name) is wrapped.wrapper:
+                setattr(wrapped.owner, name, wrapped.original)
         _installed.clear()
 
 
@@ -180,7 +194,7 @@ def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def action(self: DataFrame, *args: Any, **kwargs: Any) -> Any:
+    def action(self: DataFrame | SparkSession, *args: Any, **kwargs: Any) -> Any:
         options = _options(self)
         if options is None or not _accepts(signature, self, *args, **kwargs):
             return original(self, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""A writer of PySpark's class that hands each write, with all that was set, to a function before it begins."""
+"""Writers of PySpark's classes that hand each write, with all that was set, to a function before it begins."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameWriter
+from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2
 
 _SETTINGS = frozenset(
     {"mode", "format", "option", "options", "partitionBy", "bucketBy", "sortBy", "clusterBy"}
+    | {"using", "tableProperty", "partitionedBy"}  # of the writer to a table
 )
+_OVERWRITE = frozenset({"replace", "createOrReplace", "overwrite", "overwritePartitions"})
 
 
 @dataclass(frozen=True)
 class Write:
-    """A write that is about to begin: the method of Spark's writer, its arguments, and what was set before."""
+    """A write that is about to begin: the method of Spark's writer, its arguments, and what was set before.
+
+    table: the one that ``writeTo`` named; None for a writer of ``write``.
+    """
 
     method: str
     arguments: tuple[Any, ...]
     settings: tuple[tuple[str, tuple[Any, ...]], ...]
     writer: Any
+    table: str | None = None
 
     def run(self) -> Any:
         """Write the rows of the DataFrame that the writer was made for."""
@@ -28,7 +34,7 @@ class Write:
 
     def run_for(self, frame: DataFrame) -> Any:
         """Write the rows of another DataFrame in the same way."""
-        writer: Any = frame._jdf.write()
+        writer: Any = frame._jdf.write() if self.table is None else frame._jdf.writeTo(self.table)
         for name, values in self.settings:
             writer = getattr(writer, name)(*values)
         return getattr(writer, self.method)(*self.arguments)
@@ -36,13 +42,15 @@ class Write:
     @property
     def mode(self) -> str | None:
         """The mode in lower case; None for Spark's default, errorifexists."""
+        if self.table is not None:
+            return "overwrite" if self.method in _OVERWRITE else "append"
         modes = [str(values[0]).lower() for name, values in self.settings if name == "mode"]
         return modes[-1] if modes else None
 
     @property
     def format(self) -> str | None:
         """The format, where one was set."""
-        formats = [str(values[0]) for name, values in self.settings if name == "format"]
+        formats = [str(values[0]) for name, values in self.settings if name in ("format", "using")]
         return formats[-1] if formats else None
 
     @property
@@ -60,12 +68,22 @@ class InterceptedWriter(DataFrameWriter):
         self._jwrite: Any = _JvmWriter(self._jwrite, begin)
 
 
+class InterceptedTableWriter(DataFrameWriterV2):
+    """The same of ``writeTo``."""
+
+    def __init__(self, frame: DataFrame, table: str, begin: Callable[[Write], Any]) -> None:
+        super().__init__(frame, table)
+        writer: Any = self
+        writer._jwriter = _JvmWriter(writer._jwriter, begin, table)
+
+
 class _JvmWriter:
     """Spark's writer, as PySpark calls it; what is set is remembered."""
 
-    def __init__(self, writer: Any, begin: Callable[[Write], Any]) -> None:
+    def __init__(self, writer: Any, begin: Callable[[Write], Any], table: str | None = None) -> None:
         self._writer = writer
         self._begin = begin
+        self._table = table
         self._set: list[tuple[str, tuple[Any, ...]]] = []
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -74,6 +92,6 @@ class _JvmWriter:
                 self._writer = getattr(self._writer, name)(*args)
                 self._set.append((name, args))
                 return self
-            return self._begin(Write(name, args, tuple(self._set), self._writer))
+            return self._begin(Write(name, args, tuple(self._set), self._writer, self._table))
 
         return call

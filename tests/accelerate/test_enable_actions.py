@@ -13,7 +13,7 @@ import warnings
 
 import pandas as pd
 import pytest
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.functions import udf
@@ -284,6 +284,15 @@ def test_disable_gives_pysparks_class_its_methods_back(spark):
     kq.disable(other)
     kq.disable(other)
     assert {name: vars(ClassicDataFrame)[name] for name in names} == before
+
+
+def test_disable_gives_pysparks_session_its_sql_back(spark):
+    before = SparkSession.sql
+    kq.enable(spark)
+    assert SparkSession.sql is not before
+    assert (SparkSession.sql.__doc__, SparkSession.sql.__name__) == (before.__doc__, before.__name__)
+    kq.disable(spark)
+    assert SparkSession.sql is before
 
 
 def test_what_others_have_wrapped_since_stays(spark, monkeypatch):

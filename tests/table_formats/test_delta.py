@@ -16,6 +16,7 @@ from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.table_formats.queries import GROUPED, ROWS, whole
+from tests.table_formats.writes import check_errors, check_writes
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 BY_NAME = "'delta.columnMapping.mode' = 'name'"
@@ -325,3 +326,15 @@ class TestLeftToSpark:
     def test_metadata_columns(self, spark, table):
         name = table(ROWS, files=2)
         check(spark.sql(f"SELECT _metadata.file_name, count(*) FROM {name} GROUP BY 1"))
+
+
+@pytest.mark.essential
+def test_what_is_written_is_the_engines(spark, table, monkeypatch):
+    source = table(ROWS)
+    names = {kind: f"written_{kind}" for kind in ("plain", "fast")}
+    try:
+        check_writes(spark, monkeypatch, names.__getitem__, "delta", source)
+        check_errors(spark, monkeypatch, names["fast"], source)
+    finally:
+        for name in names.values():
+            spark.sql(f"DROP TABLE IF EXISTS {name}")

@@ -3,8 +3,9 @@
 It is a Spark DataFrame like any other; transformations on it give plain DataFrames. Its read-only actions
 (``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``, ``toArrow``)
 run once more on Spark alone when the engine fails, with a FallbackWarning that says what failed; an error that the
-query causes on its data is so raised by Spark itself. So do writes to files, of which Spark leaves nothing behind when they
-fail. Other writes, ``foreach`` and iterators never run twice: they may have had effects by then.
+query causes on its data is so raised by Spark itself. So do writes to files and to tables of Delta and Iceberg, of
+which Spark leaves nothing behind when they fail. Other writes, ``foreach`` and iterators never run twice: they may
+have had effects by then.
 
 An action ends in one of three ways (``actions.py``): the driver runs the last stage, if that is little work; Spark's tasks
 run all stages, and ``collect``, ``toPandas`` and ``toArrow`` take the rows from the workers as Arrow; Spark alone runs the
@@ -20,7 +21,6 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from kquery_spark.accelerate.execution.execution import Execution
-from kquery_spark.accelerate.execution.writer import writer_of
 from kquery_spark.spark_bridge.bypass import bypass
 from kquery_spark.spark_bridge.lazy_dataframe import LazyDataFrame
 from kquery_spark.spark_bridge.pyspark_names import arrow_table, to_arrow
@@ -85,15 +85,15 @@ class EngineFrame(LazyDataFrame):
     @property
     @override
     def write(self) -> DataFrameWriter:
-        execution = self._kquery
         with bypass():
-            frame = execution.frame_to_write()
-        return writer_of(frame, execution.original, execution.files(), execution.rescue, execution.write)
+            frame = self._kquery.frame_to_write()
+        return self._kquery.write_source().writer(frame)
 
     @override
     def writeTo(self, table: str) -> DataFrameWriterV2:
         with bypass():
-            return DataFrameWriterV2(self._kquery.frame_to_write(), table)
+            frame = self._kquery.frame_to_write()
+        return self._kquery.write_source().table_writer(frame, table)
 
 
 def execution_of(frame: DataFrame) -> Execution | None:

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from kquery_spark.accelerate.execution.actions import Actions, DriverActions, FrameActions, SparkActions
 from kquery_spark.accelerate.execution.fallback import attempt
-from kquery_spark.accelerate.execution.writer import with_sources
+from kquery_spark.accelerate.execution.writer import WriteSource, with_sources
 from kquery_spark.accelerate.observers import Place, watched_action
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage
@@ -187,6 +187,10 @@ class Execution(FrameRows):
         """The rows for a write, in which Spark sees the tables they come from."""
         self.look_again()
         return with_sources(self.frame(), self.original)
+
+    def write_source(self) -> WriteSource:
+        """What a write of the rows has to know of where they come from; ask after ``frame_to_write``."""
+        return WriteSource(self.original, self.files(), self.rescue, self.write)
 
     def files(self) -> list[str]:
         """The files that the engine reads."""

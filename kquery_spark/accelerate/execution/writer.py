@@ -10,19 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameWriter
+from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, SparkSession
 
 from kquery_spark.sources.files import local_path
 from kquery_spark.spark_bridge.file_writes import (
     FILE_FORMATS,
-    format_of_table,
+    TRANSACTIONAL_FORMATS,
     leaves_nothing,
     remove_empty,
+    table_target,
 )
-from kquery_spark.spark_bridge.intercepted_writer import InterceptedWriter, Write
+from kquery_spark.spark_bridge.intercepted_writer import InterceptedTableWriter, InterceptedWriter, Write
 from kquery_spark.spark_bridge.session import same_plan
 
 _TO_A_PATH = FILE_FORMATS | {"save"}
+_MAKES_A_TABLE = frozenset({"create", "replace", "createOrReplace"})
 
 
 def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
@@ -34,46 +36,45 @@ def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
     return original if same_plan(plain, original) else plain.union(original.where("false"))
 
 
-def writer_of(
-    frame: DataFrame,
-    original: DataFrame,
-    files: Sequence[str],
-    may_run_again: bool,
-    attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any],
-) -> DataFrameWriter:
-    """A writer of ``frame`` that lets Spark compute the rows that overwrite the folder they come from.
-
-    Spark deletes what is in the folder before the engine's tasks read it. Its own shuffles may have read it by then, or it
-    fails, too: whichever it is.
-
-    files: what the engine reads. may_run_again: whether a write of files that the engine fails runs again with Spark's rows.
-    attempt: runs the first, or after a failure of the engine the second.
-    """
-    return InterceptedWriter(frame, partial(_write, _Rows(original, files, may_run_again, attempt)))
-
-
 @dataclass(frozen=True)
-class _Rows:
-    """Where the rows of a writer come from, see ``writer_of``."""
+class WriteSource:
+    """Where the rows of a write come from.
+
+    original: the query, which Spark alone can run. files: what the engine reads. may_run_again: whether a write that
+    the engine fails runs again with Spark's rows, if nothing is left of it. attempt: runs the first, or after a failure
+    of the engine the second.
+    """
 
     original: DataFrame
     files: Sequence[str]
     may_run_again: bool
     attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any]
 
+    def writer(self, frame: DataFrame) -> DataFrameWriter:
+        """A writer of ``frame``, the engine's, that lets Spark compute the rows that overwrite the folder they come from.
 
-def _write(rows: _Rows, write: Write) -> Any:
-    spark, path = rows.original.sparkSession, _path(write)
-    if path is not None and write.mode == "overwrite" and _is_or_holds(path, rows.files):
-        return write.run_for(rows.original)
+        Spark deletes what is in the folder before the engine's tasks read it. Its own shuffles may have read it by then,
+        or it fails, too: whichever it is.
+        """
+        return InterceptedWriter(frame, partial(_write, self))
+
+    def table_writer(self, frame: DataFrame, table: str) -> DataFrameWriterV2:
+        """What ``writeTo`` gives."""
+        return InterceptedTableWriter(frame, table, partial(_write, self))
+
+
+def _write(source: WriteSource, write: Write) -> Any:
+    spark, path = source.original.sparkSession, _path(write)
+    if path is not None and write.mode == "overwrite" and is_or_holds(path, source.files):
+        return write.run_for(source.original)
 
     def again() -> Any:
-        if path is not None and write.mode not in ("overwrite", "append"):
+        if path is not None and write.mode not in ("overwrite", "append") and _is_of_files(spark, write):
             remove_empty(spark, path)  # or it would exist already
-        return write.run_for(rows.original)
+        return write.run_for(source.original)
 
-    possible = rows.may_run_again and leaves_nothing(spark, _format(rows, write), write.mode)
-    return rows.attempt(write.run, again if possible else None)
+    possible = source.may_run_again and leaves_nothing(spark, _format(spark, write), write.mode)
+    return source.attempt(write.run, again if possible else None)
 
 
 def _path(write: Write) -> str | None:
@@ -82,17 +83,25 @@ def _path(write: Write) -> str | None:
     return str(write.arguments[0]) if write.arguments else write.path_option
 
 
-def _format(rows: _Rows, write: Write) -> str | None:
+def _is_of_files(spark: SparkSession, write: Write) -> bool:
+    written = _format(spark, write)
+    return written is not None and written.lower() not in TRANSACTIONAL_FORMATS
+
+
+def _format(spark: SparkSession, write: Write) -> str | None:
     """What is written; None where that is not for this to know."""
-    spark = rows.original.sparkSession
+    default = write.format or spark.conf.get("spark.sql.sources.default")
+    if write.table is not None:
+        made = default if write.method in _MAKES_A_TABLE else None
+        target = table_target(spark, write.table, write.mode or "append", made)
+        return None if target is None else target.format
     if write.method == "insertInto":
-        return format_of_table(spark, str(write.arguments[0]))
-    if write.method in ("save", "saveAsTable"):
-        return write.format or spark.conf.get("spark.sql.sources.default")
-    return write.method
+        target = table_target(spark, str(write.arguments[0]), write.mode or "append")
+        return None if target is None else target.format
+    return default if write.method in ("save", "saveAsTable") else write.method
 
 
-def _is_or_holds(path: str, files: Sequence[str]) -> bool:
+def is_or_holds(path: str, files: Sequence[str]) -> bool:
     """Whether one of the files is, or is below, the path."""
     local = local_path(path)
     if local is None:
