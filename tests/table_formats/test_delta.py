@@ -328,7 +328,6 @@ class TestLeftToSpark:
         check(spark.sql(f"SELECT _metadata.file_name, count(*) FROM {name} GROUP BY 1"))
 
 
-@pytest.mark.essential
 def test_what_is_written_is_the_engines(spark, table, monkeypatch):
     source = table(ROWS)
     names = {kind: f"written_{kind}" for kind in ("plain", "fast")}
