@@ -16,6 +16,7 @@ Function = Callable[[int, Iterator[Any]], Iterator[Any]]
 Load = Callable[[pa.RecordBatch], Iterator[Any]]
 Dump = Callable[[Any], Iterator[pa.RecordBatch]]
 
+_PLAIN = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "ArrowStreamCoGroupSerializer")
 _MARK_BYTES = 4  # before each Arrow stream that PySpark's serializers write
 
 
@@ -86,4 +87,4 @@ def _dumper(serializer: Any) -> Dump:
 
 def _is_plain(serializer: Any) -> bool:
     """Whether a serializer of PySpark only writes batches, so that they may as well stay where they are."""
-    return type(serializer).__name__ == "ArrowStreamSerializer"
+    return type(serializer).__name__ in _PLAIN
