@@ -30,7 +30,13 @@ from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
-_COMPARED = ((4, 3),)  # releases that all of tests/accelerate/test_python_functions.py ran with
+_COMPARED = (
+    (3, 5),
+    (4, 0),
+    (4, 1),
+    (4, 2),
+    (4, 3),
+)  # releases that all of tests/accelerate/test_python_functions.py ran with
 _TABLES_COMPARED = ((4, 3),)  # and all of test_python_groups.py
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
@@ -145,6 +151,8 @@ class PythonFunctions:
         kind = self._known(eval_type, _TABLES_COMPARED)
         if not len(arguments):
             raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
+        if kind.takes_rows and len(set(arguments.names)) < len(arguments):
+            raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
         _check_types(kind, _crosses_as_arrow, [*arguments.types, *results.types])
         settings = self._arrow_settings(kind)
         return pickle.dumps(

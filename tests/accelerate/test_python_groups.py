@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.functions import pandas_udf
+from pyspark.sql.functions import PandasUDFType, pandas_udf
 from pyspark.sql.types import DoubleType, StringType
 
 import kquery_spark as kq
@@ -29,7 +29,8 @@ pytestmark = pytest.mark.skipif(
 def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
     """Three files with NULLs, NaN and -0.0, in keys, too."""
     path = str(tmp_path_factory.mktemp("groups") / "rows")
-    spark.sql(ROWS).repartition(3).write.parquet(path)
+    typed = spark.sql(ROWS).withColumn("float", F.col("float").cast("float"))
+    typed.repartition(3).write.parquet(path)
     return spark.read.parquet(path)
 
 
@@ -73,17 +74,27 @@ def test_aggregates_of_each_type(rows: DataFrame) -> None:
 
 
 def test_what_aggregates_give_of_each_type(rows: DataFrame) -> None:
-    def largest(x: pd.Series) -> Any:
+    def largest(x):
         valid = x.dropna()
         return None if valid.empty else valid.max()
 
-    largest.__annotations__ = {"x": pd.Series, "return": Any}
-    calls = [pandas_udf(largest, TYPES[c], "grouped_agg")(c).alias(c) for c in TYPES if c != "timestamp_ntz"]
+    calls = [
+        pandas_udf(largest, TYPES[c], PandasUDFType.GROUPED_AGG)(c).alias(c)
+        for c in TYPES
+        if c != "timestamp_ntz"
+    ]
     check(rows.groupBy("byte").agg(*calls))
 
 
-@pytest.mark.parametrize("key", ["p", "bool", "int", "long", "double", "float", "string", "binary", "decimal",
-                                 "wide", "date", "timestamp", "timestamp_ntz"])  # fmt: skip
+QUICK_KEYS = ("double", "binary", "timestamp")
+KEYS = [
+    key if key in QUICK_KEYS else pytest.param(key, marks=pytest.mark.in_faults)
+    for key in ("p", *TYPES)
+    if key not in ("byte", "short")
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
 def test_keys_of_each_type(rows: DataFrame, key: str) -> None:
     check(rows.where("id < 150").groupBy(key).agg(mean("id").alias("m")))
 
@@ -144,7 +155,7 @@ def test_apply_with_keys(rows: DataFrame) -> None:
         rows.groupBy("p"),
         rows.groupBy("bool", "p"),
         rows.groupBy(F.expr("id % 7")),
-        rows.groupBy(F.expr("id % 7").alias("id"), "p", "byte"),
+        rows.groupBy(F.expr("id % 7").alias("k"), "p", "byte"),
         rows.groupBy(),
         rows.groupBy("int"),
         rows.select("p", "id", F.col("id").alias("id2"), "double").groupBy("double"),
@@ -308,6 +319,7 @@ DECLINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         lambda rows: rows.groupBy("p").agg(mean("id"), arrow_udf(total, "bigint")("id")),
         "several kinds",
     ),
+    "names": (lambda rows: rows.select("id", F.col("p").alias("id")).mapInPandas(lambda f: f, "id long"), "twice"),
     "no columns": (lambda rows: rows.select().mapInPandas(lambda f: f, "id long"), "without columns"),
     "interval": (lambda rows: rows.select(F.expr("make_ym_interval(1, 2) AS i")).mapInPandas(lambda f: f, "i interval year to month"), "interval"),
 }  # fmt: skip
