@@ -30,14 +30,10 @@ from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
-_COMPARED = (
-    (3, 5),
-    (4, 0),
-    (4, 1),
-    (4, 2),
-    (4, 3),
-)  # releases that all of tests/accelerate/test_python_functions.py ran with
-_TABLES_COMPARED = ((4, 3),)  # and all of test_python_groups.py
+COMPARED = ((4, 0), (4, 3))
+"""Releases that all of tests/accelerate/test_python_functions.py ran with."""
+TABLES_COMPARED = ((4, 3),)
+"""And all of test_python_groups.py."""
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
@@ -118,7 +114,7 @@ class PythonFunctions:
 
         Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
-        kind = self._known(eval_type, _COMPARED)
+        kind = self._known(eval_type, COMPARED)
         pickled = eval_type == pickled_values.PICKLED
         is_supported = pickled_values.is_supported if pickled else _crosses_as_arrow
         _check_types(kind, is_supported, [*arguments, *results.types])
@@ -148,7 +144,7 @@ class PythonFunctions:
         arguments: pa.Schema,
         results: pa.Schema,
     ) -> tuple[bytes, int]:
-        kind = self._known(eval_type, _TABLES_COMPARED)
+        kind = self._known(eval_type, TABLES_COMPARED)
         if not len(arguments):
             raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
         if kind.takes_rows and len(set(arguments.names)) < len(arguments):

@@ -19,6 +19,7 @@ from pyspark.sql.functions import pandas_udf, udf
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
+from kquery_spark.spark_bridge.python_functions import COMPARED
 from tests.conftest import SPARK_VERSION
 
 ROWS = """
@@ -41,6 +42,9 @@ TYPES = {
     "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz",
 }  # fmt: skip
 PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
+pytestmark = pytest.mark.skipif(
+    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
+)
 with_arrow_udf = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf is of 4.1")
 with_names = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="names of arguments are of 4.0")
 
