@@ -1,7 +1,8 @@
-"""Python functions between a scan and an aggregate, Spark and the engine in turns.
+"""Python functions between a scan and an aggregate, or of groups, Spark and the engine in turns.
 
 ``python -m benchmarks.python_functions --data DIR``: ten million rows of Parquet; a pandas UDF, an Arrow-optimized UDF and a
-pickled UDF, each a sum by key of what it gives.
+pickled UDF, each a sum by key of what it gives; a grouped aggregate UDF; ``applyInPandas`` after a join and an aggregate;
+``mapInArrow`` before an aggregate.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ QUERIES = {
     "arrow_batched_udf": _SUMS.format(call="arrow_share(x, y)"),
     "udf": _SUMS.format(call="share(x, y)"),
     "two_udfs": "SELECT k, sum(pandas_share(x, y)) AS s, max(share(x, y)) AS m FROM rows GROUP BY k",
+    "grouped_aggregate_udf": "SELECT k, pandas_spread(x, y) AS s FROM rows GROUP BY k",
+    "apply_in_pandas": "SELECT * FROM scaled",
+    "map_in_arrow": "SELECT k, sum(x) AS s, count(*) AS n FROM kept GROUP BY k",
 }
+_JOINED = """
+    SELECT s.k % 50 AS g, s.k, s.s, n.n FROM (SELECT k, sum(x) AS s FROM rows GROUP BY k) s
+    JOIN (SELECT k, count(y) AS n FROM rows GROUP BY k) n ON s.k = n.k
+"""
 
 
 def register(spark: SparkSession) -> None:
@@ -54,6 +62,32 @@ def register(spark: SparkSession) -> None:
         spark.udf.register(name, function)
 
 
+def register_tables(spark: SparkSession) -> None:
+    """Make views of what functions of groups and of batches give."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyspark.sql.pandas.functions import pandas_udf
+
+    def spread(x: Any, y: Any) -> Any:
+        return float((x - y.mean()).abs().mean())
+
+    def scaled(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(s=frame["s"] / frame["s"].max())
+
+    def kept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch.filter(pc.greater(batch.column("x"), 20.0))
+
+    spread.__annotations__ = {"x": pd.Series, "y": pd.Series, "return": float}
+    vectorized: Any = pandas_udf
+    spark.udf.register("pandas_spread", vectorized(spread, "double"))
+    groups = spark.sql(_JOINED).groupBy("g")
+    groups.applyInPandas(scaled, "g long, k long, s double, n long").createOrReplaceTempView("scaled")
+    rows = spark.table("rows").select("k", "x")
+    rows.mapInArrow(kept, "k long, x double").createOrReplaceTempView("kept")
+
+
 def files(spark: SparkSession, folder: Path, rows: int) -> Path:
     """The folder of the rows in eight files, written unless it is there."""
     path = folder / f"python-functions-{rows}"
@@ -74,6 +108,7 @@ def main() -> None:
     spark = session("kquery_spark bench python functions")
     spark.read.parquet(str(files(spark, arguments.data, arguments.rows))).createOrReplaceTempView("rows")
     register(spark)
+    register_tables(spark)
     report: dict[str, object] = {"machine": machine(), "rows": arguments.rows}
     for name, sql in _chosen(arguments.queries):
         result, _ = compare(spark, name, sql, arguments.runs)

@@ -5,9 +5,11 @@ from kquery_spark.logical.eval_python import EvalPython
 from kquery_spark.logical.expand import Expand
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.generate import Generate, Generator
+from kquery_spark.logical.group_python import GroupPython
 from kquery_spark.logical.input import Input
 from kquery_spark.logical.join import Join, JoinKind
 from kquery_spark.logical.limit import Limit
+from kquery_spark.logical.map_python import MapPython
 from kquery_spark.logical.origin import computed_from, origin
 from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, walk_plan
 from kquery_spark.logical.projection import Projection
@@ -26,11 +28,13 @@ __all__ = [
     "Filter",
     "Generate",
     "Generator",
+    "GroupPython",
     "Input",
     "Join",
     "JoinKind",
     "Limit",
     "LogicalPlan",
+    "MapPython",
     "Projection",
     "Scan",
     "SetKind",

@@ -35,6 +35,7 @@ class EvalPython(AppendsColumns):
     required: tuple[str, ...] | None = None
 
     passes_rows_on: ClassVar[bool] = True
+    calls_python: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:

@@ -32,6 +32,8 @@ class LogicalPlan:
     preserves_rows: ClassVar[bool] = False
     #: Columns of an input come out whether or not anything reads them.
     carries_columns: ClassVar[bool] = False
+    #: Calls Python functions of Spark's users: only in Spark's tasks, once for each row or group.
+    calls_python: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.validate()

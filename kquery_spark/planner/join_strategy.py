@@ -8,7 +8,6 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.logical import (
     Aggregate,
-    EvalPython,
     Filter,
     Input,
     Join,
@@ -117,7 +116,7 @@ class JoinStrategy:
 
     def replicable(self, plan: LogicalPlan) -> bool:
         """Whether every task may compute the build side for itself: small, only files, no Python functions."""
-        if any(isinstance(node, Input | EvalPython) for node in walk_plan(plan)):
+        if any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan)):
             return False
         estimate, most = self._estimator.estimate(plan), self._config.broadcast_bytes
         return estimate.nbytes <= most and estimate.scanned <= _DECODED_PER_BROADCAST_BYTE * most

@@ -13,7 +13,7 @@ from itertools import count
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr
-from kquery_spark.logical import EvalPython, Input, LogicalPlan, Projection, Sort, walk_plan
+from kquery_spark.logical import Input, LogicalPlan, Projection, Sort, walk_plan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import ExchangeExec, Partitioning, PhysicalPlan
@@ -39,7 +39,7 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     estimator = Estimator()
     scanned = estimator.estimate(plan).scanned
     # a function may take any time for a row, so its rows are spread however few they are
-    spread = any(isinstance(node, Input | EvalPython) for node in walk_plan(plan))
+    spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))
     one_task = scanned <= config.small_bytes and not spread
     ranges = None if one_task else find_ranges(plan, config)
     planner = Planner(config, estimator, one_task, ranges, count())

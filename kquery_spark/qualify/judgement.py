@@ -88,7 +88,8 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
         return kind, row.note, ()
     conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
     if kind is Kind.PYTHON:
-        return kind, reason_to_stay("a Python function", version) or "", conditions
+        of_tables = not cls.endswith("EvalPython")
+        return kind, reason_to_stay("a Python function", version, of_tables) or "", conditions
     if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
         return kind, "of the sources of version 2 the engine reads Iceberg's tables only", ()
     if _is_partial_sort(node):

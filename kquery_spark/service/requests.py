@@ -18,7 +18,7 @@ from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, SerializationError, Unsupported
 from kquery_spark.expr import UserCall
 from kquery_spark.frontends.sql.analyzer import Analyzed
-from kquery_spark.logical import EvalPython, Input, LogicalPlan, Scan
+from kquery_spark.logical import Input, LogicalPlan, Scan
 from kquery_spark.logical.subqueries import transform_with_subqueries
 from kquery_spark.logical.type_check import check_types
 from kquery_spark.physical.operators import PhysicalPlan
@@ -32,12 +32,20 @@ from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
 
 # A client's function would be code of anybody's, its files any file of this machine; it has no part in how plans run.
-_NOT_FROM_CLIENTS = (UserCall, EvalPython, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
+_NOT_FROM_CLIENTS = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
 _SOURCES_OF_CLIENTS = (MemorySource, RemoteTable)
+
+
+def _is_allowed(cls: type) -> bool:
+    """Whether a plan of a client's may have values of a class."""
+    is_code = issubclass(cls, LogicalPlan) and cls.calls_python
+    return cls in _SOURCES_OF_CLIENTS or not (is_code or issubclass(cls, _NOT_FROM_CLIENTS))
+
+
 CLIENT_PLANS = ReadLimits(
     size=500_000,
     total=5_000_000,
-    allows=lambda cls: cls in _SOURCES_OF_CLIENTS or not issubclass(cls, _NOT_FROM_CLIENTS),
+    allows=_is_allowed,
 )
 
 _FLIGHT_SQL = "type.googleapis.com/arrow.flight.protocol.sql."

@@ -28,6 +28,8 @@ from kquery_spark.spark_bridge.session import Bridge
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
 
+STAGE_FUNCTION = "StageTask"
+"""The name of the engine's own functions in Spark's plans."""
 _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
@@ -67,7 +69,7 @@ class SparkPlans:
         jvm = self._jvm
         function = jvm.new(
             f"{_EXPRESSIONS}PythonUDF",
-            type(task).__name__,
+            STAGE_FUNCTION,
             self._function(task, schema, for_functions),
             jvm.data_type(schema.jsonValue()),
             child.output(),

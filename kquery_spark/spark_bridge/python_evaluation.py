@@ -9,43 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.pickled_values import PICKLED, result_array, row_values
+from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
 from kquery_spark.spark_bridge.python_message import PythonCall, read_functions
+from kquery_spark.spark_bridge.python_results import checked_results
 from kquery_spark.task_errors import TaskError
+
+T = TypeVar("T")
+Group = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
 class PythonEvaluation:
     """The functions of one of Spark's nodes, all of one evaluation type; a callable, pickled into the plan.
 
-    settings: those that Spark's JVM sends to workers. schema: the arguments' as Spark's JSON. results: types of the engine.
+    settings: those that Spark's JVM sends to workers. schema: the arguments' as Spark's JSON. results: the engine's.
     """
 
     eval_type: int
     calls: tuple[PythonCall, ...]
     settings: Mapping[str, str]
     schema: str
-    results: tuple[pa.DataType, ...]
+    results: pa.Schema
 
     def __call__(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The results for batches of arguments. TaskError of the kind "query" if a function, or PySpark's worker, raises."""
-        if TaskContext.get() is None:
-            raise KQueryError("a Python function of Spark's runs in Spark's tasks only")
-        guarded = _Arguments(arguments)
-        try:
-            yield from self._evaluate(guarded)
-        except Exception as error:
-            if guarded.error is None:
-                text = f"{type(error).__name__}: {error}"
-                raise TaskError("query", "PythonException", text) from error
-        if guarded.error is not None:  # even if the user's function caught it
-            raise guarded.error
+        return _guarded(arguments, self._evaluate)
 
     def _evaluate(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import worker
@@ -57,10 +52,7 @@ class PythonEvaluation:
             return
         for output in function(0, (item for batch in arguments for item in load(batch))):
             for batch in dump(output):
-                yield pa.RecordBatch.from_arrays(
-                    [_as_type(c, dtype) for c, dtype in zip(batch.columns, self.results, strict=True)],
-                    names=[f"_{i}" for i in range(len(self.results))],
-                )
+                yield checked_results(batch, self.results)
 
     def _of_rows(
         self, function: Callable[..., Iterator[Any]], arguments: Iterator[pa.RecordBatch]
@@ -69,20 +61,97 @@ class PythonEvaluation:
         for batch in arguments:
             values = list(function(0, row_values(batch)))
             columns = [values] if len(self.results) == 1 else list(zip(*values, strict=True))
-            arrays = [result_array(c, dtype) for c, dtype in zip(columns, self.results, strict=True)]
+            types = self.results.types
+            arrays = [result_array(c, dtype) for c, dtype in zip(columns, types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=[f"_{i}" for i in range(len(arrays))])
 
 
-class _Arguments(Iterator[pa.RecordBatch]):
-    """Batches from the engine; ``error`` is what computing them raised, which is no error of the user's function."""
+@dataclass(frozen=True)
+class _TableEvaluation:
+    """Base of evaluations whose functions see more than single rows; a callable, pickled into the plan.
 
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
+    arguments: the columns that functions get, with the names and nullability that they see. results: in the engine's types.
+    """
+
+    eval_type: int
+    calls: tuple[PythonCall, ...]
+    settings: Mapping[str, str]
+    arguments: pa.Schema
+    results: pa.Schema
+
+    @property
+    def _kind(self) -> PythonKind:
+        kind = kind_of(self.eval_type)
+        assert kind is not None
+        return kind
+
+    def _called(self, items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        """The results of the function that PySpark's worker builds, called on batches or groups."""
+        from pyspark import worker
+
+        function, _, dump = read_functions(worker, self.eval_type, self.calls, self.settings, "")
+        gives_rows = self._kind.gives_rows
+        for output in function(0, items):
+            for batch in dump(output):
+                if not gives_rows:
+                    yield checked_results(batch, self.results)
+                elif batch.num_rows:
+                    yield checked_results(_fields_of(batch), self.results)
+
+    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of arguments as PySpark's worker reads it."""
+        named = pa.RecordBatch.from_arrays(batch.columns, schema=self.arguments)
+        if not self._kind.takes_rows:
+            return named
+        struct = pa.StructArray.from_arrays(named.columns, fields=list(self.arguments))
+        return pa.RecordBatch.from_arrays([struct], names=["struct"])
+
+
+@dataclass(frozen=True)
+class BatchesEvaluation(_TableEvaluation):
+    """A function that maps all batches of a task at once, as ``mapInPandas`` does."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the function gives for batches of arguments, which it reads as it likes."""
+        return _guarded(batches, lambda items: self._called(map(self._shown, items)))
+
+
+@dataclass(frozen=True)
+class GroupsEvaluation(_TableEvaluation):
+    """Functions of whole groups: of ``groupBy().agg`` or ``applyInPandas``."""
+
+    def __call__(self, groups: Iterator[Group]) -> Iterator[pa.RecordBatch]:
+        """The results for groups, in their order; of functions that aggregate, a row for each."""
+        return _guarded(groups, lambda items: self._called(map(self._shown, group) for group in items))
+
+
+def _guarded(
+    arguments: Iterator[T], evaluate: Callable[[Iterator[T]], Iterator[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """The results of an evaluation; errors of functions as errors of the query, those of the engine as they are."""
+    if TaskContext.get() is None:
+        raise KQueryError("a Python function of Spark's runs in Spark's tasks only")
+    guarded = _Arguments(arguments)
+    try:
+        yield from evaluate(guarded)
+    except Exception as error:
+        if guarded.error is None:
+            text = f"{type(error).__name__}: {error}"
+            raise TaskError("query", "PythonException", text) from error
+    if guarded.error is not None:  # even if the user's function caught it
+        raise guarded.error
+
+
+class _Arguments(Iterator[T], Generic[T]):
+    """Arguments from the engine; ``error`` is what computing them raised, which is no error of the user's function."""
+
+    def __init__(self, arguments: Iterator[T]) -> None:
+        self._arguments = arguments
         self.error: Exception | None = None
 
-    def __next__(self) -> pa.RecordBatch:
+    def __next__(self) -> T:
         try:
-            return next(self._batches)
+            return next(self._arguments)
         except StopIteration:
             raise
         except Exception as error:
@@ -90,6 +159,8 @@ class _Arguments(Iterator[pa.RecordBatch]):
             raise
 
 
-def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """An array of results in the engine's type, which differs by names of nested fields, time zone or offset width."""
-    return array if array.type == dtype else array.cast(dtype)
+def _fields_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of results that cross as one struct, of which Spark reads the fields whatever the struct's validity."""
+    struct = batch.column(0)
+    columns = [struct.field(i) for i in range(struct.type.num_fields)]
+    return pa.RecordBatch.from_arrays(columns, names=[f"_{i}" for i in range(len(columns))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,30 +14,27 @@ import pyarrow as pa
 from kquery_spark.config.environment import WORKER_INTERPRETER
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge import pickled_values
+from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
-from kquery_spark.spark_bridge.python_evaluation import PythonEvaluation
+from kquery_spark.spark_bridge.python_evaluation import (
+    BatchesEvaluation,
+    GroupsEvaluation,
+    PythonEvaluation,
+)
+from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
 from kquery_spark.spark_bridge.python_message import PythonCall
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
-_KINDS = {
-    getattr(PythonEvalType, name): words
-    for name, words in {
-        "SQL_BATCHED_UDF": "a Python UDF",
-        "SQL_ARROW_BATCHED_UDF": "an Arrow-optimized Python UDF",
-        "SQL_SCALAR_PANDAS_UDF": "a pandas UDF",
-        "SQL_SCALAR_PANDAS_ITER_UDF": "an iterator pandas UDF",
-        "SQL_SCALAR_ARROW_UDF": "an Arrow UDF",
-        "SQL_SCALAR_ARROW_ITER_UDF": "an iterator Arrow UDF",
-    }.items()
-    if hasattr(PythonEvalType, name)
-}
-_COMPARED = ((4, 3),)  # releases that all of tests/accelerate/test_python_functions.py ran with
+COMPARED = ((4, 0), (4, 3))
+"""Releases that all of tests/accelerate/test_python_functions.py ran with."""
+TABLES_COMPARED = ((4, 3),)
+"""And all of test_python_groups.py."""
+_LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -45,9 +42,12 @@ _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 
 
-def reason_to_stay(kind: str, version: str) -> str | None:
-    """Why functions of a kind stay with a version of Spark; None where the engine's answers were compared with it."""
-    if minor_version(version) in _COMPARED:
+def reason_to_stay(kind: str, version: str, of_tables: bool = False) -> str | None:
+    """Why functions of a kind stay with a version of Spark; None where the engine's answers were compared with it.
+
+    of_tables: the functions see groups or batches of rows, not single ones.
+    """
+    if minor_version(version) in (TABLES_COMPARED if of_tables else COMPARED):
         return None
     return f"{kind} runs in Spark on {version}, where it is not compared with the engine yet"
 
@@ -61,6 +61,8 @@ class PythonFunctions:
 
     def command(self, node: CatalystNode) -> bytes:
         """The pickled function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
+        if node["name"] == STAGE_FUNCTION:
+            raise Unsupported("a stage of the engine is no function of the user's")
         if not node["udfDeterministic"]:
             raise Unsupported("a nondeterministic Python UDF runs in Spark")
         if self._profiled:
@@ -111,37 +113,86 @@ class PythonFunctions:
                 "this Spark does not say what it tells Python workers of the session"
             ) from error
 
-    def _check_release(self, kind: str) -> None:
-        """Raise Unsupported on a release whose answers were not compared with the engine's."""
-        if reason := reason_to_stay(kind, self._link.jvm.spark_version):
-            raise Unsupported(reason)
-
     def evaluation(
         self,
         eval_type: int,
         calls: Sequence[PythonCall],
         arguments: Sequence[pa.DataType],
-        results: Sequence[pa.DataType],
+        results: pa.Schema,
     ) -> tuple[bytes, int]:
-        """The pickled evaluation of calls, and the most rows of a batch (0: any number).
+        """The pickled evaluation of calls for single rows, and the most rows of a batch (0: any number).
 
         Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
-        kind = _KINDS.get(eval_type)
-        if kind is None:
-            raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
-        self._check_release(kind)
+        kind = self._known(eval_type)
         pickled = eval_type == pickled_values.PICKLED
         is_supported = pickled_values.is_supported if pickled else _crosses_as_arrow
-        for dtype in (*arguments, *results):
-            if not is_supported(dtype):
-                raise Unsupported(f"{kind} that takes or returns {t.spark_name(dtype)} values runs in Spark")
+        _check_types(kind, is_supported, [*arguments, *results.types])
         fields = [_field(f"_{i}", dtype) for i, dtype in enumerate(arguments)]
         schema = json.dumps({"type": "struct", "fields": fields})
-        settings = {} if pickled else dict(self._settings)
-        evaluation = PythonEvaluation(eval_type, tuple(calls), settings, schema, tuple(results))
-        most = 0 if pickled else int(self._link.conf.getConfString(_MAX_BATCH_ROWS))
-        return pickle.dumps(evaluation), max(most, 0)
+        settings = {} if pickled else self._arrow_settings(kind)
+        evaluation = PythonEvaluation(eval_type, tuple(calls), settings, schema, results)
+        return pickle.dumps(evaluation), 0 if pickled else self._batch_rows
+
+    def groups(
+        self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
+    ) -> tuple[bytes, int]:
+        """As ``evaluation``, for calls that see the rows of a group together."""
+        return self._of_tables(GroupsEvaluation, eval_type, calls, arguments, results)
+
+    def batches(
+        self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
+    ) -> tuple[bytes, int]:
+        """As ``evaluation``, for a call that sees all batches of a task."""
+        return self._of_tables(BatchesEvaluation, eval_type, calls, arguments, results)
+
+    def _of_tables(
+        self,
+        evaluation: type[GroupsEvaluation | BatchesEvaluation],
+        eval_type: int,
+        calls: Sequence[PythonCall],
+        arguments: pa.Schema,
+        results: pa.Schema,
+    ) -> tuple[bytes, int]:
+        kind = self._known(eval_type, of_tables=True)
+        if not len(arguments):
+            raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
+        if kind.takes_rows and len(set(arguments.names)) < len(arguments):
+            raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
+        _check_types(kind, _crosses_as_arrow, [*arguments.types, *results.types])
+        settings = self._arrow_settings(kind)
+        return pickle.dumps(
+            evaluation(eval_type, tuple(calls), settings, arguments, results)
+        ), self._batch_rows
+
+    def _known(self, eval_type: int, of_tables: bool = False) -> PythonKind:
+        """The kind of an evaluation type; Unsupported on a release whose answers were not compared with the engine's."""
+        kind = kind_of(eval_type)
+        if kind is None:
+            raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
+        if reason := reason_to_stay(kind.words, self._link.jvm.spark_version, of_tables):
+            raise Unsupported(reason)
+        return kind
+
+    def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
+        """The settings for workers of a kind that crosses as Arrow, as a value that can be pickled."""
+        if self._link.conf.contains(_LARGE_TYPES) and self._link.conf.getConfString(_LARGE_TYPES) == "true":
+            raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
+        return dict(self._settings)
+
+    @property
+    def _batch_rows(self) -> int:
+        return max(int(self._link.conf.getConfString(_MAX_BATCH_ROWS)), 0)
+
+
+def _check_types(
+    kind: PythonKind, is_supported: Callable[[pa.DataType], bool], dtypes: Sequence[pa.DataType]
+) -> None:
+    for dtype in dtypes:
+        if not is_supported(dtype):
+            raise Unsupported(
+                f"{kind.words} that takes or returns {t.spark_name(dtype)} values runs in Spark"
+            )
 
 
 def _field(name: str, dtype: pa.DataType) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""The message by which Spark 4.3 tells a Python worker which functions to call, as PySpark's own worker reads it."""
+"""The message by which Spark tells a Python worker which functions to call, as PySpark's own worker of the release reads it.
+
+Spark 4.3 sends one message with all of it; earlier releases sent the parts one after the other, so that their
+``read_udfs`` reads a stream.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,17 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
+from kquery_spark.spark_bridge.python_streams import STREAMS
+from kquery_spark.spark_bridge.versions import minor_version
 
 Function = Callable[[int, Iterator[Any]], Iterator[Any]]
 Load = Callable[[pa.RecordBatch], Iterator[Any]]
 Dump = Callable[[Any], Iterator[pa.RecordBatch]]
 
+_PLAIN = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "ArrowStreamCoGroupSerializer")
 _MARK_BYTES = 4  # before each Arrow stream that PySpark's serializers write
 
 
@@ -42,14 +50,31 @@ def read_functions(
 
     worker: the module ``pyspark.worker``. schema: of the arguments, in JSON.
     """
-    from pyspark.worker_message import UDFInfo  # of 4.3; earlier releases read bytes of a layout each
+    stream = STREAMS.get(minor_version(pyspark.__version__))
+    if stream is None:
+        udfs = _read_message(worker, eval_type, calls, settings, schema)
+    else:
+        parts = stream.written(eval_type, calls, settings, schema)
+        confs = stream.confs(worker, eval_type, settings, schema)
+        udfs = worker.read_udfs(worker.pickleSer, parts, eval_type, *confs)
+    function, _, deserializer, serializer = udfs
+    return function, _loader(deserializer), _dumper(serializer)
+
+
+def _read_message(
+    worker: ModuleType,
+    eval_type: int,
+    calls: tuple[PythonCall, ...],
+    settings: Mapping[str, str],
+    schema: str,
+) -> Any:
+    """What ``read_udfs`` of Spark 4.3 makes of the message."""
+    from pyspark.worker_message import UDFInfo
 
     evaluation = {"input_type": schema} if eval_type == PythonEvalType.SQL_ARROW_BATCHED_UDF else {}
     infos = [UDFInfo(*_fields(call)) for call in calls]
     confs = worker.RunnerConf(dict(settings)), worker.EvalConf(evaluation)
-    udfs = worker.read_udfs(worker.pickleSer, infos, eval_type, *confs)
-    function, _, deserializer, serializer = udfs
-    return function, _loader(deserializer), _dumper(serializer)
+    return worker.read_udfs(worker.pickleSer, infos, eval_type, *confs)
 
 
 def _fields(call: PythonCall) -> tuple[list[memoryview], list[int], dict[str, int], int]:
@@ -86,4 +111,4 @@ def _dumper(serializer: Any) -> Dump:
 
 def _is_plain(serializer: Any) -> bool:
     """Whether a serializer of PySpark only writes batches, so that they may as well stay where they are."""
-    return type(serializer).__name__ == "ArrowStreamSerializer"
+    return type(serializer).__name__ in _PLAIN

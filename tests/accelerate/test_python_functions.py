@@ -19,6 +19,7 @@ from pyspark.sql.functions import pandas_udf, udf
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
+from kquery_spark.spark_bridge.python_functions import COMPARED
 from tests.conftest import SPARK_VERSION
 
 ROWS = """
@@ -42,8 +43,10 @@ TYPES = {
 }  # fmt: skip
 PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
 pytestmark = pytest.mark.skipif(
-    SPARK_VERSION < (4, 3), reason="functions stay with a release that was not compared"
+    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
 )
+with_arrow_udf = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf is of 4.1")
+with_names = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="names of arguments are of 4.0")
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +107,7 @@ def test_pandas_functions_of_each_type(rows: DataFrame) -> None:
     check(rows.select("id", *columns, *(text(column).alias(f"{column}_text") for column in TYPES)))
 
 
+@with_arrow_udf
 def test_arrow_functions_of_each_type(rows: DataFrame) -> None:
     from pyspark.sql.functions import arrow_udf
 
@@ -209,6 +213,7 @@ def test_chains_and_several_functions(rows: DataFrame) -> None:
     check(rows.select(arrow(lambda x: x * 2, "bigint")(mixed("id")).alias("v")))
 
 
+@with_names
 def test_named_arguments(rows: DataFrame) -> None:
     for kind in (plain, arrow):
         minus = kind(lambda a, b: None if a is None or b is None else a - b, "bigint")

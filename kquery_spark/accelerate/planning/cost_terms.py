@@ -13,7 +13,6 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.expr import columns_of
 from kquery_spark.logical import (
     Aggregate,
-    EvalPython,
     Generate,
     Input,
     Join,
@@ -65,7 +64,7 @@ class PartCosts:
         )
         self.reads_nothing = bool(counted) and self._reads_only(counted)
         self._steps = [n for n in self._nodes if not _is_no_step(n)]
-        self._calls = [n for n in self._nodes if isinstance(n, EvalPython)]
+        self._calls = [n for n in self._nodes if n.calls_python]
         self.only_passes_rows_on = not self._steps and not self._calls
 
     def _reads_only(self, leaves: list[LogicalPlan]) -> bool:

@@ -13,7 +13,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.processor import available_cores
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Imported
-from kquery_spark.logical import EvalPython, Generate, Input, Join, LogicalPlan, walk_plan
+from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -85,7 +85,7 @@ class Part:
         nodes = list(walk_plan(optimized))
         estimator = Estimator()
         producers = (optimized, *(n for n in nodes if isinstance(n, Join)))
-        return not any(isinstance(n, Generate | EvalPython) for n in nodes) and all(
+        return not any(n.calls_python or isinstance(n, Generate) for n in nodes) and all(
             estimator.estimate(n).rows < _FEW_ROWS for n in producers
         )
 

@@ -33,6 +33,13 @@ _PASSING = frozenset(
 _REDISTRIBUTING = frozenset({"Aggregate", "Join", "Window", "Distinct"})
 # Nodes whose work users spread over tasks by the partitions below.
 _CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython"})
+# As these, nodes that read all columns and pass on none.
+_MAPPING = frozenset(
+    {
+        *("MapInPandas", "MapInArrow", "FlatMapGroupsInPandas", "FlatMapGroupsInArrow"),
+        *("FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow"),
+    }
+)
 _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 
 
@@ -69,7 +76,7 @@ class Wanted:
                 continue
             stack += [(plan, True, False) for plan in columns_read._expressions(node)]
             below = redistributed or node.cls in _REDISTRIBUTING or bool(node.fields.get("global"))
-            below = below and node.cls not in _CALLING
+            below = below and node.cls not in _CALLING and node.cls not in _MAPPING
             stack += [
                 (child, whole, below)
                 for child, whole in zip(node.children, _children(node, everything), strict=True)

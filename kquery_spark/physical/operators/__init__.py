@@ -7,9 +7,11 @@ from kquery_spark.physical.operators.exchange import ExchangeExec, Partitioning,
 from kquery_spark.physical.operators.expand import ExpandExec
 from kquery_spark.physical.operators.filter import FilterExec
 from kquery_spark.physical.operators.generate import GenerateExec
+from kquery_spark.physical.operators.group_python import GroupPythonExec
 from kquery_spark.physical.operators.grouping_sets import GroupingSetsExec
 from kquery_spark.physical.operators.join import BuildSide, JoinExec
 from kquery_spark.physical.operators.limit import LimitExec
+from kquery_spark.physical.operators.map_python import MapPythonExec
 from kquery_spark.physical.operators.projection import ProjectionExec
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.operators.scan import ScanExec
@@ -27,9 +29,11 @@ __all__ = [
     "ExpandExec",
     "FilterExec",
     "GenerateExec",
+    "GroupPythonExec",
     "GroupingSetsExec",
     "JoinExec",
     "LimitExec",
+    "MapPythonExec",
     "Metrics",
     "Partitioning",
     "Phase",

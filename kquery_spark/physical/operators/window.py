@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
 from kquery_spark.logical.window import over_text
+from kquery_spark.physical.clusters import with_group_starts
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.keys import group_rows
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
 from kquery_spark.physical.sorting.external_sort import sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
@@ -79,7 +78,7 @@ class WindowExec(UnaryExec):
         held: list[Batch] = []
         size = 0
         large: StreamedPartition | None = None
-        for batch, starts in _with_partition_starts(batches, Program(list(self.partition), schema)):
+        for batch, starts in with_group_starts(batches, Program(list(self.partition), schema)):
             if large is not None:
                 end = next(iter(starts), batch.num_rows)
                 large.add(batch.slice(0, end))
@@ -154,23 +153,6 @@ def _streamed_bytes(config: EngineConfig) -> int:
 
 def _filled(vector: Vector, n: int) -> Vector:
     return Vector(vector.dtype, vector.physical(n))
-
-
-def _with_partition_starts(batches: Iterator[Batch], program: Program) -> Iterator[tuple[Batch, list[int]]]:
-    """Sorted batches, each with the rows at which a partition begins; ``program`` gives the partition's keys."""
-    last: Batch | None = None
-    for batch in batches:
-        yield batch, _partition_starts(program, last, batch)
-        last = batch.slice(batch.num_rows - 1)
-
-
-def _partition_starts(program: Program, last: Batch | None, batch: Batch) -> list[int]:
-    """Rows with which a partition begins, given the row before the first one."""
-    rows = batch if last is None else concat(batch.schema, [last, batch])
-    n = rows.num_rows
-    ids = group_rows([_filled(v, n) for v in program.run(rows)], n).ids
-    starts = np.flatnonzero(ids[1:] != ids[:-1]) + (1 if last is None else 0)
-    return [int(s) for s in ([0] if last is None else []) + starts.tolist()]
 
 
 def _drained(batches: list[Batch]) -> Iterator[Batch]:

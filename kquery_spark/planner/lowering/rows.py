@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Column, Expr
-from kquery_spark.logical import EvalPython, Expand, Filter, Generate, Projection, SingleRow
+from kquery_spark.logical import Expand, Filter, Generate, Projection, SingleRow
 from kquery_spark.physical.operators import (
-    EvalPythonExec,
     ExpandExec,
     FilterExec,
     GenerateExec,
@@ -53,15 +52,6 @@ def lower_generate(planner: Planner, plan: Generate) -> DistributedPlan:
     """In every task."""
     child = planner.lower(plan.child)
     return child.over(GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.kept, plan.schema))
-
-
-@lowers(EvalPython)
-def lower_eval_python(planner: Planner, plan: EvalPython) -> DistributedPlan:
-    """In every task."""
-    child = planner.lower(plan.child)
-    return child.over(
-        EvalPythonExec(child.plan, plan.args, plan.calls, plan.batch_rows, plan.kept, plan.schema, plan.code)
-    )
 
 
 @lowers(SingleRow)

@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
-from kquery_spark.physical.operators import EvalPythonExec, PhysicalPlan
+from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.runtime.spark.metering import Meter
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
 from kquery_spark.sources.object_stores import stores_named_in
@@ -56,7 +56,7 @@ def to_dataframe(
 
 def _calls_python(plan: PhysicalPlan) -> bool:
     """Whether a stage calls Python functions of Spark's users."""
-    return isinstance(plan, EvalPythonExec) or any(map(_calls_python, plan.children))
+    return plan.calls_python or any(map(_calls_python, plan.children))
 
 
 def _with_own_names(schema: StructType) -> StructType:

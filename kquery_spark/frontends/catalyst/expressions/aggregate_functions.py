@@ -27,7 +27,6 @@ REASONS = {
     "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
     "CountMinSketchAgg": "sketches are Spark's own",
     "BloomFilterAggregate": "Bloom filters are Spark's own",
-    "PythonUDAF": "a Python aggregate function runs in Spark",
     "ScalaUDAF": "a Scala or Java aggregate function runs in Spark",
     "ScalaAggregator": "a Scala or Java aggregate function runs in Spark",
 }
@@ -39,6 +38,7 @@ CONDITIONS = {
     "PandasStddev": "ddof of 0 or 1",
     "PandasVariance": "ddof of 0 or 1",
     "PivotFirst": "values that are not floating-point",
+    "PythonUDAF": "deterministic functions without broadcast variables, of atomic types, beside no other aggregates",
 }
 
 # Their values depend on the order of rows, so they are Spark's where the query gives them one.

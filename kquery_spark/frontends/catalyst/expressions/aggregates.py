@@ -17,6 +17,8 @@ def aggregate_expression(node: CatalystNode, translate: Translator) -> Expr:
     """An aggregate among the results of an Aggregate: the column that holds its value."""
     if translate.aggregates is None:
         raise Unsupported("an aggregate function at this place stays with Spark")
+    if node.child("aggregateFunction").cls == "PythonUDAF":
+        return translate.aggregates.python_column(node)
     if node.child("aggregateFunction").cls == "PivotFirst":
         return _pivot(node, translate, translate.aggregates)
     return translate.aggregates.column(aggregate_call(node, translate))

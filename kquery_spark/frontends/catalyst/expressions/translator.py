@@ -46,6 +46,9 @@ class AggregateSink(Protocol):
     def column(self, call: AggregateCall) -> Column:
         """The column that will hold the value of an aggregate call."""
 
+    def python_column(self, node: CatalystNode) -> Column:
+        """The column that will hold the value of an AggregateExpression of a Python function."""
+
 
 class WindowSink(Protocol):
     """Where the window functions of a Window go."""

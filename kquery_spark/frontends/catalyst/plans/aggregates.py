@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
@@ -13,6 +16,8 @@ from kquery_spark.frontends.catalyst.expressions.aggregate_functions import (
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
+from kquery_spark.frontends.catalyst.plans.python_aggregates import PythonAggregates, calls_python
+from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of
 from kquery_spark.frontends.catalyst.plans.session_windows import (
     aggregate_sessions,
     check_session,
@@ -20,7 +25,7 @@ from kquery_spark.frontends.catalyst.plans.session_windows import (
 )
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
-from kquery_spark.logical import Aggregate, LogicalPlan
+from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 
@@ -41,10 +46,16 @@ class _Calls(AggregateSink):
         self.named.append(Named(call, name))
         return self.named[-1].column
 
+    @override
+    def python_column(self, node: CatalystNode) -> Column:
+        raise Unsupported("a Python aggregate function beside others runs in Spark")
+
 
 @PLANS.handles("Aggregate", family="aggregates")
 def aggregate(node: CatalystNode, context: Context) -> Scope:
     """GROUP BY, DISTINCT and global aggregates."""
+    if calls_python(node):
+        return _python_aggregate(node, context)
     _check_functions(node)
     session = session_key(node, context)
     if session is not None:
@@ -68,11 +79,37 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
         window = _key_of(child.columns[session["exprId"]], keys)
         plan = aggregate_sessions(rows, keys, window, tuple(calls.named), context)
     joined = above.attach(plan)
-    known = set(joined.schema.names)
-    for _, name, expr in items:
-        if not columns_of(expr) <= known:
-            raise Unsupported(f"{name} is neither grouped by nor aggregated")
+    _check_grouped(joined, items)
     return compute(joined, items, context)
+
+
+def _python_aggregate(node: CatalystNode, context: Context) -> Scope:
+    """Results over what Python functions give for groups, which are no aggregates of the engine's."""
+    functions = functions_of(context, "a Python aggregate function")
+    child = context.feed(node.children[0])
+    arguments = context.translator(child.columns)
+    keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
+    calls = Calls(arguments, functions)
+    sink = PythonAggregates(context, calls, arguments)
+    translate = context.translator(child.columns, None, sink, arguments)
+    items = [
+        (item["exprId"], item["name"], _over_keys(translate(item), keys))
+        for item in node.trees("aggregateExpressions")
+    ]
+    results = pa.schema(sink.results)
+    read = pa.schema([pa.field(f"_{i}", a.dtype, True) for i, a in enumerate(calls.arguments)])
+    code, rows = functions.groups(sink.kind, calls.calls, read, results)
+    shown = tuple(calls.shown)
+    plan = GroupPython(child.plan, keys, tuple(calls.arguments), results, shown, rows, True, code)
+    _check_grouped(plan, items)
+    return compute(plan, items, context)
+
+
+def _check_grouped(plan: LogicalPlan, items: Sequence[tuple[int, str, Expr]]) -> None:
+    """Raise Unsupported for a result that needs more than keys and aggregates."""
+    for _, name, expr in items:
+        if not columns_of(expr) <= plan.column_names:
+            raise Unsupported(f"{name} is neither grouped by nor aggregated")
 
 
 def _check_functions(node: CatalystNode) -> None:

@@ -13,10 +13,6 @@ PLANS.declines(
 )
 PLANS.declines(
     "user code",
-    MapInPandas="mapInPandas runs in Spark",
-    MapInArrow="mapInArrow runs in Spark",
-    FlatMapGroupsInPandas="applyInPandas runs in Spark",
-    FlatMapGroupsInArrow="applyInArrow runs in Spark",
     FlatMapCoGroupsInPandas="a cogrouped applyInPandas runs in Spark",
     FlatMapCoGroupsInArrow="a cogrouped applyInArrow runs in Spark",
     MapElements="a function on objects runs in Spark",

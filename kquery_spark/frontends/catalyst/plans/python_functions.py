@@ -22,25 +22,30 @@ from kquery_spark.spark_bridge.python_message import PythonCall
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """The child's columns and a column for each function."""
-    functions = context.functions
-    if functions is None:
-        raise Unsupported("a Python UDF runs in Spark")
+    functions = functions_of(context, "a Python UDF")
     child = context.feed(node.children[0])
-    calls = _Calls(context.translator(child.columns), functions)
+    calls = Calls(context.translator(child.columns), functions)
     attributes = node.trees("resultAttrs")
     for udf in node.trees("udfs"):
         calls.add(udf)
     results = [calls.translate.type(attribute["dataType"]) for attribute in attributes]
     kind = int(node.fields.get("evalType") or node.trees("udfs")[0]["evalType"])
-    code, rows = functions.evaluation(kind, calls.calls, [a.dtype for a in calls.arguments], results)
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
-    fields = [pa.field(name, dtype, True) for name, dtype in zip(names, results, strict=True)]
-    plan = EvalPython(child.plan, tuple(calls.arguments), pa.schema(fields), tuple(calls.shown), rows, code)
+    schema = pa.schema([pa.field(name, dtype, True) for name, dtype in zip(names, results, strict=True)])
+    code, rows = functions.evaluation(kind, calls.calls, [a.dtype for a in calls.arguments], schema)
+    plan = EvalPython(child.plan, tuple(calls.arguments), schema, tuple(calls.shown), rows, code)
     ids = (attribute["exprId"] for attribute in attributes)
     return Scope(plan, (*child.output, *zip(ids, names, strict=True)))
 
 
-class _Calls:
+def functions_of(context: Context, words: str) -> PythonFunctions:
+    """Reads the functions of the plan; Unsupported where they all stay with Spark."""
+    if context.functions is None:
+        raise Unsupported(f"{words} runs in Spark")
+    return context.functions
+
+
+class Calls:
     """The calls of one node, which share their arguments."""
 
     def __init__(self, translate: Translator, functions: PythonFunctions) -> None:

@@ -26,6 +26,10 @@ class _AnyAggregate(AggregateSink):
     def column(self, call: AggregateCall) -> Column:
         return Named(call, "aggregated").column
 
+    @override
+    def python_column(self, node: CatalystNode) -> Column:
+        raise Unsupported("a Python aggregate function is not an expression of the engine's")
+
 
 class Expressible:
     """Tells which expressions of one plan the engine can evaluate; it assumes so of an expression with a subquery."""

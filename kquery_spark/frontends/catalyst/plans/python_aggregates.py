@@ -1,0 +1,54 @@
+"""Aggregate with Python functions: Spark's arbitrary results over what functions give for each group."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import AggregateCall, Column
+from kquery_spark.frontends.catalyst.expressions import Translator
+from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
+from kquery_spark.frontends.catalyst.plans.context import Context
+from kquery_spark.frontends.catalyst.plans.python_functions import Calls
+from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+
+_PYTHON = "PythonUDAF"
+
+
+def calls_python(node: CatalystNode) -> bool:
+    """Whether results of an Aggregate are of Python functions."""
+    return any(part.cls == _PYTHON for item in node.trees("aggregateExpressions") for part in item.walk())
+
+
+class PythonAggregates(AggregateSink):
+    """The Python functions of one Aggregate, all of one evaluation type, each with the name of its column."""
+
+    def __init__(self, context: Context, calls: Calls, arguments: Translator) -> None:
+        self._context = context
+        self._calls = calls
+        self._arguments = arguments
+        self._kinds: set[int] = set()
+        self.results: list[pa.Field] = []
+
+    @property
+    def kind(self) -> int:
+        """The evaluation type."""
+        if len(self._kinds) != 1:
+            raise Unsupported("Python aggregate functions of several kinds at once run in Spark")
+        return next(iter(self._kinds))
+
+    @override
+    def column(self, call: AggregateCall) -> Column:
+        raise Unsupported("a Python aggregate function beside others runs in Spark")
+
+    @override
+    def python_column(self, node: CatalystNode) -> Column:
+        if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
+            raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
+        udf = node.child("aggregateFunction")
+        self._kinds.add(int(udf["evalType"]))
+        self._calls.add(udf)
+        name = self._context.names.fresh(str(udf["name"]))
+        self.results.append(pa.field(name, self._arguments.type(udf["dataType"]), True))
+        return Column(name, self.results[-1].type, True)

@@ -1,0 +1,59 @@
+"""Call a Python function of Spark's users on all batches of a task, as ``mapInPandas`` and ``mapInArrow`` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+
+
+@dataclass(frozen=True)
+class MapPython(UnaryPlan):
+    """The ``results`` of a function called once for each task, on an iterator of batches of ``args``: any rows.
+
+    code: the pickled evaluation, which gets batches of at most ``batch_rows`` rows (0: any number). call: in words.
+    """
+
+    child: LogicalPlan
+    args: tuple[Expr, ...]
+    results: pa.Schema
+    call: str
+    batch_rows: int
+    code: bytes = field(repr=False)
+
+    calls_python: ClassVar[bool] = True
+
+    @override
+    def derive_schema(self) -> pa.Schema:
+        return self.results
+
+    @property
+    @override
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.args
+
+    @override
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        return replace(self, args=tuple(map(rule, self.args)))
+
+    @override
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        return (columns_of(*self.args),)
+
+    @override
+    def input_of(self, expr: Expr) -> None:
+        return None
+
+    @override
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        return input_rows[0]
+
+    @override
+    def label(self) -> str:
+        return f"MapPython: {self.call}"

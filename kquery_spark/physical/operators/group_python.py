@@ -1,0 +1,103 @@
+"""GroupPythonExec: groups of rows to Python functions of Spark's users, and what they give for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import ClassVar, cast
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.expr import Expr, Named
+from kquery_spark.functions.user import unpickled
+from kquery_spark.physical.clusters import with_group_starts
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
+from kquery_spark.physical.python_batches import (
+    Arguments,
+    Evaluation,
+    Waiting,
+    joined,
+    one_batch,
+    result_columns,
+)
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.vector import Vector
+
+Group = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class GroupPythonExec(UnaryExec):
+    """See ``logical.GroupPython``; a group's rows must all be in this task, and follow each other.
+
+    One group at a time is in memory, and the results of some.
+    """
+
+    child: PhysicalPlan
+    keys: tuple[Named, ...]
+    args: tuple[Expr, ...]
+    calls: tuple[str, ...]
+    batch_rows: int
+    aggregates: bool
+    output: pa.Schema
+    code: bytes = field(repr=False)
+
+    calls_python: ClassVar[bool] = True
+
+    @property
+    @override
+    def schema(self) -> pa.Schema:
+        return self.output
+
+    @override
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        rows = self.child.run(task)
+        first = next(rows, None)
+        if first is None:
+            return
+        evaluate = cast(Evaluation[Group], unpickled(self.code))
+        waiting = Waiting(list(range(len(self.keys))))
+        groups = self._groups(chain((first,), rows), waiting)
+        for results in joined(evaluate(groups), task.config.batch_rows):
+            if self.aggregates:
+                yield from waiting.beside(results, self.output)
+            else:
+                columns = tuple(result_columns(results, self.output.types))
+                yield Batch(self.output, columns, results.num_rows)
+        if self.aggregates:
+            waiting.check_none_left()
+
+    def _groups(self, batches: Iterator[Batch], waiting: Waiting) -> Iterator[Group]:
+        """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
+        arguments = Arguments(self.args, self.child.schema)
+        keys = Program([key.expr for key in self.keys], self.child.schema)
+        held: list[pa.RecordBatch] = []
+        for batch, starts in with_group_starts(batches, keys):
+            if self.aggregates and starts:
+                waiting.add(self._keys(keys, batch.take(pa.array(starts))))
+            rows = arguments.of(batch)
+            begin = 0
+            for start in starts:
+                if start > begin:
+                    held.append(rows.slice(begin, start - begin))
+                if held:
+                    yield iter(one_batch(held, self.batch_rows))
+                    held = []
+                begin = start
+            held.append(rows.slice(begin))
+        yield iter(one_batch(held, self.batch_rows))
+
+    def _keys(self, program: Program, rows: Batch) -> Batch:
+        """The keys of rows that begin groups, as they are there: Spark does not normalize them for Python functions."""
+        n = rows.num_rows
+        vectors = (Vector(v.dtype, v.physical(n)) for v in program.run(rows))
+        schema = pa.schema([key.field for key in self.keys])
+        return Batch(schema, tuple(v.data for v in vectors), n)
+
+    @override
+    def label(self) -> str:
+        shown = ", ".join(map(str, self.keys))
+        return f"GroupPythonExec: groupExpr=[{shown}], calls=[{', '.join(self.calls)}]"

@@ -1,0 +1,135 @@
+"""Batches on their way to Python functions of Spark's users and back: what the operators that call them share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr
+from kquery_spark.physical.expr import Program
+from kquery_spark.types.batch import Batch, concat, cut
+from kquery_spark.types.vector import Data, from_arrow
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Evaluation(Protocol[T_contra]):
+    """The pickled code of a node that calls functions: calls them in one of Spark's tasks.
+
+    A batch, or a group as an iterator of batches, is what the functions are called on.
+    """
+
+    def __call__(self, arguments: Iterator[T_contra]) -> Iterator[pa.RecordBatch]:
+        """The results for all arguments, in their order; batches may end elsewhere."""
+
+
+class Arguments:
+    """Computes the arguments of functions, as columns ``_0``, ``_1``, ..."""
+
+    def __init__(self, args: Sequence[Expr], schema: pa.Schema) -> None:
+        self._program = Program(args, schema)
+        self._names = [f"_{i}" for i in range(len(args))]
+
+    def of(self, batch: Batch) -> pa.RecordBatch:
+        """The arguments of a batch's rows."""
+        n = batch.num_rows
+        if not self._names:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * n, pa.struct([])))
+        return pa.RecordBatch.from_arrays([v.array(n) for v in self._program.run(batch)], names=self._names)
+
+
+class Waiting:
+    """Rows that wait for their results, narrowed to the columns at ``kept``."""
+
+    def __init__(self, kept: list[int]) -> None:
+        self._kept = kept
+        self._batches: deque[Batch] = deque()
+        self.num_rows = 0
+
+    def add(self, batch: Batch) -> None:
+        """Rows at the end."""
+        self._batches.append(batch.select(self._kept))
+        self.num_rows += batch.num_rows
+
+    def beside(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
+        """The first waiting rows, which wait no longer, and the results beside them."""
+        columns = result_columns(results, output.types[len(self._kept) :])
+        start = 0
+        for batch in self._taken(results.num_rows):
+            piece = (column.slice(start, batch.num_rows) for column in columns)
+            yield Batch(output, (*batch.columns, *piece), batch.num_rows)
+            start += batch.num_rows
+
+    def check_none_left(self) -> None:
+        """Raise PlanError if rows still wait."""
+        if self.num_rows:
+            raise PlanError(f"Python functions gave no results for the last {self.num_rows} rows")
+
+    def _taken(self, rows: int) -> Iterator[Batch]:
+        if rows > self.num_rows:
+            raise PlanError(f"Python functions gave {rows} results for {self.num_rows} rows")
+        self.num_rows -= rows
+        while rows:
+            batch = self._batches.popleft()
+            if batch.num_rows > rows:
+                self._batches.appendleft(batch.slice(rows))
+                batch = batch.slice(0, rows)
+            rows -= batch.num_rows
+            yield batch
+
+
+def result_columns(results: pa.RecordBatch, dtypes: Sequence[pa.DataType]) -> list[Data]:
+    """The columns of results as the engine has values of these types."""
+    return [from_arrow(dtype, c).data for dtype, c in zip(dtypes, results.columns, strict=True)]
+
+
+def full_batches(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """All rows in batches of so many, but the last, as Spark hands them to Python (0: as they come)."""
+    held: list[Batch] = []
+    missing = rows
+    for batch in batches:
+        if not rows:
+            yield batch
+            continue
+        if held or batch.num_rows < rows:
+            head = batch.slice(0, missing)
+            held.append(head)
+            missing -= head.num_rows
+            if missing:
+                continue
+            yield concat(batch.schema, held)
+            held, missing = [], rows
+            batch = batch.slice(head.num_rows)
+        whole = batch.num_rows // rows * rows
+        yield from cut(batch.slice(0, whole), rows)
+        if whole < batch.num_rows:
+            held = [batch.slice(whole)]
+            missing = rows - held[0].num_rows
+    if held:
+        yield concat(held[0].schema, held)
+
+
+def joined(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least so many, but the last."""
+    held: list[pa.RecordBatch] = []
+    held_rows = 0
+    for batch in batches:
+        held.append(batch)
+        held_rows += batch.num_rows
+        if held_rows >= rows:
+            yield from one_batch(held)
+            held, held_rows = [], 0
+    if held_rows:
+        yield from one_batch(held)
+
+
+def one_batch(batches: Sequence[pa.RecordBatch], rows: int = 0) -> list[pa.RecordBatch]:
+    """The rows of batches in one, or in full ones of so many rows (0: any number)."""
+    if len(batches) == 1 and (not rows or batches[0].num_rows <= rows):
+        return list(batches)
+    table = pa.Table.from_batches(batches).combine_chunks()
+    return list(table.to_batches(max_chunksize=rows or None))

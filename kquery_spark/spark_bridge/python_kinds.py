@@ -1,0 +1,48 @@
+"""Kinds of Python functions, by PySpark's evaluation types: how Spark exchanges their arguments and results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
+
+
+@dataclass(frozen=True)
+class PythonKind:
+    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do.
+
+    takes_names: it sees the names and the nullability of the columns it gets, struct or not.
+    """
+
+    words: str
+    takes_rows: bool = False
+    gives_rows: bool = False
+    takes_names: bool = False
+
+
+_NAMED = {
+    "SQL_BATCHED_UDF": PythonKind("a Python UDF"),
+    "SQL_ARROW_BATCHED_UDF": PythonKind("an Arrow-optimized Python UDF"),
+    "SQL_SCALAR_PANDAS_UDF": PythonKind("a pandas UDF"),
+    "SQL_SCALAR_PANDAS_ITER_UDF": PythonKind("an iterator pandas UDF"),
+    "SQL_SCALAR_ARROW_UDF": PythonKind("an Arrow UDF"),
+    "SQL_SCALAR_ARROW_ITER_UDF": PythonKind("an iterator Arrow UDF"),
+    "SQL_GROUPED_AGG_PANDAS_UDF": PythonKind("a grouped aggregate pandas UDF"),
+    "SQL_GROUPED_AGG_PANDAS_ITER_UDF": PythonKind("an iterator grouped aggregate pandas UDF"),
+    "SQL_GROUPED_AGG_ARROW_UDF": PythonKind("a grouped aggregate Arrow UDF"),
+    "SQL_GROUPED_AGG_ARROW_ITER_UDF": PythonKind("an iterator grouped aggregate Arrow UDF"),
+    "SQL_GROUPED_MAP_PANDAS_UDF": PythonKind("applyInPandas", gives_rows=True, takes_names=True),
+    "SQL_GROUPED_MAP_PANDAS_ITER_UDF": PythonKind("applyInPandas", gives_rows=True, takes_names=True),
+    "SQL_GROUPED_MAP_ARROW_UDF": PythonKind("applyInArrow", True, True, True),
+    "SQL_GROUPED_MAP_ARROW_ITER_UDF": PythonKind("applyInArrow", True, True, True),
+    "SQL_MAP_PANDAS_ITER_UDF": PythonKind("mapInPandas", True, True, True),
+    "SQL_MAP_ARROW_ITER_UDF": PythonKind("mapInArrow", True, True, True),
+}
+_BY_TYPE = {
+    int(getattr(PythonEvalType, name)): kind for name, kind in _NAMED.items() if hasattr(PythonEvalType, name)
+}
+
+
+def kind_of(eval_type: int) -> PythonKind | None:
+    """The kind of an evaluation type; None if the engine does not know it."""
+    return _BY_TYPE.get(eval_type)

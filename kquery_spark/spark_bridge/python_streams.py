@@ -1,0 +1,117 @@
+"""The stream in which Spark before 4.3 tells a Python worker which functions to call, a layout for each release."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Any, Protocol
+
+from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
+from kquery_spark.spark_bridge.versions import Version
+
+_PICKLED = PythonEvalType.SQL_BATCHED_UDF
+_BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
+
+
+class Call(Protocol):
+    """See ``python_message.PythonCall``."""
+
+    @property
+    def commands(self) -> tuple[bytes, ...]:
+        """The pickled functions."""
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Of the arguments."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the arguments, "" without one."""
+
+
+@dataclass(frozen=True)
+class StreamLayout:
+    """What a release writes beside offsets and commands.
+
+    settings: before the functions, if they cross as Arrow; otherwise the worker has them as an object. input_types: after
+    these, for Arrow-optimized functions. profiled: whether they are profiled. named: whether each argument has a name.
+    result_ids: after each function.
+    """
+
+    settings: bool
+    input_types: bool = False
+    profiled: bool = False
+    named: bool = True
+    result_ids: bool = False
+
+    def written(
+        self, eval_type: int, calls: Sequence[Call], settings: Mapping[str, str], schema: str
+    ) -> io.BytesIO:
+        """The stream, from the place at which ``read_udfs`` begins."""
+        parts = []
+        if self.settings and eval_type != _PICKLED:
+            parts += [_integer(len(settings)), *(_text(text) for pair in settings.items() for text in pair)]
+            if self.input_types and eval_type == _BATCHED:
+                parts.append(_text(schema))
+        if self.profiled:
+            parts.append(_flag(False))
+        parts.append(_integer(len(calls)))
+        for call in calls:
+            parts += self._call(call)
+        return io.BytesIO(b"".join(parts))
+
+    def confs(
+        self, worker: ModuleType, eval_type: int, settings: Mapping[str, str], schema: str
+    ) -> tuple[Any, ...]:
+        """The further arguments of ``read_udfs``: settings as objects, which read them from streams of their own."""
+        if self.settings:
+            return ()
+        evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
+        return worker.RunnerConf(_pairs(settings)), worker.EvalConf(_pairs(evaluation))
+
+    def _call(self, call: Call) -> list[bytes]:
+        parts = [_integer(len(call.offsets))]
+        for offset, name in zip(call.offsets, call.names, strict=True):
+            parts.append(_integer(offset))
+            if self.named:
+                parts += [_flag(True), _text(name)] if name else [_flag(False)]
+        parts.append(_integer(len(call.commands)))
+        parts += [_sized(command) for command in call.commands]
+        if self.result_ids:
+            parts.append(struct.pack("!q", 0))
+        return parts
+
+
+STREAMS: Mapping[Version | None, StreamLayout] = MappingProxyType(
+    {
+        (3, 5): StreamLayout(settings=True, named=False),
+        (4, 0): StreamLayout(settings=True, profiled=True),
+        (4, 1): StreamLayout(settings=True, input_types=True, profiled=True),
+        (4, 2): StreamLayout(settings=False, result_ids=True),
+    }
+)
+"""By release; later ones send one message."""
+
+
+def _pairs(settings: Mapping[str, str]) -> io.BytesIO:
+    texts = [_text(text) for pair in settings.items() for text in pair]
+    return io.BytesIO(b"".join([_integer(len(settings)), *texts]))
+
+
+def _integer(value: int) -> bytes:
+    return struct.pack("!i", value)
+
+
+def _flag(value: bool) -> bytes:
+    return struct.pack("!?", value)
+
+
+def _sized(value: bytes) -> bytes:
+    return _integer(len(value)) + value
+
+
+def _text(value: str) -> bytes:
+    return _sized(value.encode())
