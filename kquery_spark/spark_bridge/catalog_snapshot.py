@@ -1,6 +1,6 @@
-"""Tables of Spark's catalog: their files are not fixed when a query is planned, as those of paths that were given are.
+"""Tables of the catalog, of Delta and of Iceberg: planning does not fix their files, as it does those of plain paths.
 
-INSERT, REFRESH and ALTER change which files a DataFrame of Spark reads even after it was defined, up to the action.
+INSERT, REFRESH, ALTER and commits change which files a DataFrame of Spark reads even after it was defined, up to the action.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from kquery_spark.spark_bridge.session import Bridge
 _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
 _RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
 _HIVE = "HiveTableRelation "
+_V2 = "RelationV2"  # Iceberg's, whose scan takes the snapshot at planning
+_SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 _STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a table, too
 
 
@@ -46,19 +48,28 @@ def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
 
 
 def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
-    """Whether a leaf of the analyzed plan is, or could be, a table of the catalog."""
+    """Whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
     plan = link.analyzed(frame)
     leaves = [plan.collectLeaves()]
     if has_subqueries(link.jvm, plan):
         leaves.append(link.jvm.flat_mapped(plan.subqueriesAll(), link.jvm.getter(TREE, "collectLeaves")))
     try:
-        return any(_is_table(leaf) for some in leaves for leaf in link.jvm.strings(some))
+        texts = [leaf for some in leaves for leaf in link.jvm.strings(some)]
     except Unsupported:  # a name with a control character
         return True
+    if any(map(_is_table, texts)):
+        return True
+    return any(text.startswith(_RELATION) for text in texts) and _has_delta(link)
 
 
 def _is_table(leaf: str) -> bool:
-    return leaf.startswith(_HIVE) or (leaf.startswith(_RELATION) and not leaf.startswith(f"{_RELATION}["))
+    is_path = leaf.startswith(f"{_RELATION}[")
+    return leaf.startswith((_HIVE, _V2, _RELATION)) and not is_path
+
+
+def _has_delta(link: Bridge) -> bool:
+    """Whether the session is set up for Delta, whose tables look like plain files where they are read by path."""
+    return "delta" in str(link.conf.getConfString(_SESSION_CATALOG, "")).lower()
 
 
 class CatalogSnapshot:

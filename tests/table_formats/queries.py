@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 
 ROWS = (
@@ -15,3 +17,23 @@ GROUPED = "SELECT k, count(*), count(s), min(s), max(id), sum(id) FROM {t} GROUP
 def whole(spark: Any, sql: str) -> None:
     """The engine runs the query as a whole and gives Spark's rows."""
     check(spark.sql(sql), coverage=1.0)
+
+
+def check_appends(read: Callable[[], Any], append: Callable[[], Any]) -> None:
+    """Actions of a DataFrame of groups by ``k`` see the rows that Spark's see, whenever rows are appended."""
+
+    def seen(frame: Any) -> list[int]:
+        return [
+            frame.count(),
+            sum(row["count"] for row in frame.collect()),
+            int(frame.toPandas()["count"].sum()),
+            sum(row["count"] for row in frame.take(100)),
+        ]
+
+    for act_first in (True, False):
+        plain = read().groupBy("k").count()
+        accelerated = read().groupBy("k").count().transform(kquery_plan, when="always", fallback="error")
+        if act_first:
+            assert seen(accelerated) == seen(plain)
+        append()
+        assert seen(accelerated) == seen(plain)

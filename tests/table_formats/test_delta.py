@@ -15,7 +15,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
-from tests.table_formats.queries import GROUPED, ROWS, whole
+from tests.table_formats.queries import GROUPED, ROWS, check_appends, whole
 from tests.table_formats.writes import check_errors, check_writes
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
@@ -337,3 +337,15 @@ def test_what_is_written_is_the_engines(spark, table, monkeypatch):
     finally:
         for name in names.values():
             spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.mark.essential
+def test_rows_that_are_appended_after_planning(spark, tmp_path):
+    path = str(tmp_path / "appended")
+    rows = spark.range(100).selectExpr("id", "id % 5 AS k")
+    rows.write.format("delta").save(path)
+
+    def append():
+        rows.limit(10).write.format("delta").mode("append").save(path)
+
+    check_appends(lambda: spark.read.format("delta").load(path), append)

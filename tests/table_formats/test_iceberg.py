@@ -10,7 +10,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
-from tests.table_formats.queries import GROUPED, ROWS, whole
+from tests.table_formats.queries import GROUPED, ROWS, check_appends, whole
 from tests.table_formats.writes import check_errors, check_writes
 
 ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
@@ -261,3 +261,11 @@ def test_what_is_written_is_the_engines(spark, table, monkeypatch):
     finally:
         for name in names.values():
             spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.mark.essential
+def test_rows_that_are_appended_after_planning(spark, table):
+    name = table(ROWS)
+    check_appends(
+        lambda: spark.table(name), lambda: spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 10")
+    )
