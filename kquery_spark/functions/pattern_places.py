@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.matching import (
     bad_group,
     constant_of,
+    constants_check,
     has_null_constant,
     pattern_function,
     refuse_column,
@@ -108,15 +108,6 @@ def _characters_before(raw: Bytes) -> Int64s:
     return counts
 
 
-def _check_extract_all(values: Sequence[object]) -> None:
-    for value, what in zip(values[1:], ("pattern", "group"), strict=False):
-        refuse_column(value, f"The {what} of REGEXP_EXTRACT_ALL")
-    if not any(value is None for value in values[1:]):
-        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
-        with contextlib.suppress(ExecutionError):
-            _extract_all(rows, CallContext(pa.list_(t.STRING), num_rows=1))
-
-
 def _has_group(source: object, group: object) -> bool:
     if not isinstance(source, str) or not isinstance(group, int):
         return source is None or group is None
@@ -135,7 +126,9 @@ register(
         "regexp_extract_all",
         (2, 3),
         "RegExpExtractAll",
-        check_values=_check_extract_all,
+        check_values=constants_check(
+            _extract_all, "REGEXP_EXTRACT_ALL", ("pattern", "group"), pa.list_(t.STRING)
+        ),
         result=pa.list_(t.STRING),
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ALWAYS_RAISES,
