@@ -18,13 +18,13 @@ from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_evaluation import (
     BatchesEvaluation,
     GroupsEvaluation,
     PythonEvaluation,
 )
 from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
-from kquery_spark.spark_bridge.python_message import PythonCall
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version

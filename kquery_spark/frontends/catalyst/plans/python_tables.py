@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.plans.python_functions import functions_of
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import GroupPython, MapPython
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_message import PythonCall
+from kquery_spark.spark_bridge.python_call import PythonCall
 
 _CONDITION = "deterministic functions without broadcast variables, of atomic types"
 
