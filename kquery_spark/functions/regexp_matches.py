@@ -1,4 +1,4 @@
-"""REGEXP_EXTRACT_ALL and REGEXP_INSTR: all matches of a pattern, and the place of the first."""
+"""REGEXP_EXTRACT_ALL and REGEXP_INSTR: all matches of a pattern, and the position of the first."""
 
 from __future__ import annotations
 
