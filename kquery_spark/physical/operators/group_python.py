@@ -1,4 +1,4 @@
-"""GroupPythonExec: groups of rows to Python functions of Spark's users, and what they give for each."""
+"""GroupPythonExec: calls Python functions of Spark's users on each group of rows."""
 
 from __future__ import annotations
 
