@@ -1,4 +1,4 @@
-"""Bitmaps of 32,768 bits: places in them, their bits counted, and the aggregates that make and join them."""
+"""Bitmaps of 32,768 bits: positions in them, their counts of bits, and the aggregates that build and combine them."""
 
 from __future__ import annotations
 

@@ -2,102 +2,40 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.casts.floats import java_text
+from kquery_spark.functions.casts import cast
+from kquery_spark.functions.casts.floats import round_scaled
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.registry import COLUMN, CallContext, Function, depends_on_values, register
+from kquery_spark.functions.format_directives import Directive, directives
+from kquery_spark.functions.registry import (
+    COLUMN,
+    CallContext,
+    EvalMode,
+    Function,
+    depends_on_values,
+    register,
+)
+from kquery_spark.kernels.digit_layouts import DIGIT, digit_cells, digit_counts, filled_layouts
+from kquery_spark.kernels.text import has_four_byte_characters, null_mask
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
-_DIRECTIVE = re.compile(r"%(?:([1-9][0-9]?)\$)?([-+ 0,]*)([1-9][0-9]{0,3})?(?:\.([0-9]{1,2}))?([a-zA-Z%])")
 _EXACT = Context(prec=800)
 _CERTAIN_DIGITS = 15  # significant digits of a double on which all releases of Java agree
 _DEFAULT_DECIMALS = 6
-
-
-@dataclass(frozen=True)
-class Directive:
-    """One directive of a format. argument: its position. precision: characters or decimals, None where it says none."""
-
-    argument: int
-    flags: str
-    width: int
-    precision: int | None
-    conversion: str
-
-    def padded(self, text: str) -> str:
-        """The text in its width, which counts Java's characters of 16 bits, filled with spaces."""
-        width = self.width if text.isascii() else self.width - sum(c > "\uffff" for c in text)
-        return text.ljust(width) if "-" in self.flags else text.rjust(width)
-
-    def cut(self, text: str) -> str:
-        """The first characters of a text, where the format says how many."""
-        if self.precision is None or len(text) < self.precision:
-            return text
-        if not text.isascii() and max(text) > "\uffff":
-            raise Unsupported("FORMAT_STRING does not cut texts with characters beyond 16 bits.")
-        return text[: self.precision]
-
-    def signed(self, digits: str, negative: bool) -> str:
-        """Digits with their sign in their width, filled with zeros where the format says so."""
-        sign = "-" if negative else "+" if "+" in self.flags else " " if " " in self.flags else ""
-        if "0" in self.flags:
-            digits = digits.rjust(self.width - len(sign), "0")
-        return self.padded(sign + digits)
-
-
-@functools.lru_cache(maxsize=256)
-def _parts(source: str) -> tuple[str | Directive, ...]:
-    """Texts and directives of a format; Unsupported for a directive that the engine does not know."""
-    parts: list[str | Directive] = []
-    at, ordinary = 0, 0
-    while at < len(source):
-        following = source.find("%", at)
-        if following != at:
-            parts.append(source[at:] if following < 0 else source[at:following])
-            at = len(source) if following < 0 else following
-            continue
-        match = _DIRECTIVE.match(source, at)
-        if match is None:
-            raise _unknown(source)
-        at = match.end()
-        if match[0] in ("%%", "%n"):
-            parts.append("%" if match[0] == "%%" else "\n")
-            continue
-        position = int(match[1]) if match[1] else (ordinary := ordinary + 1)
-        parts.append(_directive(match, position, source))
-    return tuple(parts)
-
-
-def _directive(match: re.Match[str], position: int, source: str) -> Directive:
-    flags, conversion = match[2], match[5]
-    allowed = {"s": "-", "b": "-", "d": "-+ 0,", "f": "-+ 0,", "x": "-0", "X": "-0"}.get(conversion)
-    if allowed is None or set(flags) - set(allowed) or len(set(flags)) < len(flags):
-        raise _unknown(source)
-    if {"-", "0"} <= set(flags) or {"+", " "} <= set(flags) or (match[3] is None and set("-0") & set(flags)):
-        raise _unknown(source)  # an error in Java
-    if match[4] is not None and conversion not in "sf":
-        raise _unknown(source)
-    precision = None if match[4] is None else int(match[4])
-    return Directive(position, flags, int(match[3] or 0), precision, conversion)
-
-
-def _unknown(source: str) -> Unsupported:
-    return Unsupported(
-        f"The format {source!r} of FORMAT_STRING has a directive that the engine does not know."
-    )
 
 
 def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
@@ -107,7 +45,7 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
         return pa.nulls(n, t.STRING)
     parts = [
         pa.scalar(part) if isinstance(part, str) else _rendered(part, args[part.argument], context)
-        for part in _parts(scalar.as_py())
+        for part in directives(scalar.as_py())
     ]
     if not any(isinstance(part, pa.Array) for part in parts):
         return pa.repeat(pa.scalar("".join(part.as_py() for part in parts)), n)
@@ -120,55 +58,82 @@ def _rendered(directive: Directive, vector: Vector, context: CallContext) -> pa.
     absent = directive.padded(directive.cut(absent))
     if vector.dtype == t.NULL:
         return pa.repeat(pa.scalar(absent), context.num_rows)
-    is_plain = directive.conversion in "sd" and not (directive.flags or directive.width)
-    if is_plain and directive.precision is None and (vector.dtype == t.STRING or t.is_integral(vector.dtype)):
-        return pc.fill_null(vector.array(context.num_rows).cast(t.STRING), absent)
-    render = _RENDERERS[directive.conversion](directive, vector.dtype)
-    return pc.fill_null(per_distinct(render, [vector], context), absent)
+    texts = _RENDERERS[directive.conversion](directive, vector.array(context.num_rows), context)
+    return pc.fill_null(texts, absent)
 
 
-Render = Callable[[Any], str]
+def _text(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
+    """``%s``: what Java's toString gives, which is what Spark casts to outside of ANSI mode."""
+    if array.type != t.STRING:
+        values = Vector(array.type, array)
+        array = cast(values, t.STRING, EvalMode.LEGACY, context.tz, len(array)).array(len(array))
+    return _fitted(directive, array, context)
 
 
-def _text(directive: Directive, dtype: pa.DataType) -> Render:
-    """``%s``: what Java's toString gives."""
-    if dtype in (t.FLOAT, t.DOUBLE):
-        return lambda value: directive.padded(directive.cut(java_text(value, dtype == t.FLOAT)))
-    if dtype == t.BOOL:
-        return lambda value: directive.padded(directive.cut("true" if value else "false"))
-    return lambda value: directive.padded(directive.cut(str(value)))
-
-
-def _boolean(directive: Directive, dtype: pa.DataType) -> Render:
+def _boolean(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
     """``%b``: whether it is true, or is anything at all."""
-    return lambda value: directive.padded("false" if value is False else "true")
+    is_true = array if array.type == t.BOOL else pc.is_valid(array)
+    return _fitted(directive, pc.if_else(is_true, "true", "false"), context)
 
 
-def _whole(directive: Directive, dtype: pa.DataType) -> Render:
-    form = ",d" if "," in directive.flags else "d"
-    return lambda value: directive.signed(format(abs(value), form), value < 0)
+def _whole(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
+    """``%d``."""
+    if not set(directive.flags) - {"-"}:
+        return _fitted(directive, array.cast(t.STRING), context)
+    form = ",f" if "," in directive.flags else "f"
+    values = array.fill_null(0).cast(t.LONG).to_numpy()
+    if (values < -INT64_MAX).any():
+
+        def render(value: int) -> str:
+            return directive.signed(format(Decimal(abs(value)), form), value < 0)
+
+        return per_distinct(render, [Vector(array.type, array)], context)
+    size = np.abs(values)
+    keys = np.maximum(digit_counts(size), 1) * 2 + (values < 0)
+    cells = digit_cells(size, np.zeros_like(size), 0)
+    return filled_layouts(keys, lambda key: _number_layout(directive, form, key), cells, null_mask(array))
 
 
-def _hexadecimal(directive: Directive, dtype: pa.DataType) -> Render:
+def _hexadecimal(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
     """``%x``: the bits of a number of its type's width."""
-    mask = (1 << dtype.bit_width) - 1
-    return lambda value: directive.signed(format(value & mask, directive.conversion), False)
+    mask = (1 << array.type.bit_width) - 1
+
+    def render(value: int) -> str:
+        return directive.signed(format(value & mask, directive.conversion), False)
+
+    return per_distinct(render, [Vector(array.type, array)], context)
 
 
-def _decimals(directive: Directive, dtype: pa.DataType) -> Render:
+def _decimals(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
     """``%f``: the decimal number that Java prints, rounded half up."""
     places = _DEFAULT_DECIMALS if directive.precision is None else directive.precision
     form = f",.{places}f" if "," in directive.flags else f".{places}f"
+    array = array.cast(t.DOUBLE)
+    if places > _CERTAIN_DIGITS:
+        return _exact_decimals(directive, form, array, context)
+    values, mask = array.fill_null(0.0).to_numpy(), null_mask(array)
+    scaled, certain = round_scaled(values, places)
+    certain &= np.abs(scaled) < 10.0**_CERTAIN_DIGITS
+    whole, fraction = np.divmod(np.where(certain, np.abs(scaled), 0.0).astype(np.int64), 10**places)
+    keys = np.maximum(digit_counts(whole), 1) * 2 + np.signbit(values)
+    cells = digit_cells(whole, fraction, places)
+    texts = filled_layouts(keys, lambda key: _number_layout(directive, form, key), cells, mask)
+    if certain.all():
+        return texts
+    odd = pa.array(~certain)
+    return pc.replace_with_mask(texts, odd, _exact_decimals(directive, form, array.filter(odd), context))
+
+
+def _exact_decimals(directive: Directive, form: str, array: pa.Array, context: CallContext) -> pa.Array:
+    """``%f`` by decimal arithmetic, a number at a time: those that numpy may round to the wrong side."""
+    places = _DEFAULT_DECIMALS if directive.precision is None else directive.precision
 
     def render(value: float) -> str:
         negative = math.copysign(1, value) < 0
         if math.isnan(value):
             return directive.padded("NaN")
         if math.isinf(value):
-            sign = (
-                "-" if negative else "+" if "+" in directive.flags else " " if " " in directive.flags else ""
-            )
-            return directive.padded(f"{sign}Infinity")
+            return directive.padded(f"{directive.sign(negative)}Infinity")
         shown = abs(Decimal(repr(value)))
         digits = len(shown.normalize(_EXACT).as_tuple().digits)
         if digits > _CERTAIN_DIGITS and shown.adjusted() + 1 + places > _CERTAIN_DIGITS:
@@ -176,10 +141,31 @@ def _decimals(directive: Directive, dtype: pa.DataType) -> Render:
         rounded = shown.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _EXACT)
         return directive.signed(format(rounded, form), negative)
 
-    return render
+    return per_distinct(render, [Vector(t.DOUBLE, array)], replace(context, num_rows=len(array)))
 
 
-_RENDERERS: dict[str, Callable[[Directive, pa.DataType], Render]] = {
+def _number_layout(directive: Directive, form: str, key: int) -> str:
+    """A number with ``key // 2`` digits before the point, negative for odd keys, with DIGIT for each digit."""
+    number = format(Decimal(10 ** (key // 2 - 1)), form)
+    return directive.signed(re.sub("[0-9]", DIGIT, number), bool(key % 2))
+
+
+def _fitted(directive: Directive, texts: pa.Array, context: CallContext) -> pa.Array:
+    """Texts cut and filled with spaces as the directive says."""
+    if directive.precision is None and not directive.width:
+        return texts
+    if has_four_byte_characters(texts):
+        return per_distinct(
+            lambda text: directive.padded(directive.cut(text)), [Vector(t.STRING, texts)], context
+        )
+    if directive.precision is not None:
+        texts = pc.utf8_slice_codeunits(texts, 0, directive.precision)
+    reserve_rows(len(texts), directive.width)
+    pad = pc.utf8_rpad if "-" in directive.flags else pc.utf8_lpad
+    return pad(texts, directive.width)
+
+
+_RENDERERS: dict[str, Callable[[Directive, pa.Array, CallContext], pa.Array]] = {
     "s": _text,
     "b": _boolean,
     "d": _whole,
@@ -204,7 +190,7 @@ def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType
         raise PlanError("the format of FORMAT_STRING is a string")
     if values[0] is COLUMN:
         raise Unsupported("The format of FORMAT_STRING must be a literal.")
-    for part in _parts(values[0]) if isinstance(values[0], str) else ():
+    for part in directives(values[0]) if isinstance(values[0], str) else ():
         if isinstance(part, str):
             continue
         if part.argument >= len(types):

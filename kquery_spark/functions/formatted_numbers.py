@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.decimal_parts import decimal_parts
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.number_formats import NumberFormat, number_format
 from kquery_spark.functions.registry import (
@@ -21,6 +22,7 @@ from kquery_spark.functions.registry import (
     depends_on_values,
     register,
 )
+from kquery_spark.kernels.text import null_mask
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -33,26 +35,27 @@ def _format(vector: Vector) -> NumberFormat:
 def _to_char(args: Sequence[Vector], context: CallContext) -> Data:
     if not args[1].data.is_valid:
         return pa.nulls(context.num_rows, t.STRING)
-    return per_distinct(_format(args[1]).write, args[:1], context)
+    form, array = _format(args[1]), args[0].array(context.num_rows)
+    numbers = decimal_parts(array)
+    if numbers is None:
+        return per_distinct(form.write, args[:1], context)
+    return form.write_all(numbers, null_mask(array))
 
 
 def _to_number(args: Sequence[Vector], context: CallContext) -> Data:
-    form = _format(args[1])
-
-    def one(text: str) -> Decimal:
-        number = form.parse(text)
-        if number is None:
-            raise ExecutionError(
-                "INVALID_FORMAT.MISMATCH_INPUT",
-                f"The format is invalid: {args[1].data.as_py()!r}. The input {text!r} does not match the format.",
-            )
-        return number
-
-    return per_distinct(one, args[:1], context)
+    texts = args[0].array(context.num_rows)
+    numbers = _format(args[1]).parse(texts)
+    if numbers.null_count > texts.null_count:
+        text = texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(numbers)))[0].as_py()
+        raise ExecutionError(
+            "INVALID_FORMAT.MISMATCH_INPUT",
+            f"The format is invalid: {args[1].data.as_py()!r}. The input {text!r} does not match the format.",
+        )
+    return numbers
 
 
 def _try_to_number(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(_format(args[1]).parse, args[:1], context)
+    return _format(args[1]).parse(args[0].array(context.num_rows))
 
 
 def _literal_format(value: object) -> NumberFormat:

@@ -1,4 +1,4 @@
-"""Intervals of days to seconds: made of fields, times and divided by numbers, and their fields."""
+"""Intervals of days to seconds: from fields, times and divided by numbers, and their fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
 
 _MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
-_MADE_OF = (DAY_MICROS, _HOUR, _MINUTE, 1)  # units of the arguments of MAKE_DT_INTERVAL
+_ARGUMENT_UNITS = (DAY_MICROS, _HOUR, _MINUTE, 1)  # of MAKE_DT_INTERVAL, in microseconds
 
 
 def _micros(vector: Vector, length: int) -> Int64s:
@@ -118,14 +118,12 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     total = np.zeros(n, np.int64)
     mask = joint_mask(args, n)
-    # Spark begins with the seconds, and any sum may overflow
     counts = [
-        _unscaled(a, n) if unit == 1 else numbers(a, n) for a, unit in zip(args, _MADE_OF, strict=False)
+        (_unscaled(a, n) if unit == 1 else numbers(a, n), unit)
+        for a, unit in zip(args, _ARGUMENT_UNITS, strict=False)
     ]
-    for count, unit in [
-        *zip(counts[3:], _MADE_OF[3:], strict=False),
-        *zip(counts[:3], _MADE_OF, strict=False),
-    ]:
+    # Spark begins with the seconds, and any sum may overflow
+    for count, unit in counts[3:] + counts[:3]:
         counted = count if mask is None else np.where(mask, 0, count)
         with np.errstate(all="ignore"):
             part = counted * unit

@@ -21,6 +21,7 @@ from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
     Function,
+    Kernel,
     accept,
     cast_to,
     register,
@@ -303,6 +304,22 @@ def refuse_column(value: object, what: str) -> None:
         raise Unsupported(f"{what} must be a literal.")
 
 
+def constants_check(
+    kernel: Kernel, name: str, words: Sequence[str], result: pa.DataType = t.STRING
+) -> Callable[[Sequence[object]], None]:
+    """A check that the arguments after the first, which ``words`` call, are literals that a kernel takes for one row."""
+
+    def check(values: Sequence[object]) -> None:
+        for value, word in zip(values[1:], words, strict=False):
+            refuse_column(value, f"The {word} of {name}")
+        if not any(value is None for value in values[1:]):
+            row = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
+            with contextlib.suppress(ExecutionError):
+                kernel(row, CallContext(result, num_rows=1))
+
+    return check
+
+
 def _check_like(values: Sequence[object]) -> None:
     if len(values) > 2:
         refuse_column(values[2], "The escape character of LIKE")
@@ -324,31 +341,6 @@ def _check_rlike(values: Sequence[object]) -> None:
     refuse_column(values[1], "The pattern of RLIKE")
     if isinstance(values[1], str):
         translate(values[1])
-
-
-def _check_replace(values: Sequence[object]) -> None:
-    for value, what in zip(values[1:], ("pattern", "replacement", "position"), strict=False):
-        refuse_column(value, f"The {what} of REGEXP_REPLACE")
-    if not any(v is None for v in values[1:]):
-        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
-        _regexp_replace(rows, CallContext(t.STRING, num_rows=1))
-
-
-def _check_extract(values: Sequence[object]) -> None:
-    for value, what in zip(values[1:], ("pattern", "group"), strict=False):
-        refuse_column(value, f"The {what} of REGEXP_EXTRACT")
-    if not any(v is None for v in values[1:]):
-        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
-        with contextlib.suppress(ExecutionError):
-            _regexp_extract(rows, CallContext(t.STRING, num_rows=1))
-
-
-def _check_split(values: Sequence[object]) -> None:
-    for value, what in zip(values[1:], ("pattern", "limit"), strict=False):
-        refuse_column(value, f"The {what} of SPLIT")
-    if not any(v is None for v in values[1:]):
-        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
-        _split(rows, CallContext(pa.list_(t.STRING), num_rows=1))
 
 
 _LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "check_values": _check_like}
@@ -388,7 +380,9 @@ register(
         "regexp_replace",
         (3, 4),
         "RegExpReplace",
-        check_values=_check_replace,
+        check_values=constants_check(
+            _regexp_replace, "REGEXP_REPLACE", ("pattern", "replacement", "position")
+        ),
         result=t.STRING,
         kinds=(t.STRING, t.STRING, t.STRING, t.INT),
         calls=CallForm(adds=(3, ", 1")),
@@ -398,7 +392,7 @@ register(
         "regexp_extract",
         (2, 3),
         "RegExpExtract",
-        check_values=_check_extract,
+        check_values=constants_check(_regexp_extract, "REGEXP_EXTRACT", ("pattern", "group")),
         result=t.STRING,
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ANSI_RAISES,
@@ -409,7 +403,7 @@ register(
         "split",
         (2, 3),
         "StringSplit",
-        check_values=_check_split,
+        check_values=constants_check(_split, "SPLIT", ("pattern", "limit"), pa.list_(t.STRING)),
         result=pa.list_(pa.field("element", t.STRING, False)),
         kinds=(t.STRING, t.STRING, t.INT),
         calls=CallForm(columns=(0, 2), adds=(2, ", -1")),

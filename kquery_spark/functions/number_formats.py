@@ -7,15 +7,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.functions.decimal_parts import DecimalParts
+from kquery_spark.kernels.digit_layouts import DIGIT, digit_cells, digit_counts, filled_layouts
+from kquery_spark.types import names as t
 
 _TOKEN = re.compile(r"[09]+|[.DG,$S]|MI|PR")
 _ORDER = re.compile(r"<?[MS]?[$]?(?:d(?:,d)*)?\.?d?[MS>]?")
 _MAX_PRECISION = 38
+_TOO_LONG = -1  # instead of the number of digits, for numbers with more digits than the format
 _SPACES = r"[\t-\r\x1c-\x20]*"  # white space to Java
-_DROPPED = str.maketrans("", "", "+-$<>, \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
-_ANY_DIGIT = "\u0661"  # a digit to Python, which no number has
+_NO_DIGITS = r"[-+$<>,\t-\r\x1c-\x20]"
+_WITHOUT_DIGITS = pa.array(["", "."])
 
 
 @dataclass(frozen=True)
@@ -32,31 +41,53 @@ Token = str | tuple[Digits, ...]
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A format: its tokens in order, and the precision and scale of the numbers that it writes."""
+    """A format: its tokens in order, and the precision and scale of the numbers that it writes.
+
+    reading: the regular expression of the texts that it reads.
+    """
 
     tokens: tuple[Token, ...]
     precision: int
     scale: int
-    reading: re.Pattern[str]
+    reading: str
 
-    def parse(self, text: str) -> Decimal | None:
-        """The number that a text of the format is; None for another text."""
-        if not text.isascii():
+    def parse(self, texts: pa.Array) -> pa.Array:
+        """The numbers that texts of the format are; NULL for other texts."""
+        if pc.any(pc.invert(pc.string_is_ascii(texts))).as_py():
             raise Unsupported("TO_NUMBER of texts that are not ASCII is not supported.")
-        if self.reading.fullmatch(text) is None or ("<" in text) != (">" in text):
-            return None
-        digits = text.translate(_DROPPED)
-        if digits in ("", "."):
-            return None
-        return Decimal(f"-{digits}" if "-" in text or ">" in text else digits)
+        digits = pc.replace_substring_regex(texts, _NO_DIGITS, "")
+        is_number = pc.match_substring_regex(texts, rf"\A(?:{self.reading})\z")
+        is_number = pc.and_(is_number, pc.invert(pc.is_in(digits, _WITHOUT_DIGITS)))
+        opened, closed = (pc.match_substring(texts, sign) for sign in "<>")
+        is_negative = pc.or_(closed, pc.match_substring(texts, "-"))
+        signed = pc.binary_join_element_wise(pc.if_else(is_negative, "-", ""), digits, "")
+        is_number = pc.and_(is_number, pc.equal(opened, closed))
+        return pc.if_else(is_number, signed, pa.scalar(None, t.STRING)).cast(
+            t.decimal(self.precision, self.scale)
+        )
 
     def write(self, value: Decimal) -> str:
         """The number in the format; ``#`` instead of its digits if it has more than the format."""
         whole, _, fraction = format(value.copy_abs(), "f").partition(".")
         whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
         if len(whole) > self.precision - self.scale or len(fraction) > self.scale:
-            return _template(self, None, value < 0)
-        return _template(self, len(whole), value < 0) % (*whole, *fraction.ljust(self.scale, "0"))
+            return _layout(self, None, value < 0)
+        form = _layout(self, len(whole), value < 0).replace(DIGIT, "%s")
+        return form % (*whole, *fraction.ljust(self.scale, "0"))
+
+    def write_all(self, numbers: DecimalParts, mask: Any) -> pa.Array:
+        """``write`` for each number, without a loop over them; NULL where ``mask``."""
+        unit = 10 ** max(numbers.scale - self.scale, 0)
+        counts = digit_counts(numbers.whole)
+        is_too_long = (counts > self.precision - self.scale) | (numbers.fraction % unit != 0)
+        cells = digit_cells(numbers.whole, numbers.fraction // unit, min(numbers.scale, self.scale))
+        zeros = np.full((len(counts), max(self.scale - numbers.scale, 0)), ord("0"), np.uint8)
+        keys = np.where(is_too_long, _TOO_LONG, counts) * 2 + numbers.negative
+        return filled_layouts(keys, self._layout_of_key, np.hstack([cells, zeros]), mask)
+
+    def _layout_of_key(self, key: int) -> str:
+        whole_digits, negative = key >> 1, bool(key & 1)
+        return _layout(self, None if whole_digits == _TOO_LONG else whole_digits, negative)
 
 
 @functools.lru_cache(maxsize=256)
@@ -88,7 +119,7 @@ def number_format(source: str) -> NumberFormat:
     scale = sum(counts[tokens.index(".") :]) if "." in tokens else 0
     if sum(counts) > _MAX_PRECISION:
         raise Unsupported(f"The number format {source!r} has more than {_MAX_PRECISION} digits.")
-    return NumberFormat(tuple(tokens), sum(counts), scale, re.compile(_reading_pattern(tuple(tokens))))
+    return NumberFormat(tuple(tokens), sum(counts), scale, _reading_pattern(tuple(tokens)))
 
 
 def _pieces(source: str) -> Iterator[str]:
@@ -129,12 +160,11 @@ def _reading_digits(runs: tuple[Digits, ...]) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _template(form: NumberFormat, whole_digits: int | None, negative: bool) -> str:
-    """What numbers with so many digits before the point look like, each digit as ``%s``; None: with too many digits."""
+def _layout(form: NumberFormat, whole_digits: int | None, negative: bool) -> str:
+    """What numbers with so many digits before the point look like, with DIGIT for each; None: with too many digits."""
     if whole_digits is None:
         return _Writer(form, "#" * (form.precision - form.scale), "#" * form.scale, negative).text()
-    text = _Writer(form, _ANY_DIGIT * whole_digits, _ANY_DIGIT * form.scale, negative).text()
-    return text.replace(_ANY_DIGIT, "%s")
+    return _Writer(form, DIGIT * whole_digits, DIGIT * form.scale, negative).text()
 
 
 class _Writer:

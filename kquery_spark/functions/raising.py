@@ -1,4 +1,4 @@
-"""RAISE_ERROR, which raises for every row that evaluates it. It has no type, so that a cast of it is it of that type."""
+"""RAISE_ERROR: raises for every row that it is evaluated for. Its type is that of NULL, which casts to any other."""
 
 from __future__ import annotations
 

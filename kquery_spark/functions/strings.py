@@ -253,6 +253,9 @@ def _chr(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+_NO_HEX = 16  # instead of the value of a digit
+_HEX_VALUES = np.full(256, _NO_HEX, np.uint8)
+_HEX_VALUES[_HEX] = _HEX_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
 
 def _hex(args: Sequence[Vector], context: CallContext) -> Data:
@@ -273,15 +276,24 @@ def _hex(args: Sequence[Vector], context: CallContext) -> Data:
     return build((offsets - offsets[0]) * 2, cells.reshape(-1), mask)
 
 
-def from_hexadecimal(text: str) -> bytes | None:
-    """The bytes that a text spells in base 16; None for another text."""
-    if any(digit not in b"0123456789abcdefABCDEF" for digit in text.encode()):
-        return None
-    return bytes.fromhex(("0" if len(text) % 2 else "") + text)
+def from_hexadecimal(texts: pa.Array) -> pa.Array:
+    """The bytes that texts spell in base 16, after a 0 if the digits are odd; NULL for other texts."""
+    offsets, raw = layout(texts)
+    bounds = offsets - offsets[0]
+    digits = _HEX_VALUES[raw[offsets[0] : offsets[-1]]]
+    others_before = np.concatenate(([0], np.cumsum(digits == _NO_HEX)))
+    mask = others_before[bounds[1:]] > others_before[bounds[:-1]]
+    if texts.null_count:
+        mask |= null_mask(texts)
+    lengths = np.diff(bounds)
+    digits = np.insert(digits, bounds[:-1][lengths % 2 == 1], 0)
+    byte_bounds = np.concatenate(([0], np.cumsum((lengths + 1) // 2)))
+    spelled = np.asarray(digits[0::2] << 4 | digits[1::2], np.uint8)
+    return build(byte_bounds, spelled, mask, t.BINARY)
 
 
 def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(from_hexadecimal, args, context)
+    return from_hexadecimal(args[0].array(context.num_rows))
 
 
 def text_entry(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow.compute as pc
+
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.functions.attempts import in_mode
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, cast_to, register
 from kquery_spark.functions.strings import from_hexadecimal
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_OWN_BYTES = ("utf-8", "utf8")
+_UTF8_NAMES = ("utf-8", "utf8")
 
 
 def _format(args: Sequence[Vector]) -> str:
@@ -21,26 +21,24 @@ def _format(args: Sequence[Vector]) -> str:
 
 
 def _to_binary(args: Sequence[Vector], context: CallContext) -> Data:
-    if _format(args) in _OWN_BYTES:
+    if _format(args) in _UTF8_NAMES:
         return args[0].array(context.num_rows).cast(t.BINARY)
 
-    def one(text: str) -> bytes:
-        spelled = from_hexadecimal(text)
-        if spelled is None:
-            raise ExecutionError(
-                "CONVERSION_INVALID_INPUT",
-                f"The value {text!r} cannot be converted to binary: it is not HEX.",
-            )
-        return spelled
-
-    return per_distinct(in_mode(one, context), args[:1], context)
+    texts = args[0].array(context.num_rows)
+    spelled = from_hexadecimal(texts)
+    if context.mode is not EvalMode.TRY and spelled.null_count > texts.null_count:
+        text = texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(spelled)))[0].as_py()
+        raise ExecutionError(
+            "CONVERSION_INVALID_INPUT", f"The value {text!r} cannot be converted to binary: it is not HEX."
+        )
+    return spelled
 
 
 def _check(values: Sequence[object]) -> None:
     form = values[1] if len(values) > 1 else "hex"
     if form is COLUMN or not isinstance(form, str):
         raise Unsupported("The format of TO_BINARY must be a literal.")
-    if form.lower() not in ("hex", *_OWN_BYTES):
+    if form.lower() not in ("hex", *_UTF8_NAMES):
         raise Unsupported(f"TO_BINARY by the format {form!r} is not supported.")
 
 
@@ -54,7 +52,7 @@ register(
         nullable="always",
         evaluates=(0, 1),
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
-        safe_for=lambda _, values: len(values) > 1 and str(values[1]).lower() in _OWN_BYTES,
+        safe_for=lambda _, values: len(values) > 1 and str(values[1]).lower() in _UTF8_NAMES,
         coerce=cast_to(t.STRING),
         check_values=_check,
         calls=CallForm(columns=(0, 1)),

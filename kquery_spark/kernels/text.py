@@ -61,6 +61,13 @@ def is_ascii(array: pa.Array) -> bool:
     return len(part) == 0 or int(part.max()) < 128
 
 
+def has_four_byte_characters(array: pa.Array) -> bool:
+    """Whether a character is beyond the 16 bits of Java's characters, so that Java counts it as two."""
+    offsets, raw = layout(array)
+    part = raw[offsets[0] : offsets[-1]]
+    return len(part) > 0 and int(part.max()) >= 0xF0
+
+
 def null_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     """True where NULL, or None when nothing is."""
     if not array.null_count:

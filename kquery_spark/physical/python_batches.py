@@ -42,7 +42,7 @@ class Arguments:
         return pa.RecordBatch.from_arrays([v.array(n) for v in self._program.run(batch)], names=self._names)
 
 
-class Waiting:
+class PendingRows:
     """Rows that wait for their results, narrowed to the columns at ``kept``."""
 
     def __init__(self, kept: list[int]) -> None:
@@ -56,7 +56,7 @@ class Waiting:
         self.num_rows += batch.num_rows
 
     def beside(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
-        """The first waiting rows, which wait no longer, and the results beside them."""
+        """The first pending rows, which are pending no longer, and the results beside them."""
         columns = result_columns(results, output.types[len(self._kept) :])
         start = 0
         for batch in self._taken(results.num_rows):
@@ -65,7 +65,7 @@ class Waiting:
             start += batch.num_rows
 
     def check_none_left(self) -> None:
-        """Raise PlanError if rows still wait."""
+        """Raise PlanError if rows are still pending."""
         if self.num_rows:
             raise PlanError(f"Python functions gave no results for the last {self.num_rows} rows")
 
@@ -113,7 +113,7 @@ def full_batches(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
         yield concat(held[0].schema, held)
 
 
-def joined(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def coalesced(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """The same rows in batches of at least so many, but the last."""
     held: list[pa.RecordBatch] = []
     held_rows = 0

@@ -16,8 +16,9 @@ from pyspark import TaskContext
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.pickled_values import PICKLED, result_array, row_values
+from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
-from kquery_spark.spark_bridge.python_message import PythonCall, read_functions
+from kquery_spark.spark_bridge.python_message import read_functions
 from kquery_spark.spark_bridge.python_results import checked_results
 from kquery_spark.task_errors import TaskError
 

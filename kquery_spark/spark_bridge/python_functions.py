@@ -18,13 +18,13 @@ from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_evaluation import (
     BatchesEvaluation,
     GroupsEvaluation,
     PythonEvaluation,
 )
 from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
-from kquery_spark.spark_bridge.python_message import PythonCall
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version
@@ -33,7 +33,7 @@ from kquery_spark.types import names as t
 COMPARED = ((4, 0), (4, 3))
 """Releases that all of tests/accelerate/test_python_functions.py ran with."""
 TABLES_COMPARED = ((4, 3),)
-"""And all of test_python_groups.py."""
+"""Releases that all of tests/accelerate/test_python_groups.py ran with."""
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
@@ -137,13 +137,13 @@ class PythonFunctions:
     def groups(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> tuple[bytes, int]:
-        """As ``evaluation``, for calls that see the rows of a group together."""
+        """The pickled evaluation of calls for whole groups, and the most rows of a batch (0: any number)."""
         return self._of_tables(GroupsEvaluation, eval_type, calls, arguments, results)
 
     def batches(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> tuple[bytes, int]:
-        """As ``evaluation``, for a call that sees all batches of a task."""
+        """The pickled evaluation of a call for all batches of a task, and the most rows of one (0: any number)."""
         return self._of_tables(BatchesEvaluation, eval_type, calls, arguments, results)
 
     def _of_tables(

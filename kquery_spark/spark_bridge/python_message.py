@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyspark
 
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
+from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_streams import STREAMS
 from kquery_spark.spark_bridge.versions import minor_version
 
@@ -25,18 +25,6 @@ Dump = Callable[[Any], Iterator[pa.RecordBatch]]
 
 _PLAIN = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "ArrowStreamCoGroupSerializer")
 _MARK_BYTES = 4  # before each Arrow stream that PySpark's serializers write
-
-
-@dataclass(frozen=True)
-class PythonCall:
-    """One call: functions of which each gets the value of the one before, the first one the arguments.
-
-    commands: the pickled functions. offsets: of the arguments among the columns. names: of the arguments, "" without one.
-    """
-
-    commands: tuple[bytes, ...]
-    offsets: tuple[int, ...]
-    names: tuple[str, ...]
 
 
 def read_functions(

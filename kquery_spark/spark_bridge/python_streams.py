@@ -7,29 +7,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
+from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.versions import Version
 
 _PICKLED = PythonEvalType.SQL_BATCHED_UDF
 _BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
-
-
-class Call(Protocol):
-    """See ``python_message.PythonCall``."""
-
-    @property
-    def commands(self) -> tuple[bytes, ...]:
-        """The pickled functions."""
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """Of the arguments."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the arguments, "" without one."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +33,7 @@ class StreamLayout:
     result_ids: bool = False
 
     def written(
-        self, eval_type: int, calls: Sequence[Call], settings: Mapping[str, str], schema: str
+        self, eval_type: int, calls: Sequence[PythonCall], settings: Mapping[str, str], schema: str
     ) -> io.BytesIO:
         """The stream, from the place at which ``read_udfs`` begins."""
         parts = []
@@ -72,7 +57,7 @@ class StreamLayout:
         evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
         return worker.RunnerConf(_pairs(settings)), worker.EvalConf(_pairs(evaluation))
 
-    def _call(self, call: Call) -> list[bytes]:
+    def _call(self, call: PythonCall) -> list[bytes]:
         parts = [_integer(len(call.offsets))]
         for offset, name in zip(call.offsets, call.names, strict=True):
             parts.append(_integer(offset))

@@ -18,6 +18,7 @@ from kquery_spark.logical import (
     Join,
     Limit,
     LogicalPlan,
+    MapPython,
     Scan,
     SetOperation,
     Window,
@@ -123,8 +124,8 @@ class PartCosts:
 
     @property
     def _called_rows(self) -> float:
-        """Rows that Python functions are called for, which Spark sends to another process and back, once for each node."""
-        return sum(self._estimator.estimate(n).rows for n in self._calls)
+        """Rows that Spark sends to Python functions in another process, once for each node."""
+        return sum(self._estimator.estimate(n.children[0]).rows for n in self._calls)
 
     @cached_property
     def _exchanged_text_bytes(self) -> float:
@@ -188,7 +189,7 @@ def _filtered_bytes(scan: Scan) -> float:
 
 def _is_no_step(node: LogicalPlan) -> bool:
     """Whether a node takes Spark and the engine about the same time, as it looks at each row by itself."""
-    return node.passes_rows_on or isinstance(node, Generate | Limit)
+    return node.passes_rows_on or isinstance(node, Generate | Limit | MapPython)
 
 
 def _is_counted(node: LogicalPlan) -> bool:

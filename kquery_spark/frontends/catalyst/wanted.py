@@ -100,7 +100,7 @@ class Wanted:
                     ordinals[id(part.children[0])] = part["ordinal"]
                 elif part.cls == "AttributeReference":
                     self.ids.add(part["exprId"])
-                    if part["name"] == METADATA:
+                    if str(part["name"]).lower() == METADATA:  # as the query spells it
                         self.metadata.setdefault(part["exprId"], set()).add(ordinals.get(id(part)))
                 elif node.cls == "Filter" and _prefers_null(part):
                     self.null_filters = True

@@ -12,11 +12,12 @@ from typing_extensions import override
 from kquery_spark.errors import ExecutionError
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.text import layout
+from kquery_spark.kernels.text import build, layout
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _BYTES = 4096  # of every bitmap that Spark makes
@@ -35,12 +36,15 @@ def _rows_of(array: pa.Array) -> Bitmaps:
     return rows
 
 
+def _filled(count: int, byte: int) -> Bitmaps:
+    """So many bitmaps, all of one byte."""
+    reserve_rows(count, _BYTES)
+    return np.full((count, _BYTES), byte, np.uint8)
+
+
 def _vector(rows: Bitmaps) -> Vector:
-    offsets = pa.array(np.arange(len(rows) + 1, dtype=np.int64) * _BYTES).cast(t.INT)
-    data = pa.Array.from_buffers(
-        t.BINARY, len(rows), [None, offsets.buffers()[1], pa.py_buffer(np.ascontiguousarray(rows))]
-    )
-    return Vector(t.BINARY, data)
+    bounds = np.arange(len(rows) + 1, dtype=np.int64) * _BYTES
+    return Vector(t.BINARY, build(bounds, rows.reshape(-1), None, t.BINARY))
 
 
 class BitmapFold(Accumulator):
@@ -62,7 +66,7 @@ class BitmapFold(Accumulator):
         return [_vector(self._folded(bitmaps, ids, groups.count))]
 
     def _folded(self, bitmaps: Bitmaps, ids: Int64s, count: int) -> Bitmaps:
-        folded = np.full((count, _BYTES), self._start, np.uint8)
+        folded = _filled(count, self._start)
         if len(ids):
             order = integer_order.stable_order(ids)
             ordered = ids[order]
@@ -89,14 +93,14 @@ class BitmapOfPositions(BitmapFold):
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         data = args[0].physical(context.num_rows)
         ids, rows = reduce.present(data, groups)
-        places = reduce.taken(np.asarray(data.fill_null(0).to_numpy(zero_copy_only=False), np.int64), rows)
-        if ((places < 0) | (places >= 8 * _BYTES)).any():
+        positions = reduce.taken(np.asarray(data.fill_null(0).to_numpy(zero_copy_only=False), np.int64), rows)
+        if ((positions < 0) | (positions >= 8 * _BYTES)).any():
             raise ExecutionError(
                 "INVALID_BITMAP_POSITION", f"The position of a bit in a bitmap is from 0 to {8 * _BYTES - 1}."
             )
-        bitmaps = np.zeros(groups.count * _BYTES, np.uint8)
-        np.bitwise_or.at(bitmaps, ids * _BYTES + places // 8, (1 << (places % 8)).astype(np.uint8))
-        return [_vector(bitmaps.reshape(-1, _BYTES))]
+        bitmaps = _filled(groups.count, 0)
+        np.bitwise_or.at(bitmaps, (ids, positions // 8), (1 << (positions % 8)).astype(np.uint8))
+        return [_vector(bitmaps)]
 
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:

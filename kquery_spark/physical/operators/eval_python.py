@@ -14,7 +14,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.functions.user import unpickled
 from kquery_spark.logical.eval_python import calls_text
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, Waiting, full_batches
+from kquery_spark.physical.python_batches import Arguments, Evaluation, PendingRows, full_batches
 from kquery_spark.types.batch import Batch
 
 
@@ -44,16 +44,16 @@ class EvalPythonExec(UnaryExec):
         if first is None:  # a function is not called for a task without rows
             return
         evaluate = cast(Evaluation[pa.RecordBatch], unpickled(self.code))
-        waiting = Waiting([self.child.schema.get_field_index(name) for name in self.kept])
-        for results in evaluate(self._arguments(chain((first,), rows), waiting)):
-            yield from waiting.beside(results, self.output)
-        waiting.check_none_left()
+        pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
+        for results in evaluate(self._arguments(chain((first,), rows), pending)):
+            yield from pending.beside(results, self.output)
+        pending.check_none_left()
 
-    def _arguments(self, batches: Iterator[Batch], waiting: Waiting) -> Iterator[pa.RecordBatch]:
+    def _arguments(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[pa.RecordBatch]:
         """The arguments of all rows, which wait for their results from then on."""
         arguments = Arguments(self.args, self.child.schema)
         for batch in batches:
-            waiting.add(batch)
+            pending.add(batch)
             yield arguments.of(batch)
 
     @override

@@ -1,4 +1,4 @@
-"""GroupPythonExec: groups of rows to Python functions of Spark's users, and what they give for each."""
+"""GroupPythonExec: calls Python functions of Spark's users on each group of rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, Unar
 from kquery_spark.physical.python_batches import (
     Arguments,
     Evaluation,
-    Waiting,
-    joined,
+    PendingRows,
+    coalesced,
     one_batch,
     result_columns,
 )
@@ -59,25 +59,25 @@ class GroupPythonExec(UnaryExec):
         if first is None:
             return
         evaluate = cast(Evaluation[Group], unpickled(self.code))
-        waiting = Waiting(list(range(len(self.keys))))
-        groups = self._groups(chain((first,), rows), waiting)
-        for results in joined(evaluate(groups), task.config.batch_rows):
+        pending = PendingRows(list(range(len(self.keys))))
+        groups = self._groups(chain((first,), rows), pending)
+        for results in coalesced(evaluate(groups), task.config.batch_rows):
             if self.aggregates:
-                yield from waiting.beside(results, self.output)
+                yield from pending.beside(results, self.output)
             else:
                 columns = tuple(result_columns(results, self.output.types))
                 yield Batch(self.output, columns, results.num_rows)
         if self.aggregates:
-            waiting.check_none_left()
+            pending.check_none_left()
 
-    def _groups(self, batches: Iterator[Batch], waiting: Waiting) -> Iterator[Group]:
+    def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
         arguments = Arguments(self.args, self.child.schema)
         keys = Program([key.expr for key in self.keys], self.child.schema)
         held: list[pa.RecordBatch] = []
         for batch, starts in with_group_starts(batches, keys):
             if self.aggregates and starts:
-                waiting.add(self._keys(keys, batch.take(pa.array(starts))))
+                pending.add(self._keys(keys, batch.take(pa.array(starts))))
             rows = arguments.of(batch)
             begin = 0
             for start in starts:

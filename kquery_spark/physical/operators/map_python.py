@@ -1,4 +1,4 @@
-"""MapPythonExec: all batches of a task to a Python function of Spark's user, and what it gives."""
+"""MapPythonExec: calls a Python function of Spark's users on all batches of a task."""
 
 from __future__ import annotations
 

@@ -50,6 +50,10 @@ SELECT k, y FROM (SELECT DISTINCT k FROM t) a, LATERAL (SELECT max(id) AS y FROM
 query expect_fallback(can match nothing) context_declines(can match nothing)
 SELECT regexp_extract_all(s, '(s*)', 1) AS v, count(*) FROM t GROUP BY 1
 
+-- a replacement of RE2's takes the tenth group for the first one and a 0
+query expect_fallback(two digits) context_declines(two digits)
+SELECT regexp_extract_all(s, '(s)(x?)(x?)(x?)(x?)(x?)(x?)(x?)(x?)(.)', 10) AS v, count(*) FROM t GROUP BY 1
+
 -- MinSparkVersion: 4.0
 query expect_fallback(collation-aware) context_declines(COLLATE is not supported)
 SELECT s COLLATE UTF8_LCASE AS v, count(*) FROM t GROUP BY 1

@@ -33,7 +33,7 @@ def repartition(node: CatalystNode, context: Context) -> Scope:
     if id(node) not in context.wanted.redistributed:
         raise Unsupported("repartitioning is done by Spark")
     child = context.subtree(node.children[0])
-    return child.over(child.plan)
+    return child.over(child.plan)  # without hidden columns, which only a Filter passes on
 
 
 @PLANS.handles("Project", family="projections")

@@ -11,8 +11,8 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import EvalPython
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.python_message import PythonCall
 
 
 @PLANS.handles(

@@ -13,14 +13,14 @@ from kquery_spark.frontends.catalyst.plans.python_functions import functions_of
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import GroupPython, MapPython
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_message import PythonCall
+from kquery_spark.spark_bridge.python_call import PythonCall
 
 _CONDITION = "deterministic functions without broadcast variables, of atomic types"
 
 
 @PLANS.handles("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", family="user code", partly=_CONDITION)
 def map_groups(node: CatalystNode, context: Context) -> Scope:
-    """What a function gives for each group."""
+    """The rows that a function returns for each group."""
     functions = functions_of(context, "applyInPandas")
     udf = node.tree("functionExpr")
     command = functions.command(udf)
@@ -40,7 +40,7 @@ def map_groups(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("MapInPandas", "MapInArrow", family="user code", partly=_CONDITION)
 def map_batches(node: CatalystNode, context: Context) -> Scope:
-    """What a function gives for all batches of a task."""
+    """The rows that a function returns for all batches of a task."""
     functions = functions_of(context, node.cls[0].lower() + node.cls[1:])
     if node["isBarrier"] or node.fields.get("profile") is not None:
         raise Unsupported("a function with a barrier or a resource profile runs in Spark")
@@ -83,7 +83,7 @@ def shown_columns(attributes: Sequence[CatalystNode], arguments: Sequence[Column
 
 
 def results_of(node: CatalystNode, context: Context) -> tuple[pa.Schema, tuple[tuple[int, str], ...]]:
-    """The columns that a function gives, and the node's output."""
+    """The schema that a function returns, and the node's output."""
     translate = context.translator({})
     output = [(a["exprId"], context.names.fresh(a["name"])) for a in node.trees("output")]
     fields = [

@@ -108,20 +108,25 @@ def _hidden_columns(node: CatalystNode, relation: FileRelation, context: Context
     """The columns of facts of files that the query reads, by their ids; Unsupported for what only Spark knows of files."""
     wanted = context.wanted
     columns = {INPUT_FILE_ID: INPUT_FILE} if id(node) in wanted.named else {}
+    every_field: set[int | None] = {None}
     for attribute in node.trees("output"):
         if not wanted(node, attribute) or not _is_metadata(attribute, relation):
             continue
-        fields = attribute["dataType"]["fields"]
-        every: set[int | None] = {None}
-        for ordinal in every if id(node) in wanted.whole else wanted.metadata[attribute["exprId"]]:
-            name = None if ordinal is None else metadata_column(fields[ordinal]["name"])
-            column_id = None if ordinal is None else field_id(attribute, ordinal)
-            if name not in _METADATA_COLUMNS or column_id is None:
-                raise Unsupported(
-                    f"{METADATA if name is None else name} says how Spark reads the file, so Spark reads it"
-                )
-            columns[column_id] = name
+        is_whole = id(node) in wanted.whole
+        ordinals = every_field if is_whole else wanted.metadata.get(attribute["exprId"], every_field)
+        columns.update(_metadata_field(attribute, ordinal) for ordinal in ordinals)
     return columns
+
+
+def _metadata_field(attribute: CatalystNode, ordinal: int | None) -> tuple[int, str]:
+    """The id and the column of a field of ``_metadata``; Unsupported if only Spark knows it, or for all fields (None)."""
+    if ordinal is None:
+        raise Unsupported(f"{METADATA} says how Spark reads the file, so Spark reads it")
+    name = metadata_column(attribute["dataType"]["fields"][ordinal]["name"])
+    column_id = field_id(attribute, ordinal)
+    if name not in _METADATA_COLUMNS or column_id is None:
+        raise Unsupported(f"{name} says how Spark reads the file, so Spark reads it")
+    return column_id, name
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")

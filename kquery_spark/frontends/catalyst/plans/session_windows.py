@@ -35,7 +35,7 @@ _BEFORE = Frame(FrameUnit.ROWS, None, Literal(-1, t.INT))
 def session_key(node: CatalystNode, context: Context) -> CatalystNode | None:
     """The grouping expression of an Aggregate that is a session window; None if there is none.
 
-    It looks as any pair of times in the JSON, which has no metadata.
+    Spark marks it in its metadata, which the plan's JSON lacks, so a struct of two times is looked up in the JVM.
     """
     for index, key in enumerate(node.trees("groupingExpressions")):
         if key.cls in ("AttributeReference", "Alias") and _is_like_session(key, context):

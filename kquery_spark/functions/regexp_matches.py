@@ -1,19 +1,19 @@
-"""REGEXP_EXTRACT_ALL and REGEXP_INSTR: all matches of a pattern, and the place of the first."""
+"""REGEXP_EXTRACT_ALL and REGEXP_INSTR: all matches of a pattern, and the position of the first."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.matching import (
     bad_group,
     constant_of,
+    constants_check,
     has_null_constant,
     pattern_function,
     refuse_column,
@@ -28,6 +28,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _MARKS = [*range(1, 9), *range(14, 32), 127, 0]  # control characters that texts hardly have
+_MAX_REPLACED_GROUP = 9  # in replacements RE2 reads a group's number as one digit
 
 
 def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
@@ -40,6 +41,8 @@ def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(n)
     if not 0 <= group <= pattern.groups:
         return _without_group(array, pattern, group)
+    if group > _MAX_REPLACED_GROUP:
+        raise Unsupported("REGEXP_EXTRACT_ALL of a group with a number of two digits is not supported.")
     if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and group):
         raise Unsupported(
             "REGEXP_EXTRACT_ALL with a pattern that can match nothing, ends in $ or repeats a group is not supported."
@@ -72,10 +75,10 @@ def _second_pieces(lists: pa.ListArray) -> pa.ListArray:
     """Of each list the second element, the fourth and so on; lists have an odd number of elements, or are NULL."""
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     starts = np.cumsum(sizes) - sizes
-    places = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
+    ordinals = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
     offsets = np.zeros(len(lists) + 1, np.int32)
     np.cumsum(sizes // 2, out=offsets[1:])
-    values = lists.flatten().take(pa.array(np.flatnonzero(places & 1)))
+    values = lists.flatten().take(pa.array(np.flatnonzero(ordinals & 1)))
     mask = lists.is_null() if lists.null_count else None
     return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)
 
@@ -88,13 +91,14 @@ def _instr(args: Sequence[Vector], context: CallContext) -> Data:
     pattern = translate(constant_of(args[1], "The pattern of REGEXP_INSTR"))
     array = args[0].array(n)
     refuse_line_ends(pattern, array)
-    found = pc.find_substring_regex(array, pattern.text).fill_null(-1).to_numpy(zero_copy_only=False)
+    match_starts = pc.find_substring_regex(array, pattern.text).fill_null(-1).to_numpy(zero_copy_only=False)
     offsets, raw = layout(array)
-    begins = offsets[:-1]
-    before = _characters_before(raw[offsets[0] : offsets[-1]])
-    first = begins - offsets[0]
-    place = before[first + np.maximum(found, 0)] - before[first] + 1
-    return pa.array(np.where(found < 0, 0, place).astype(np.int32), mask=joint_mask(args, n))
+    characters_before = _characters_before(raw[offsets[0] : offsets[-1]])
+    text_starts = offsets[:-1] - offsets[0]
+    ordinals = (
+        characters_before[text_starts + np.maximum(match_starts, 0)] - characters_before[text_starts] + 1
+    )
+    return pa.array(np.where(match_starts < 0, 0, ordinals).astype(np.int32), mask=joint_mask(args, n))
 
 
 def _characters_before(raw: Bytes) -> Int64s:
@@ -102,15 +106,6 @@ def _characters_before(raw: Bytes) -> Int64s:
     counts = np.zeros(len(raw) + 1, np.int64)
     np.cumsum((raw & 0xC0) != 0x80, out=counts[1:])
     return counts
-
-
-def _check_extract_all(values: Sequence[object]) -> None:
-    for value, what in zip(values[1:], ("pattern", "group"), strict=False):
-        refuse_column(value, f"The {what} of REGEXP_EXTRACT_ALL")
-    if not any(value is None for value in values[1:]):
-        rows = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
-        with contextlib.suppress(ExecutionError):
-            _extract_all(rows, CallContext(pa.list_(t.STRING), num_rows=1))
 
 
 def _has_group(source: object, group: object) -> bool:
@@ -131,7 +126,9 @@ register(
         "regexp_extract_all",
         (2, 3),
         "RegExpExtractAll",
-        check_values=_check_extract_all,
+        check_values=constants_check(
+            _extract_all, "REGEXP_EXTRACT_ALL", ("pattern", "group"), pa.list_(t.STRING)
+        ),
         result=pa.list_(t.STRING),
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ALWAYS_RAISES,
