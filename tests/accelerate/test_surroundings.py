@@ -101,7 +101,7 @@ def test_grouped_pandas_aggregate(spark, tables, same):
     def spread(values: pd.Series) -> float:
         return float(values.max() - values.min())
 
-    same(spark.table("customer").groupBy("c_nationkey").agg(spread(F.col("c_custkey"))), accelerated=False)
+    same(spark.table("customer").groupBy("c_nationkey").agg(spread(F.col("c_custkey"))))
 
 
 def test_cached_frames(spark, tables, same):
