@@ -11,9 +11,9 @@ _PHASES = ("partial_", "merge_", "finalmerge_")
 
 
 def calls_in(text: str) -> Iterator[str]:
-    """The functions that a text calls, in lower case, of aggregates without their phase.
+    """The functions that a text calls, in lower case, and for aggregates without the phase.
 
-    Names of columns that look like calls, as ``sum(x)#12`` or ``AS sum(x)#12``, are none.
+    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count.
     """
     for item in _items(text):
         yield from _calls_of_item(item)
@@ -55,7 +55,7 @@ def _name_before(item: str, start: int, opening: int) -> str:
 
 
 def _is_attribute(item: str) -> bool:
-    """Whether it is a column, whatever its name: it has one number, at its end."""
+    """Whether the item is a column: it has one number, at its end."""
     marks = list(_ATTRIBUTE_END.finditer(item))
     return (
         len(marks) == 1 and marks[0].end() == len(item) and not item.startswith(("(", "-", "NOT ", "cast("))
@@ -63,7 +63,7 @@ def _is_attribute(item: str) -> bool:
 
 
 def _alias_at(item: str) -> int | None:
-    """Where the name begins that an expression is given; it runs to the end of the item."""
+    """The index of ``AS name``, which ends the item; None if the expression has no alias."""
     depth = 0
     for at, character in enumerate(item):
         if character in "([":
@@ -76,7 +76,7 @@ def _alias_at(item: str) -> int | None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """The index of the parenthesis that closes the one at ``opening``; the last index if texts in it have more of them."""
+    """The index of the parenthesis that closes the one at ``opening``; the length of the text if none does."""
     depth = 0
     for at in range(opening, len(text)):
         if text[at] == "(":

@@ -1,4 +1,4 @@
-"""Finds event logs below a path, and reads their events line by line, whatever their compression."""
+"""Finds event logs at a path and reads their events line by line, decompressed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RUNNING = ".inprogress"
 _ROLLED_FOLDER = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
-# Events that nobody reads, and of which a log has many or large ones: known by their beginnings, they are not parsed.
+# Unused events that are many or large: skipped by their first bytes, without parsing.
 _UNREAD = tuple(
     f'{{"Event":"SparkListener{name}"'.encode()
     for name in (
@@ -41,7 +41,7 @@ class EventLog:
 
     @property
     def is_running(self) -> bool:
-        """Whether the application had not ended when the log was copied, or never ended in order."""
+        """Whether the application was running when the log was copied, or ended without closing it."""
         names = os.listdir(self.path) if self.path.is_dir() else [self.path.name]
         return any(name.endswith(_RUNNING) for name in names)
 
@@ -76,7 +76,7 @@ def _rolled(folder: Path) -> EventLog:
 
 
 class EventReader:
-    """Reads the events of a log one by one; ``truncated`` says afterwards that the last one was cut off."""
+    """Reads the events of a log one by one; afterwards ``truncated`` tells whether the log was cut off."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
