@@ -16,6 +16,7 @@ from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, Truncated, p
 Event = dict[str, Any]
 
 _RUNNING = ".inprogress"
+_COMPACTED = ".compact"
 _ROLLED_FOLDER = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
@@ -45,6 +46,11 @@ class EventLog:
         names = os.listdir(self.path) if self.path.is_dir() else [self.path.name]
         return any(name.endswith(_RUNNING) for name in names)
 
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the history server rewrote the log without the events of queries that had ended."""
+        return any(file.name.endswith(_COMPACTED) for file in self.files)
+
 
 def find_logs(path: str | Path) -> list[EventLog]:
     """The logs at a path: a file, the folder of a rolled log, or a folder of both; SourceError if there are none."""
@@ -69,10 +75,16 @@ def find_logs(path: str | Path) -> list[EventLog]:
 
 
 def _rolled(folder: Path) -> EventLog:
-    parts = [(int(match[1]), file) for file in folder.iterdir() if (match := _PART.match(file.name))]
+    parts = sorted(
+        (int(match[1]), file.name.endswith(_COMPACTED), file)
+        for file in folder.iterdir()
+        if (match := _PART.match(file.name))
+    )
     if not parts:
         raise SourceError(f"there are no files of events in {folder}")
-    return EventLog(folder, tuple(file for _, file in sorted(parts)))
+    # a compacted file replaces all files up to its number
+    start = max((i for i, (_, is_compacted, _) in enumerate(parts) if is_compacted), default=0)
+    return EventLog(folder, tuple(file for _, _, file in parts[start:]))
 
 
 class EventReader:
@@ -134,7 +146,7 @@ class EventReader:
 
 
 def _decoder(file: Path) -> Decoder:
-    name = file.name.removesuffix(_RUNNING)
+    name = file.name.removesuffix(_COMPACTED).removesuffix(_RUNNING)
     ending = os.path.splitext(name)[1].lower()
     if ending in _UNSUPPORTED:
         readable = ", ".join(CODECS)

@@ -55,6 +55,8 @@ def _application(application: Application) -> ApplicationReport:
 def _notes(application: Application) -> Iterator[str]:
     if application.log.is_running:
         yield "the application was running when its log was copied"
+    if application.log.is_compacted:
+        yield "the history server compacted the log, so queries that had ended by then are missing"
     if application.truncated:
         yield "the end of the log is cut off"
     minor = minor_version(application.spark_version)
