@@ -7,7 +7,7 @@ import select
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _STDERR = 2
 _CHUNK_BYTES = 1 << 16
@@ -45,7 +45,10 @@ class StartOutput:
         while chunk := os.read(self._source, _CHUNK_BYTES):
             with self._lock:
                 if self._passes_on:
-                    os.write(self._target, chunk)
+                    with suppress(
+                        OSError
+                    ):  # a terminal that hung up: read on, or the full pipe blocks the JVM
+                        os.write(self._target, chunk)
                 else:
                     self._held += chunk
 
