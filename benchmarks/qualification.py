@@ -1,7 +1,7 @@
-"""What ``kquery-spark qualify`` predicts of the 22 TPC-H queries, beside what they take.
+"""Compares the predictions of ``kquery-spark qualify`` for the 22 TPC-H queries with measurements.
 
-``python -m benchmarks.qualification --data DIR --scale 1``: Spark and the engine by turns in one session with event logs on;
-then the warm runs of Spark in the log are qualified, and printed beside the measured times.
+``python -m benchmarks.qualification --data DIR --scale 1`` runs Spark and the engine by turns in one session with event logs,
+qualifies Spark's warm runs from the log, and prints predicted and measured times side by side.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Check:
-    """A query's measurement and what is predicted of its runs on Spark, each of which is a query of the log."""
+    """A query's measurement, and the predictions for its runs on Spark, each of which is a query of the log."""
 
     measured: Measured
     predicted: tuple[QueryReport, ...]
@@ -86,7 +86,7 @@ def measure(spark: SparkSession, name: str, sql: str, runs: int) -> Measured:
 
 
 def checks_of(measured: Sequence[Measured], result: Qualification) -> list[Check]:
-    """Put measurements and predictions together by the names of queries."""
+    """Match measurements and predictions by the names of queries."""
     by_name: dict[str, list[QueryReport]] = defaultdict(list)
     for query in result.queries:
         by_name[query.description].append(query)
@@ -109,7 +109,7 @@ def report(checks: Sequence[Check]) -> None:
 
 
 def as_json(checks: Sequence[Check], scale: float) -> str:
-    """Everything that was printed, and the machine."""
+    """The printed values and the machine."""
     queries = [
         {
             "name": c.measured.name,

@@ -1,9 +1,9 @@
 """The 22 queries derived from TPC-H over tables of Delta or Iceberg, Spark and the engine in turns.
 
 ``python -m benchmarks.table_formats delta --jars a.jar,b.jar --data DIR``: plain tables, tables of whose rows 5 % are deleted by
-deletion vectors or position deletes, and tables whose columns have other names in their files. The JARs are those of the
-installed PySpark. ``--runs 0`` takes no times: it says which queries are whole and equal, with ``when="always"`` and ``"auto"``.
-``--endpoint URL --bucket NAME`` keeps the tables in a bucket of an S3 server instead, moto's say; hadoop-aws is among the JARs then.
+deletion vectors or position deletes, and tables whose columns have other names in their files. The JARs must match the
+installed PySpark. ``--runs 0`` measures nothing: it checks which queries run whole and equal, with ``when="always"`` and ``"auto"``.
+``--endpoint URL --bucket NAME`` stores the tables in a bucket of an S3 server such as moto; the JARs must then include hadoop-aws.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FORMER = "former_"
 
 @dataclass(frozen=True)
 class Variant:
-    """How the tables of a run are kept: their properties, whether 5 % of the rows are deleted or the columns renamed."""
+    """How a run stores its tables: their properties, whether 5 % of the rows are deleted, whether columns are renamed."""
 
     properties: str = ""
     deleted: bool = False
@@ -109,7 +109,7 @@ def _make_table(spark: SparkSession, kind: str, variant: Variant, table: str, st
 
 
 def differences(spark: SparkSession, sql: str) -> list[str]:
-    """Why a query is not run as a whole, and how its rows differ from Spark's; nothing if all is well."""
+    """Reasons why a query does not run whole, and differences from Spark's rows; empty if there are none."""
     explained = kq.explain(spark.sql(sql))
     wrong = [f"{node}: {sentence}" for node, sentence in explained.reasons]
     if explained.coverage < 1:
@@ -178,10 +178,10 @@ def _timed(spark: SparkSession, title: str, numbers: Sequence[int], runs: int) -
 def _checked(spark: SparkSession, title: str, numbers: Sequence[int]) -> object:
     wrong = {}
     for number in numbers:
-        found = differences(spark, tpch.query(number))
-        if found:
-            wrong[number] = found
-            print(f"{title} {number}: {' | '.join(found)}", flush=True)
+        problems = differences(spark, tpch.query(number))
+        if problems:
+            wrong[number] = problems
+            print(f"{title} {number}: {' | '.join(problems)}", flush=True)
     print(f"{title}: {len(numbers) - len(wrong)} of {len(numbers)} whole and equal", flush=True)
     return wrong
 

@@ -28,7 +28,7 @@ _WINDOW = "1500,1700"
 
 
 def explanation(query: int, scale: float) -> kq.accelerate.explain.Explanation:
-    """A query that has run, cut into as many stages as one over large data."""
+    """The explanation of a query after a run, with as many stages as over large data."""
     builder = kq.configure(SparkSession.builder).master("local[2]").config("spark.ui.enabled", "false")
     spark = (
         builder.config("spark.kquery.smallBytes", "0")
@@ -36,8 +36,9 @@ def explanation(query: int, scale: float) -> kq.accelerate.explain.Explanation:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    tpch.register(spark, tpch.generate(Path(tempfile.mkdtemp()), scale=scale))
-    return kq.explain(spark.sql(tpch.query(query)), analyze=True)
+    with tempfile.TemporaryDirectory() as folder:
+        tpch.register(spark, tpch.generate(Path(folder), scale=scale))
+        return kq.explain(spark.sql(tpch.query(query)), analyze=True)
 
 
 def screenshots(html: str, folder: Path, chromium: str) -> None:

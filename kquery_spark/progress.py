@@ -1,7 +1,7 @@
 """Progress of long runs: a bar on the terminal, or one display that a notebook updates.
 
-Nothing is shown in the first seconds, nor where stderr is no terminal and no notebook is at hand. Work only counts; a thread
-that lives as long as the bar draws it.
+The bar appears after two seconds, and only if stderr is a terminal or a notebook runs the code. The run itself only counts;
+a thread that ends with the run draws the bar.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from html import escape
 from typing import Any, Protocol, TextIO
@@ -22,21 +22,21 @@ SHOWN_AFTER_SECONDS = 2.0
 _REDRAW_SECONDS = 0.5
 _LEAST_BAR_COLUMNS = 10
 _only_one = threading.Lock()
-"""Held by the run that shows its progress: what runs within it, or beside it, shows none."""
+"""Held by the run that shows its progress: runs inside it or beside it show none."""
 
 
 class Display(Protocol):
-    """Where progress is shown, in one place that is drawn over."""
+    """An output that shows one bar, redrawn in place."""
 
     def draw(self, head: str, tail: str, share: float) -> None:
-        """Show a bar of which ``share`` (0 to 1) is done, between two texts."""
+        """Show a bar that is filled to ``share`` (0 to 1), between two texts."""
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
 
 
 class TerminalDisplay(Display):
-    """One line of a terminal, as Spark's own bar."""
+    """One line of a terminal, like Spark's own bar."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -55,8 +55,11 @@ class TerminalDisplay(Display):
         self._write("\r" + " " * self._columns + "\r")
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        with suppress(
+            OSError, ValueError
+        ):  # a terminal that hung up or a closed stream must not fail the run
+            self._stream.write(text)
+            self._stream.flush()
 
 
 class NotebookDisplay(Display):
@@ -84,9 +87,9 @@ class NotebookDisplay(Display):
 
 
 class Progress:
-    """How far a run is. ``hide`` takes the bar away until it is drawn next, so that other lines can be printed.
+    """The progress of a run. ``hide`` removes the bar until the next redraw, so that other lines can be printed.
 
-    done: units that are done, of ``total``, which may be unknown; set by any thread. step: what is going on now.
+    done: finished units, of ``total``, which may be unknown; set by any thread. step: the current step.
     """
 
     def __init__(
@@ -106,23 +109,23 @@ class Progress:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is a place to show it."""
+        """Whether the run has a display."""
         return self._display is not None
 
     def advance(self, step: str = "", amount: float = 1) -> None:
-        """Count what was done; ``step`` comes next."""
+        """Count finished units; ``step`` starts now."""
         self.done += amount
         self.step = step
 
     def hide(self) -> None:
-        """Take the bar away for now."""
+        """Remove the bar until the next redraw."""
         with self._lock:
             if self._is_drawn and self._display is not None:
                 self._display.clear()
                 self._is_drawn = False
 
     def texts(self) -> tuple[str, str, float]:
-        """What stands before and after the bar, and the share that is done."""
+        """The texts before and after the bar, and the finished share."""
         done = self.done if self._count is None else self._count()
         share = min(done / self.total, 1.0) if self.total else 0.0
         of = f" / {self.total:,.0f}" if self.total else ""
@@ -131,7 +134,7 @@ class Progress:
 
     @contextmanager
     def shown_on(self, display: Display) -> Iterator[None]:
-        """Draw on a display until the block ends, once it has taken long enough."""
+        """Draw on a display until the block ends, from ``SHOWN_AFTER_SECONDS`` on."""
         self._display = display
         context = copy_context()  # a notebook's displays belong to the cell of their context
         thread = threading.Thread(
@@ -146,15 +149,13 @@ class Progress:
             self.hide()
 
     def _redraw(self) -> None:
-        if self._ended.wait(SHOWN_AFTER_SECONDS):
-            return
-        while True:
+        wait_seconds = SHOWN_AFTER_SECONDS
+        while not self._ended.wait(wait_seconds):
             with self._lock:
                 assert self._display is not None
                 self._display.draw(*self.texts())
                 self._is_drawn = True
-            if self._ended.wait(_REDRAW_SECONDS):
-                return
+            wait_seconds = _REDRAW_SECONDS
 
 
 @contextmanager
@@ -165,9 +166,9 @@ def progress(
     count: Callable[[], float] | None = None,
     enabled: bool = True,
 ) -> Iterator[Progress]:
-    """The progress of a block of code, shown if it takes long and no other is shown.
+    """The progress of a block of code, shown if it takes long and no other run shows its own.
 
-    count: gives the units that are done, where the block does not set them.
+    count: returns the finished units, if the block does not set them.
     """
     run = Progress(title, unit, total, count)
     display = find_display() if enabled else None
@@ -182,7 +183,7 @@ def progress(
 
 
 def find_display() -> Display | None:
-    """The notebook that runs this, or else the terminal of stderr; None if there is neither."""
+    """A display on the notebook that runs this code, or on the terminal of stderr; None if there is neither."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is not None and hasattr(shell, "kernel"):

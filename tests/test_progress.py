@@ -149,6 +149,15 @@ def test_a_terminal_draws_one_line_over_and_over() -> None:
     assert stream.getvalue().endswith(" \r")
 
 
+def test_a_terminal_that_hung_up_does_not_fail_the_run() -> None:
+    stream = Terminal()
+    display = TerminalDisplay(stream)
+    display.draw("bench", "1 / 2 queries, 3 s", 0.5)
+    stream.close()
+    display.draw("bench", "2 / 2 queries, 4 s", 1.0)
+    display.clear()
+
+
 def test_only_a_terminal_or_a_notebook_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert find_display() is None

@@ -1,7 +1,7 @@
-"""``kq.enable(spark)``: actions of a session's DataFrames, and SQL that writes, use the engine without a change of code.
+"""``kq.enable(spark)``: runs the actions of a session's DataFrames, and SQL that writes, in the engine with no code changes.
 
-While any session is enabled, PySpark's DataFrame class has its actions wrapped, and its session class ``sql``. For other
-sessions, and for queries that stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
+While any session is enabled, the actions of PySpark's DataFrame class and ``sql`` of its session class are wrapped. For
+other sessions, and for queries that stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
 switches a session off without ``disable``.
 """
 
@@ -35,7 +35,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Wrapped:
-    """An attribute of one of PySpark's classes and the wrapper that stands for it."""
+    """An attribute of one of PySpark's classes and the wrapper that replaces it."""
 
     owner: type
     original: Any
@@ -88,7 +88,7 @@ def disable_everywhere() -> None:
 
 
 def _options(subject: DataFrame | SparkSession) -> _Options | None:
-    """How the engine may run an action of a frame, or a session's SQL; None where it is PySpark's as it is."""
+    """The options for an action of a frame or for SQL of a session; None if PySpark runs it unchanged."""
     if bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
         return None
     if isinstance(subject, SparkSession):
@@ -135,12 +135,12 @@ def _write(frame: DataFrame, options: _Options) -> Any:
     return NotImplemented if fast is None else fast.write
 
 
-def _sql(session: SparkSession, options: _Options, sqlQuery: str, args: Any = None, **variables: Any) -> Any:
-    """A statement with arguments is Spark's, which puts them in while it analyzes."""
-    if args or variables or not isinstance(sqlQuery, str):
+def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
+    """A statement with arguments stays with Spark, which binds them during analysis."""
+    if args or kwargs or not isinstance(sqlQuery, str):
         return NotImplemented
-    written = run_write(session, sqlQuery, options.fallback, options.when)
-    return NotImplemented if written is None else written
+    result = run_write(session, sqlQuery, options.fallback, options.when)
+    return NotImplemented if result is None else result
 
 
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
@@ -155,12 +155,12 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _install() -> None:
-    """Wrap the actions of PySpark's classic DataFrame and the session's ``sql``, unless they are."""
+    """Wrap the actions of PySpark's classic DataFrame and the session's ``sql``, unless they are wrapped already."""
     with _install_lock:
         if _installed:
             return
-        owners = [(ClassicDataFrame, name, run) for name, run in _ACTIONS.items()]
-        for owner, name, run in (*owners, (SparkSession, "sql", _sql)):
+        actions = [(ClassicDataFrame, name, run) for name, run in _ACTIONS.items()]
+        for owner, name, run in (*actions, (SparkSession, "sql", _sql)):
             original = getattr(owner, name, None)
             if original is None:  # PySpark 3.5 has no toArrow
                 continue
@@ -175,7 +175,7 @@ def _install() -> None:
 
 
 def _uninstall_unused() -> None:
-    """With no session left, give PySpark's classes their own methods back, but for those that others have wrapped since."""
+    """Restore the methods of PySpark's classes once no session is enabled, except those that other code wrapped since."""
     with _install_lock:
         if _sessions or _everywhere:
             return
@@ -186,10 +186,10 @@ def _uninstall_unused() -> None:
 
 
 def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """The action by ``run`` where the engine may run it, PySpark's own otherwise.
+    """Calls ``run`` where the engine may run the action, PySpark's own method otherwise.
 
-    What is called in here belongs to this one action, and a frame that stays with Spark would be planned again and again:
-    it is left alone. Wrong arguments are PySpark's to refuse.
+    Nested calls bypass the wrapper: they belong to the same action, and would plan a frame that stays with Spark again.
+    PySpark's own method rejects invalid arguments.
     """
     signature = inspect.signature(original)
 
@@ -205,7 +205,8 @@ def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[
     return action
 
 
-def _accepts(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
+def _accepts(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> bool:
+    """True if a call of that signature is valid."""
     try:
         signature.bind(*args, **kwargs)
     except TypeError:

@@ -1,7 +1,6 @@
-"""An explanation as a picture: stages as boxes of operators, exchanges as arrows, and after a run what each did.
+"""Draws an explanation: stages as boxes of operators, exchanges as arrows, and after a run the metrics of each operator.
 
-Text and lines have the color of their surroundings (``currentColor``) and fills are see-through: one picture is right on
-light and dark pages.
+Text and lines use ``currentColor`` and fills are transparent, so one picture suits light and dark pages.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _ENGINE, _DRIVER, _HANDED_OVER, _TIME = "#2da44e", "#8250df", "#0969da", "#d4a72
 
 @dataclass(frozen=True)
 class _Line:
-    """An operator: its text, all of it for the tooltip, figures of its run, the share of the slowest operator's time."""
+    """An operator: its text, the full text for the tooltip, its metrics, and its time relative to the slowest operator."""
 
     text: str
     tooltip: str
@@ -43,7 +42,7 @@ class _Line:
 
 
 def draw(explanation: Explanation, standalone: bool = True) -> str:
-    """The picture as an ``svg`` element. standalone: for a file of its own, which brings its colors."""
+    """The picture as an ``svg`` element. standalone: with its own colors, for a separate file."""
     parts = explanation.stages
     drawings, y, width = [], _MARGIN, 0.0
     for number, stages in enumerate(parts, 1):
@@ -104,7 +103,7 @@ def _lines(stages: Sequence[ExplainedStage]) -> dict[str, list[_Line]]:
 
 
 def _own_seconds(stage: ExplainedStage) -> Iterator[float]:
-    """Each operator's seconds without those of the operators below it, which are in its own."""
+    """Each operator's seconds without those of the operators below it, which its metric includes."""
     if stage.metrics is None:
         return
     operators = stage.metrics.operators
@@ -131,7 +130,7 @@ def _box(stage: ExplainedStage, lines: Sequence[_Line]) -> Box:
 
 
 def _facts(stage: ExplainedStage) -> str:
-    """What is known of a stage besides its operators."""
+    """Tasks, splits and bytes of a stage."""
     tasks = stage.tasks if stage.metrics is None else stage.metrics.tasks
     facts = [f"{tasks} task{'' if tasks == 1 else 's'}"]
     if stage.all_splits:
@@ -178,7 +177,7 @@ def _frame(spot: Spot, color: str) -> str:
 
 
 def _edge(layout: Layout, source: str, target: str, stage: ExplainedStage | None) -> str:
-    """An arrow with the exchange beside its beginning, and after a run the bytes that crossed."""
+    """An arrow, labeled at its start with the exchange and after a run with the bytes that crossed."""
     (x, y), *points = layout.route(source, target)
     path, at = f"M{x:.1f} {y:.1f}", (x, y)
     for next_x, next_y in points:
@@ -201,14 +200,14 @@ def _text(x: float, y: float, text: str, style: str = "") -> str:
 
 
 def _short(label: str) -> str:
-    """An operator as it stands in a box: indented, without the ending of its class, and not too long."""
+    """An operator's label in a box: indented, without ``Exec``, and shortened."""
     text = label.replace("Exec: ", ": ", 1).removesuffix("Exec")
     longest = len(text) - len(text.lstrip(" ")) + _LONGEST_LABEL
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def size_text(nbytes: float) -> str:
-    """Bytes in the unit that suits them."""
+    """Bytes with a unit."""
     for unit in ("B", "KB", "MB"):
         if nbytes < 1000:
             return f"{nbytes:,.0f} {unit}" if unit == "B" else f"{nbytes:,.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Where the stages of a picture stand: in rows, each stage above the one that reads it, the result in the last row."""
+"""Lays out the stages of a picture in rows: each stage above the stage that reads it, the result in the last row."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cached_property
 _GAP = 28.0
 """Between the boxes of a row."""
 _ROW_GAP = 56.0
-"""Between rows, where the exchanges are named."""
+"""Between rows, with space for the labels of exchanges."""
 _LANE_WIDTH = 14.0
-"""Of the place that an edge takes in a row that it passes."""
+"""Width that an edge reserves in a row that it crosses."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A stage, or rows of Spark, to be placed: its size, and the boxes it reads."""
+    """A stage, or rows from Spark: its size, and the boxes that it reads."""
 
     key: str
     width: float
@@ -41,13 +41,13 @@ class Spot:
 
 @dataclass(frozen=True)
 class Layout:
-    """Boxes in rows. Each box stands as low as those that read it allow, so that a row has few."""
+    """Boxes in rows. Each box is in the lowest row above its readers, which keeps rows short."""
 
     boxes: Sequence[Box]
 
     @cached_property
     def spots(self) -> Mapping[str, Spot]:
-        """The places of boxes by their keys, and of lanes by the keys that ``route`` makes."""
+        """Positions of boxes and of lanes, by key."""
         spots: dict[str, Spot] = {}
         widest = max((_row_width(row) for row in self._rows), default=0.0)
         y = 0.0
@@ -63,14 +63,14 @@ class Layout:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of all."""
+        """Width and height of the picture."""
         spots = self.spots.values()
         return max((s.x + s.width for s in spots), default=0.0), max(
             (s.y + s.height for s in spots), default=0.0
         )
 
     def route(self, source: str, target: str) -> list[tuple[float, float]]:
-        """The points of the edge from a box to one that reads it, through its lanes in the rows between."""
+        """The points of the edge from a box to its reader, through its lanes in the rows between."""
         start, end = self.spots[source], self.spots[target]
         points = [(start.middle, start.y + start.height)]
         for row in range(self._ranks[source] - 1, self._ranks[target], -1):
@@ -86,7 +86,7 @@ class Layout:
 
     @cached_property
     def _ranks(self) -> Mapping[str, int]:
-        """How many rows each box is above the last one; boxes come after those they read."""
+        """The number of rows below each box. ``boxes`` lists each box after those that it reads."""
         ranks = dict.fromkeys(self._by_key, 0)
         for box in reversed(self.boxes):
             for source in box.reads:
@@ -95,7 +95,7 @@ class Layout:
 
     @cached_property
     def _rows(self) -> list[list[Box]]:
-        """Boxes and lanes row by row from the top, each near those that read it."""
+        """Boxes and lanes row by row from the top, each near its readers."""
         ranks = self._ranks
         order: dict[str, float] = {}
         rows: list[list[tuple[float, int, Box]]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]

@@ -1,7 +1,7 @@
-"""SQL statements that write, with the rows of their query from the engine.
+"""Runs SQL statements that write with the rows of their query computed by the engine.
 
-The statement stays Spark's: its parser, its rules for columns, casts and partitions, its commit. Where the engine fails,
-Spark runs the text as it is, so statements that may leave something behind when they fail are not for the engine.
+Spark still parses the statement, checks its columns, casts and partitions, and commits it. If the engine fails, Spark runs
+the original text, so the engine declines statements whose failure may leave files behind.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from kquery_spark.accelerate.api import Fallback, When, kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import is_or_holds
+from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
 from kquery_spark.spark_bridge.session import Bridge, bridge, same_plan
-from kquery_spark.spark_bridge.write_statements import WriteStatement, parse_write
+from kquery_spark.spark_bridge.write_statements import WriteStatement, may_write, parse_write
 
 
 @dataclass(frozen=True)
 class _PlannedWrite:
-    """A statement and the DataFrame that it is to write, of the engine."""
+    """A statement, and the engine's DataFrame for its query."""
 
     statement: WriteStatement
     execution: Execution
@@ -29,16 +30,17 @@ class _PlannedWrite:
 
 
 def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) -> DataFrame | None:
-    """What ``spark.sql(text)`` gives, of a statement that writes what the engine computes; None where Spark is to run it."""
-    link = bridge(spark)
+    """Run ``spark.sql(text)`` with the engine's rows and return its DataFrame; None if Spark should run the statement."""
+    if when == "never" or not may_write(text):
+        return None
     try:
+        link = bridge(spark)
         planned = _planned(link, text, fallback, when)
     except Exception as error:
         if fallback == "error":
             raise
-        warn_user(
-            f"the engine could not plan the statement, so Spark runs it: {type(error).__name__}: {error}"
-        )
+        reason = error.reason if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
+        warn_user(f"the engine could not plan the statement, so Spark runs it: {reason}")
         return None
     if planned is None:
         return None
@@ -59,15 +61,15 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
         return None
     frame = execution.frame_to_write()
     if same_plan(frame, execution.original):
-        return None  # little work, which is the engine's only where the rows come to the driver
+        return None  # so little work that the engine wins only if the driver collects the rows
     location = statement.target.location
     if location is not None and is_or_holds(location, execution.files()):
-        return None  # Spark empties the folder first, and its own shuffles may have read it by then
+        return None  # Spark deletes the folder's files before the engine's tasks read them
     return _PlannedWrite(statement, execution, frame) if execution.placement.parts else None
 
 
 def _query(statement: WriteStatement, link: Bridge) -> DataFrame | None:
-    """The query of a statement; None where Spark cannot analyze it alone, and so says what is wrong with the whole."""
+    """The query of a statement; None if Spark cannot analyze it by itself, so that Spark reports the statement's error."""
     try:
         query = statement.query_frame(link)
     except SPARK_ERRORS:

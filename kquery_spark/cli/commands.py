@@ -298,9 +298,9 @@ def qualify(
     rows: int,
     log_level: str,
 ) -> None:
-    """Say what the engine would do of queries that Spark ran, and what that should save.
+    """Report which parts of Spark's queries the engine would run, and an estimate of the time saved.
 
-    PATH: an event log of Spark or a folder of them, which needs no Spark; or SQL files, planned with Spark over the tables.
+    PATH: an event log or a folder of them, read without Spark; or SQL files, planned with Spark over the tables and not run.
     """
     from kquery_spark.cli.qualification import qualify_path, write_reports
     from kquery_spark.qualify.text import render_text

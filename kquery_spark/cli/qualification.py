@@ -1,4 +1,4 @@
-"""``kquery-spark qualify``: event logs or SQL files, and the files that the result is written to."""
+"""``kquery-spark qualify``: reads event logs or SQL files and writes the report files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kquery_spark.qualify.sql_files import qualify_sql, sql_files
 
 
 def qualify_path(path: Path, tables: tuple[TableSpec, ...], log_level: str) -> Qualification:
-    """Qualify what is at a path; only SQL files start Spark."""
+    """Qualify the logs or the SQL files at a path; only SQL files start Spark."""
     if not path.exists():
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}")
     files = sql_files(path)
@@ -32,9 +32,9 @@ def qualify_path(path: Path, tables: tuple[TableSpec, ...], log_level: str) -> Q
 
 
 def write_reports(result: Qualification, path: Path, html_file: Path | None, json_file: Path | None) -> None:
-    """Write the files that were asked for, and say so."""
+    """Write the requested files and print their names."""
     if html_file is not None:
-        _write(html_file, render_html(result, f"What kquery_spark would do of {path.name}"))
+        _write(html_file, render_html(result, f"Queries of {path.name} in kquery_spark"))
     if json_file is not None:
         _write(json_file, f"{json.dumps(result.as_dict(), indent=1)}\n")
 

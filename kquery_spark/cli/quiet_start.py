@@ -7,16 +7,16 @@ import select
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _STDERR = 2
 _CHUNK_BYTES = 1 << 16
 _DRAIN_SECONDS = 1.0
-_WARNING = "WARNING:"  # what the JVM itself says of modules that Spark asks for
+_WARNING = "WARNING:"  # the JVM's own warnings about modules that Spark opens
 
 
 class StartOutput:
-    """What processes that were started meanwhile print on stderr: held back first, passed on later."""
+    """The stderr of processes that start in the block: held back during the start, relayed afterwards."""
 
     def __init__(self, source: int, target: int) -> None:
         self._source, self._target = source, target
@@ -26,17 +26,17 @@ class StartOutput:
         threading.Thread(target=self._relay, name="stderr of the JVM", daemon=True).start()
 
     def pass_on(self) -> None:
-        """Drop what was held back; what comes from now on is printed."""
+        """Drop the output so far and relay the rest."""
         deadline = time.monotonic() + _DRAIN_SECONDS
         while time.monotonic() < deadline and select.select([self._source], [], [], 0)[0]:
-            time.sleep(0.001)  # the thread has yet to read what was printed before
+            time.sleep(0.001)  # until the thread has read the output so far
         with self._lock:
             self._passes_on = True
             self._held.clear()
 
     @property
     def first_line(self) -> str:
-        """The first line that was held back and is no warning, which says why a start failed; empty if there is none."""
+        """The first line that is not a warning, which tells why a start failed; empty if there is none."""
         with self._lock:
             lines = self._held.decode(errors="replace").split("\n")
         return next((line.strip() for line in lines if line.strip() and not line.startswith(_WARNING)), "")
@@ -45,14 +45,17 @@ class StartOutput:
         while chunk := os.read(self._source, _CHUNK_BYTES):
             with self._lock:
                 if self._passes_on:
-                    os.write(self._target, chunk)
+                    with suppress(
+                        OSError
+                    ):  # a terminal that hung up: read on, or the full pipe blocks the JVM
+                        os.write(self._target, chunk)
                 else:
                     self._held += chunk
 
 
 @contextmanager
 def quiet_start() -> Iterator[StartOutput]:
-    """Give processes that start within a stderr of their own, which leads to this one's once the block ended well."""
+    """Give processes that start in the block a stderr that is relayed to this one once the block succeeds."""
     real = os.dup(_STDERR)
     source, target = os.pipe()
     output = StartOutput(source, real)

@@ -1,6 +1,6 @@
 """IPython and Jupyter: ``%load_ext kquery_spark`` adds the magics ``%%kquery`` and ``%kquery``.
 
-IPython is optional: only the functions here import it, and IPython is what calls them.
+IPython is optional: nothing imports it until IPython itself calls these functions.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take the magics away; ``%unload_ext kquery_spark`` calls it."""
+    """Remove the magics; ``%unload_ext kquery_spark`` calls it."""
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("kquery", None)

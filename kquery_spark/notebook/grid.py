@@ -1,6 +1,6 @@
-"""The rows that ``show`` prints, read back into cells and written as an HTML table.
+"""Parses the rows that ``show`` prints into cells, and renders them as an HTML table.
 
-``show`` is the one action that gives Spark's own text of every value, wherever its rows are computed.
+Only ``show`` returns Spark's own text of every value, no matter which engine computes the rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from html import escape
 
 # Characters that Spark's ``show`` counts as two wide.
 _WIDE = re.compile("[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹯＀-｠￠-￦]")
-# Colors follow the notebook's theme: text has the theme's color, rules and stripes are a gray that both themes bear.
+# Text has the color of the notebook's theme; rules are a gray that is visible in light and dark themes.
 _TABLE = "border-collapse:collapse;font-size:0.92em;font-variant-numeric:tabular-nums"
 _CELL = "padding:0.2em 0.7em;border-bottom:1px solid rgba(128,128,128,0.3);white-space:pre-wrap;vertical-align:top"
 _HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,0.6);font-weight:600"
@@ -19,7 +19,7 @@ _HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,0.6);font-weight:600"
 
 @dataclass(frozen=True)
 class Grid:
-    """Names and the first rows of a result, as texts. is_cut: whether there are further rows."""
+    """Column names and the first rows of a result, as text. is_cut: whether there are more rows."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -38,7 +38,7 @@ class Grid:
 
 
 def read_grid(text: str) -> Grid:
-    """The cells of what ``show(truncate=False)`` prints; the rule above the names tells how wide columns are.
+    """Parse the output of ``show(truncate=False)``; the rule above the names gives the widths of the columns.
 
     Raises ValueError for any other text.
     """
@@ -55,7 +55,7 @@ def read_grid(text: str) -> Grid:
 
 
 def _cells(line: str, widths: list[int]) -> tuple[str, ...]:
-    """The texts of a line, without what pads them on the right."""
+    """The cells of a line, without their padding."""
     cells, start = [], 1
     for width in widths:
         end, left = start, width
@@ -70,7 +70,7 @@ def _cells(line: str, widths: list[int]) -> tuple[str, ...]:
 
 
 def _width(character: str) -> int:
-    """The columns that Spark gives a character: its UTF-16 units, and one more for wide ones."""
+    """The width that Spark counts for a character: its UTF-16 units, and one more for wide characters."""
     return (2 if ord(character) > 0xFFFF else 1) + (1 if _WIDE.match(character) else 0)
 
 

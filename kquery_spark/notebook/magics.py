@@ -1,4 +1,4 @@
-"""The magics ``%%kquery`` and ``%kquery``: SQL of a cell or a line, in the session at hand, through the engine."""
+"""The magics ``%%kquery`` and ``%kquery``: run the SQL of a cell or a line through the engine, in the active session."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def register(shell: InteractiveShell) -> None:
 
 
 def _frame(sql: str, options: MagicOptions, names: Mapping[str, Any]) -> Any:
-    """The DataFrame of the SQL: Spark's, the engine's within Spark, or that of an ``ExecutionContext``."""
+    """The DataFrame of the SQL: Spark's, an accelerated one, or that of an ``ExecutionContext``."""
     if options.engine == "local":
         return _context(options.context, names).sql(sql)
     frame = _session(names).sql(sql)
@@ -52,7 +52,7 @@ def _shown(frame: Any, options: MagicOptions) -> Shown:
     if not isinstance(frame, DataFrame):
         if options.explain:
             raise ConfigError(
-                "--explain is of queries in Spark; frame.explain() prints the plan of a local one"
+                "--explain is for queries in Spark; frame.explain() prints the plan of a local query"
             )
         return local_result(frame, options.rows)
     if options.explain:
@@ -63,17 +63,17 @@ def _shown(frame: Any, options: MagicOptions) -> Shown:
 
 
 def _session(names: Mapping[str, Any]) -> SparkSession:
-    """The active session of this thread, or that of the variable ``spark``."""
+    """The active session of this thread, or the notebook's variable ``spark``."""
     session = SparkSession.getActiveSession() or names.get("spark")
     if session is None:
         raise ConfigError(
-            "there is no Spark session: make one by spark = kq.configure(SparkSession.builder).getOrCreate()"
+            "there is no Spark session: create one with spark = kq.configure(SparkSession.builder).getOrCreate()"
         )
     return session
 
 
 def _context(name: str | None, names: Mapping[str, Any]) -> kq.ExecutionContext:
-    """The ExecutionContext of that variable, or the only one of the notebook; a new one if there is none."""
+    """The ExecutionContext in that variable, or the only one of the notebook; a new one if there is none."""
     if name is not None:
         context = names.get(name)
         if not isinstance(context, kq.ExecutionContext):
@@ -83,14 +83,14 @@ def _context(name: str | None, names: Mapping[str, Any]) -> kq.ExecutionContext:
     different = list({id(v): v for v in contexts.values()}.values())
     if len(different) > 1:
         raise ConfigError(
-            f"there are several contexts, so say which by --context: {', '.join(sorted(contexts))}"
+            f"there are several contexts, so choose one with --context: {', '.join(sorted(contexts))}"
         )
     return different[0] if different else kq.ExecutionContext()
 
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """An error of the query or of the options becomes one sentence, with its place in the SQL; others pass."""
+    """Turn an error of the query or the options into one sentence with its position in the SQL; other errors pass."""
     with without_error_log():
         try:
             yield

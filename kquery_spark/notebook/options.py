@@ -1,4 +1,4 @@
-"""The line of ``%%kquery`` and ``%kquery``: its options, a name, and for ``%kquery`` the SQL."""
+"""Parses the line of ``%%kquery`` and ``%kquery``: options, a variable name, and for ``%kquery`` the SQL."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ USAGE = (
 
 @dataclass(frozen=True)
 class MagicOptions:
-    """What a magic is to do.
+    """The options of a magic.
 
-    name: of the variable that gets the DataFrame. explain: show the explanation instead of rows. verify: compare with
-    Spark instead. context: the variable with the ExecutionContext of ``--engine local``. rows: how many to show.
+    name: the variable that receives the DataFrame. explain: show the explanation instead of rows. verify: compare with
+    Spark instead. context: the variable with the ExecutionContext of ``--engine local``. rows: the number of rows to show.
     """
 
     name: str | None = None
@@ -45,9 +45,9 @@ class MagicOptions:
 
 
 def parse_line(line: str, is_cell: bool) -> tuple[MagicOptions, str]:
-    """The options of a magic's line and the text after them, which is the SQL of a line magic.
+    """The options of a magic's line, and the text after them, which is the SQL of a line magic.
 
-    is_cell: a word that is no option is the name, so that nothing is left. Raises ConfigError, which says what is allowed.
+    is_cell: a word that is not an option is the variable name, so no text remains. ConfigError lists the valid options.
     """
     options, text = MagicOptions(), line.strip()
     while text:
@@ -64,7 +64,7 @@ def parse_line(line: str, is_cell: bool) -> tuple[MagicOptions, str]:
 
 
 def _with_option(options: MagicOptions, word: str, rest: str) -> tuple[MagicOptions, str]:
-    """The options with one more, and the text after it."""
+    """Add one option; returns the options and the text after it."""
     option, equals, value = word.partition("=")
     name = option.removeprefix("--")
     if name in ("explain", "verify") and not equals:

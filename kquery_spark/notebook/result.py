@@ -1,4 +1,4 @@
-"""What ``%%kquery`` shows: the first rows of a query as a table, in HTML and as text."""
+"""The result of ``%%kquery``: the first rows of a query as a table, in HTML and as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTE = "font-size:0.85em;opacity:0.7;margin:0.2em 0"
 class QueryResult:
     """The first rows of ``frame``; a notebook shows them as HTML.
 
-    text: as ``show`` prints them. grid: their cells; None if the text has none. numeric: which columns are of numbers.
+    text: the output of ``show``. grid: its cells; None if it cannot be parsed. numeric: whether each column is numeric.
     """
 
     frame: DataFrame | EngineDataFrame
@@ -47,7 +47,7 @@ class QueryResult:
 
 
 def spark_result(frame: DataFrame, count: int) -> QueryResult:
-    """Run a Spark DataFrame's ``show``."""
+    """The first rows of a Spark DataFrame, by its ``show``."""
     text = text_of(frame, count, truncate=False)
     numeric = [isinstance(f.dataType, NumericType) for f in frame.schema.fields]
     try:
@@ -57,7 +57,7 @@ def spark_result(frame: DataFrame, count: int) -> QueryResult:
 
 
 def local_result(frame: EngineDataFrame, count: int) -> QueryResult:
-    """Run a frame of an ``ExecutionContext``."""
+    """The first rows of a DataFrame of an ``ExecutionContext``."""
     rows = frame.first_texts(count + 1)
     grid = Grid(tuple(frame.columns), tuple(map(tuple, rows[:count])), len(rows) > count)
     numeric = [is_numeric(field.type) for field in frame.schema]

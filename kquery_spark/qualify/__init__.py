@@ -1,1 +1,1 @@
-"""What of queries that Spark ran, or would run, the engine could take over, and the time that this should save."""
+"""Qualification: which parts of Spark's queries the engine would run, and an estimate of the time saved."""

@@ -1,4 +1,4 @@
-"""Queries of one application, put together from the events of its log while these are read."""
+"""Assembles the queries of one application from the events of its log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SQL_METRIC = "sql"  # the metadata of accumulators that are metrics of plan nod
 
 @dataclass
 class StageWork:
-    """What the tasks of a stage did, added up. ``accumulators``: the metrics of plan nodes that they updated."""
+    """Sums over the tasks of a stage. ``accumulators``: the plan nodes' metrics that the tasks updated."""
 
     tasks: int = 0
     run_seconds: float = 0.0
@@ -25,7 +25,7 @@ class StageWork:
     accumulators: set[int] = field(default_factory=set)
 
     def add(self, event: Event) -> None:
-        """Add a task that ended, successful or not."""
+        """Add a finished task, successful or not."""
         metrics = event.get("Task Metrics") or {}
         self.tasks += 1
         self.run_seconds += metrics.get("Executor Run Time", 0) / 1e3
@@ -50,12 +50,12 @@ class QueryRun:
 
     @property
     def seconds(self) -> float | None:
-        """From its start to its end."""
+        """Wall-clock seconds from start to end."""
         return None if self.end is None else max(0.0, self.end - self.start)
 
     @property
     def stage_seconds(self) -> float:
-        """How long at least one of its stages ran."""
+        """Seconds during which at least one stage ran."""
         covered, last = 0.0, float("-inf")
         for begin, end in sorted(self.spans):
             covered += max(0.0, end - max(begin, last))
@@ -63,15 +63,15 @@ class QueryRun:
         return covered
 
     def total(self, name: str) -> float:
-        """A field of ``StageWork``, added up over the stages."""
+        """The sum of a field of ``StageWork`` over the stages."""
         return sum(float(getattr(stage, name)) for stage in self.stages.values())
 
 
 class Application:
-    """Reads a log once, as a stream, and gives each query when it ends.
+    """Reads a log once, as a stream, and yields each query when it ends.
 
-    It holds the queries that run at a point of the log; tasks are added up. After the last query ``truncated`` says whether
-    the log was cut off and ``other_task_seconds`` what tasks outside of queries took.
+    Only the queries that run at the current point of the log are in memory, with sums over their tasks. After the last one,
+    ``truncated`` tells whether the log was cut off, and ``other_task_seconds`` has the time of tasks outside of queries.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -86,7 +86,7 @@ class Application:
         self._stages_of: dict[int, list[int]] = {}  # by job
 
     def queries(self) -> Iterator[QueryRun]:
-        """The queries in the order in which they end; then those that did not."""
+        """The queries in the order in which they end, then those that never ended."""
         reader = EventReader(self.log)
         for event in reader:
             name = event["Event"].rpartition(".")[2]

@@ -1,7 +1,7 @@
-"""Shares the time of a query's tasks out among the nodes of its plan.
+"""Divides the task time of a query among the nodes of its plan.
 
-A stage runs the nodes between two exchanges: those with metrics that its tasks updated. How its time divides among them
-is not in the log, so the weights of the factors decide it.
+A stage runs the nodes between two exchanges: those with metrics that its tasks updated. The log does not say how its time
+divides among them, so the weights of the factors decide.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from kquery_spark.qualify.plan import PhysicalNode
 def task_seconds(
     plan: PhysicalNode, judged: Sequence[JudgedNode], stages: Mapping[int, StageWork]
 ) -> Mapping[int, float]:
-    """Seconds of tasks by the ``id`` of the nodes that work; those of stages that match no node are everybody's."""
+    """Task seconds by the ``id`` of each judged node; the time of stages that match no node is divided among all nodes."""
     nodes = {id(node.node): node for top in judged for node in top.walk()}
     fragments = [fragment for fragment in _fragments(plan) if any(id(node) in nodes for node in fragment)]
+    metrics = [_metrics(fragment) for fragment in fragments]
     seconds: dict[int, float] = defaultdict(float)
     for stage in stages.values():
-        ran = [fragment for fragment in fragments if _metrics(fragment) & stage.accumulators] or fragments
+        ran = [
+            f for f, updated in zip(fragments, metrics, strict=True) if updated & stage.accumulators
+        ] or fragments
         shares = {
             id(node): FACTORS[nodes[id(node)].kind].weight
             for fragment in ran
             for node in fragment
             if id(node) in nodes
         }
+        total_weight = sum(shares.values())
         for key, weight in shares.items():
-            seconds[key] += stage.run_seconds * weight / sum(shares.values())
+            seconds[key] += stage.run_seconds * weight / total_weight
     return seconds
 
 
 def _fragments(plan: PhysicalNode) -> Iterator[list[PhysicalNode]]:
-    """The plan cut at its exchanges, each of which belongs to the nodes below that write to it."""
+    """The plan cut at its exchanges; each exchange belongs to the nodes below, which write to it."""
     fragment: list[PhysicalNode] = []
     stack: list[PhysicalNode] = [plan]
     below: list[PhysicalNode] = []
@@ -51,5 +55,5 @@ def _fragments(plan: PhysicalNode) -> Iterator[list[PhysicalNode]]:
 
 
 def _metrics(fragment: Sequence[PhysicalNode]) -> set[int]:
-    """Accumulators that its tasks update; an exchange has some that the tasks of the next stage do."""
+    """Accumulators that the fragment's tasks update, without exchanges: the next stage updates some of theirs."""
     return {number for node in fragment if not node.is_exchange for number in node.metrics.values()}

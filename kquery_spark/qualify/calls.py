@@ -6,21 +6,38 @@ import re
 from collections.abc import Iterator
 
 _ATTRIBUTE_END = re.compile(r"#\d+L?")
+_PARENTHESIS = re.compile(r"[()]")
+_PARENTHESIS_OR_SEPARATOR = re.compile(r"[(),\[\]]")
+_BRACKET_OR_ALIAS = re.compile(r"[()\[\]]| AS ")
 # What Spark prints before the phases of an aggregate function.
 _PHASES = ("partial_", "merge_", "finalmerge_")
 
 
 def calls_in(text: str) -> Iterator[str]:
-    """The functions that a text calls, in lower case, of aggregates without their phase.
+    """The functions that a text calls, in lower case, and for aggregates without the phase.
 
-    Names of columns that look like calls, as ``sum(x)#12`` or ``AS sum(x)#12``, are none.
+    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count.
     """
+    stack = [_calls_of_text(text)]  # a chain of many ORs nests too deeply for recursion
+    while stack:
+        call = next(stack[-1], None)
+        if call is None:
+            stack.pop()
+            continue
+        name, arguments = call
+        if name:
+            yield _function(name)
+        stack.append(_calls_of_text(arguments))
+
+
+def _calls_of_text(text: str) -> Iterator[tuple[str, str]]:
+    """The outermost calls of a text: names, empty for plain parentheses, and the text of their arguments."""
     for item in _items(text):
         yield from _calls_of_item(item)
 
 
-def _calls_of_item(item: str) -> Iterator[str]:
-    """The calls of one expression."""
+def _calls_of_item(item: str) -> Iterator[tuple[str, str]]:
+    """The outermost calls of one expression."""
     item = item.strip()
     if (alias := _alias_at(item)) is not None:
         item = item[:alias]
@@ -33,12 +50,8 @@ def _calls_of_item(item: str) -> Iterator[str]:
             return
         closing = _closing(item, opening)
         name = _name_before(item, at, opening)
-        inner = item[opening + 1 : closing]
-        if name and not _ATTRIBUTE_END.match(item, closing + 1):
-            yield _function(name)
-            yield from calls_in(inner)
-        elif not name:
-            yield from calls_in(inner)
+        if not name or not _ATTRIBUTE_END.match(item, closing + 1):
+            yield name, item[opening + 1 : closing]
         at = closing + 1
 
 
@@ -55,48 +68,45 @@ def _name_before(item: str, start: int, opening: int) -> str:
 
 
 def _is_attribute(item: str) -> bool:
-    """Whether it is a column, whatever its name: it has one number, at its end."""
-    marks = list(_ATTRIBUTE_END.finditer(item))
-    return (
-        len(marks) == 1 and marks[0].end() == len(item) and not item.startswith(("(", "-", "NOT ", "cast("))
-    )
+    """Whether the item is a column: it has one number, at its end."""
+    if item.startswith(("(", "-", "NOT ", "cast(")):
+        return False
+    first = _ATTRIBUTE_END.search(item)
+    return first is not None and first.end() == len(item)
 
 
 def _alias_at(item: str) -> int | None:
-    """Where the name begins that an expression is given; it runs to the end of the item."""
+    """The index of ``AS name``, which ends the item; None if the expression has no alias."""
     depth = 0
-    for at, character in enumerate(item):
-        if character in "([":
+    for match in _BRACKET_OR_ALIAS.finditer(item):
+        if match[0] in "([":
             depth += 1
-        elif character in ")]":
+        elif match[0] in ")]":
             depth -= 1
-        elif depth == 0 and character == " " and item.startswith(" AS ", at):
-            return at
+        elif depth == 0:
+            return match.start()
     return None
 
 
 def _closing(text: str, opening: int) -> int:
-    """The index of the parenthesis that closes the one at ``opening``; the last index if texts in it have more of them."""
+    """The index of the parenthesis that closes the one at ``opening``; the length of the text if none does."""
     depth = 0
-    for at in range(opening, len(text)):
-        if text[at] == "(":
-            depth += 1
-        elif text[at] == ")":
-            depth -= 1
-            if depth == 0:
-                return at
+    for match in _PARENTHESIS.finditer(text, opening):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.start()
     return len(text)
 
 
 def _items(text: str) -> Iterator[str]:
     """The parts of a text between commas and brackets that are in no parentheses."""
     depth, begin = 0, 0
-    for at, character in enumerate(text):
-        if character == "(":
+    for match in _PARENTHESIS_OR_SEPARATOR.finditer(text):
+        if match[0] == "(":
             depth += 1
-        elif character == ")":
+        elif match[0] == ")":
             depth -= 1
-        elif depth <= 0 and character in ",[]":
-            yield text[begin:at]
-            begin = at + 1
+        elif depth <= 0:
+            yield text[begin : match.start()]
+            begin = match.end()
     yield text[begin:]

@@ -19,11 +19,11 @@ Decoder = Callable[[BinaryIO], Iterator[bytes]]
 
 
 class Truncated(Exception):
-    """A compressed file that ends within a block, as that of a running application does."""
+    """A compressed file that ends inside a block, like the log of a running application."""
 
 
 class Malformed(Exception):
-    """Bytes that are not of the codec that the file's name says."""
+    """Bytes that do not match the codec of the file's ending."""
 
 
 def plain(file: BinaryIO) -> Iterator[bytes]:
@@ -41,7 +41,7 @@ def _frames(codec: str) -> Decoder:
             try:
                 chunk = stream.read(_CHUNK_BYTES)
             except OSError as error:
-                # pyarrow has no class of its own for this
+                # pyarrow raises the same class for both
                 raise (Truncated if "runcated" in str(error) else Malformed)(str(error)) from None
             if not chunk:
                 return
@@ -69,7 +69,7 @@ def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The blocks of snappy-java's SnappyOutputStream: sizes before Snappy without a frame, headers between streams."""
+    """The blocks of snappy-java's SnappyOutputStream: unframed Snappy after its size, a header before each stream."""
     codec, magic = pa.Codec("snappy"), b"\x82SNAPPY\x00"
     if not magic.startswith(first := file.read(8)):
         raise Malformed("it does not begin with Snappy's header")
@@ -86,7 +86,7 @@ def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def lzf_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The chunks of compress-lzf: ZV, a type, a size, and for compressed ones the size before."""
+    """The chunks of compress-lzf: ZV, a type, a size, and for compressed chunks the decompressed size."""
     while head := file.read(5):
         if not b"ZV".startswith(head[:2]):
             raise Malformed("an LZF chunk has another header")
@@ -118,9 +118,9 @@ def _lzf(data: bytes, size: int) -> bytes:
             start = len(out) - ((control & 31) << 8) - data[i] - 1
             i += 1
             if start < 0:
-                raise Malformed("an LZF chunk refers to bytes before its own")
+                raise Malformed("an LZF chunk refers to bytes before its start")
             run = out[start : start + length + 2]
-            while len(run) < length + 2:  # it overlaps what it makes
+            while len(run) < length + 2:  # the reference overlaps its own output
                 run += run[: length + 2 - len(run)]
             out += run
     except IndexError:
@@ -131,7 +131,7 @@ def _lzf(data: bytes, size: int) -> bytes:
 
 
 def _snappy_size(data: bytes) -> int:
-    """The decompressed size, which Snappy writes first, seven bits a byte."""
+    """The decompressed size: Snappy's leading varint."""
     size = shift = 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift
@@ -171,4 +171,4 @@ CODECS: Mapping[str, Decoder] = MappingProxyType(
         ".lzf": lzf_blocks,
     }
 )
-"""Decoders by the endings that Spark gives names of event logs, and those of files that were compressed afterwards."""
+"""Decoders by file ending: those of Spark's codecs, and gzip for logs that were compressed later."""

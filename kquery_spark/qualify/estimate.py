@@ -1,4 +1,4 @@
-"""What running a query's supported nodes in the engine should save, with a range, from the times in a log."""
+"""Estimates the time saved by running a query's supported nodes in the engine, with a range, from the times in a log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.qualify.plan import PhysicalNode
 
 @dataclass(frozen=True)
 class Saving:
-    """Seconds saved: what to expect, and the least and the most to expect. Never below nothing: Spark keeps a query then."""
+    """Seconds saved: the expected value and its range. Never negative, because such a query stays with Spark."""
 
     expected: float = 0.0
     low: float = 0.0
@@ -28,7 +28,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of one query: the share of its tasks' time that the engine takes over, and what it saves of wall clock and tasks."""
+    """The estimate of one query: the engine's share of its task time, and the savings in wall-clock and task time."""
 
     engine_share: float
     wall: Saving
@@ -42,10 +42,10 @@ def estimate(
     costs: CostModel,
     config: EngineConfig,
 ) -> Estimate:
-    """Weigh the tasks' time, which ``task_seconds`` shared out, by the measured factors, less the engine's fixed costs.
+    """Apply the measured factors to the task time of each node (``task_seconds``), and subtract the engine's fixed costs.
 
-    Expected to gain is the time while stages ran and Spark's own between them, as the cost model has it; at least the
-    time of the stages, at most the query from its start to its end.
+    The expected saving applies to the time in which stages ran, plus the cost model's share of the time between them; the
+    low one to the time of the stages alone, the high one to the query from start to end.
     """
     nodes = [node for top in judged for node in top.walk()]
     engine = [node for node in nodes if node.runs is Runs.ENGINE]
@@ -64,13 +64,13 @@ def estimate(
         max(0.0, min(run.seconds, run.stage_seconds) * low - fixed),
         max(0.0, run.seconds * high - costs.planning_seconds),
     )
-    # fixed costs of a wall clock are those of as many cores as the query had
+    # a second of fixed wall-clock cost occupies as many cores as the query used
     tasks = Saving(*(max(0.0, total * share - fixed * cores) for share in (expected, low, high)))
     return Estimate(supported / total, wall, tasks)
 
 
 def _saved_share(nodes: Sequence[JudgedNode], seconds: Mapping[int, float], total: float, end: str) -> float:
-    """The share of a query's time that the engine saves on these nodes."""
+    """The share of a query's task time that the engine saves on these nodes."""
     saved = 0.0
     for node in nodes:
         factor: Factor = FACTORS[node.kind]
@@ -81,7 +81,7 @@ def _saved_share(nodes: Sequence[JudgedNode], seconds: Mapping[int, float], tota
 def _fixed_seconds(
     run: QueryRun, nodes: Sequence[JudgedNode], costs: CostModel, config: EngineConfig
 ) -> float:
-    """Planning, Python stages, and rows that Spark hands over; little is read by the driver, without stages."""
+    """Planning, Python stages, and rows that Spark hands over. The driver runs small whole queries without stages."""
     seconds = costs.planning_seconds
     whole = all(node.runs is Runs.ENGINE for node in nodes)
     if not whole or run.total("bytes_read") >= config.thread_bytes:
@@ -95,7 +95,7 @@ def _fixed_seconds(
 
 
 def _rows(node: PhysicalNode, run: QueryRun) -> float:
-    """Rows that a node gave; those of the first node below it that counts them where it does not."""
+    """Output rows of a node, or of the first node below it that counts its rows."""
     counted = next((n for n in node.walk() if n.rows_id is not None), None)
     return 0.0 if counted is None or counted.rows_id is None else run.values.get(counted.rows_id, 0.0)
 

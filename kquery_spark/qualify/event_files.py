@@ -1,4 +1,4 @@
-"""Finds event logs below a path, and reads their events line by line, whatever their compression."""
+"""Finds event logs at a path and reads their events line by line, decompressed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, Truncated, p
 Event = dict[str, Any]
 
 _RUNNING = ".inprogress"
+_COMPACTED = ".compact"
 _ROLLED_FOLDER = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
-# Events that nobody reads, and of which a log has many or large ones: known by their beginnings, they are not parsed.
+# Unused events that are many or large: skipped by their first bytes, without parsing.
 _UNREAD = tuple(
     f'{{"Event":"SparkListener{name}"'.encode()
     for name in (
@@ -41,9 +42,14 @@ class EventLog:
 
     @property
     def is_running(self) -> bool:
-        """Whether the application had not ended when the log was copied, or never ended in order."""
+        """Whether the application was running when the log was copied, or ended without closing it."""
         names = os.listdir(self.path) if self.path.is_dir() else [self.path.name]
         return any(name.endswith(_RUNNING) for name in names)
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the history server rewrote the log without the events of queries that had ended."""
+        return any(file.name.endswith(_COMPACTED) for file in self.files)
 
 
 def find_logs(path: str | Path) -> list[EventLog]:
@@ -69,14 +75,20 @@ def find_logs(path: str | Path) -> list[EventLog]:
 
 
 def _rolled(folder: Path) -> EventLog:
-    parts = [(int(match[1]), file) for file in folder.iterdir() if (match := _PART.match(file.name))]
+    parts = sorted(
+        (int(match[1]), file.name.endswith(_COMPACTED), file)
+        for file in folder.iterdir()
+        if (match := _PART.match(file.name))
+    )
     if not parts:
         raise SourceError(f"there are no files of events in {folder}")
-    return EventLog(folder, tuple(file for _, file in sorted(parts)))
+    # a compacted file replaces all files up to its number
+    start = max((i for i, (_, is_compacted, _) in enumerate(parts) if is_compacted), default=0)
+    return EventLog(folder, tuple(file for _, _, file in parts[start:]))
 
 
 class EventReader:
-    """Reads the events of a log one by one; ``truncated`` says afterwards that the last one was cut off."""
+    """Reads the events of a log one by one; afterwards ``truncated`` tells whether the log was cut off."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
@@ -134,7 +146,7 @@ class EventReader:
 
 
 def _decoder(file: Path) -> Decoder:
-    name = file.name.removesuffix(_RUNNING)
+    name = file.name.removesuffix(_COMPACTED).removesuffix(_RUNNING)
     ending = os.path.splitext(name)[1].lower()
     if ending in _UNSUPPORTED:
         readable = ", ".join(CODECS)

@@ -1,9 +1,8 @@
-"""How much faster the engine does each kind of work than Spark, as measured: one table, with its sources.
+"""Measured ratios of Spark's time to the engine's by kind of work, with their sources.
 
-The ratios are wall-clock times of Spark by those of the engine over whole queries of one kind, on two cores with warm
-sessions; ``low`` and ``high`` are the least and the largest of the operations that a kind was measured with, ``expected`` is
-their geometric mean. ``weight`` says how much of a stage's time an operator takes compared with the others of the stage.
-Event logs do not say that; it is a judgment, and a part of the error.
+The ratios compare wall-clock times of whole queries of one kind, on two cores with warm sessions. ``low`` and ``high`` are
+the smallest and the largest ratio of a kind's operations, ``expected`` is the geometric mean. ``weight`` is the time of an
+operator relative to the other operators of its stage. Event logs do not contain it: it is a judgment, and part of the error.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ _PYTHON = "python-functions-10m"
 class Factor:
     """The ratio of Spark's time to the engine's for one kind of work, and where it was measured.
 
-    source: a file of benchmarks/results without its ending, or a page of the documentation. operations: those of its
-    queries that are of the kind.
+    source: a file of benchmarks/results without its ending, or a page of the documentation. operations: the queries of that
+    file that measure the kind.
     """
 
     expected: float
@@ -42,16 +41,17 @@ _UDFS = ("pandas_udf", "pandas_udf_filter", "arrow_batched_udf", "udf")
 FACTORS: Mapping[Kind, Factor] = MappingProxyType(
     {
         Kind.SCAN: Factor(3.7, 2.6, 5.4, 3, _MICRO, ("scan_count", "scan_sum", "scan_compute")),
-        # generated code does these two while it does something else
+        # Spark fuses these two into the generated code of other operators, so their weights are small
         Kind.FILTER: Factor(2.2, 1.2, 4.3, 0.5, _MICRO, _FILTERS),
         Kind.PROJECT: Factor(3.0, 2.3, 3.7, 0.5, _MICRO, ("scan_compute", "many_rows")),
         Kind.AGGREGATE: Factor(3.5, 2.2, 5.0, 4, _MICRO, _GROUPS),
         Kind.JOIN: Factor(5.6, 2.8, 8.0, 4, _MICRO, _JOINS),
+        # one measurement; the range is a judgment
         Kind.WINDOW: Factor(3.0, 1.5, 4.0, 5, "docs/performance.md: row_number of 3 million rows"),
         Kind.SORT: Factor(2.9, 2.0, 4.0, 3, _MICRO, _SORTS),
         Kind.TOP_K: Factor(5.7, 4.2, 7.7, 3, _MICRO, ("top_k", "top_k_wide")),
         Kind.PYTHON: Factor(2.3, 1.4, 4.3, 20, _PYTHON, _UDFS),
-        # not measured by itself: taken for as fast as filters
+        # not measured: the factor of filters
         Kind.OTHER: Factor(2.2, 1.2, 4.3, 1, _MICRO, _FILTERS),
     }
 )

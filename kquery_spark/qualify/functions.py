@@ -1,4 +1,4 @@
-"""Which functions that the texts of plans call the engine has: those of the registry, and no others."""
+"""Support of the functions that plan texts call, from the function registry."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kquery_spark.functions.registry import Function, functions
 from kquery_spark.qualify.calls import calls_in
 from kquery_spark.spark_bridge.versions import Version, minor_version
 
-# Words before parentheses in physical plans that are no functions of anybody's: parts of windows, lambdas and partitionings,
-# and what Spark's optimizer adds to keys and sums, which the engine does without.
+# Words before parentheses in physical plans that are not function calls: parts of windows, lambdas and partitionings, and
+# wrappers that Spark's optimizer adds to keys and sums, which the engine does not need.
 _SYNTAX = frozenset(
     {
         *("hashpartitioning", "rangepartitioning", "roundrobinpartitioning", "windowspecdefinition"),
@@ -32,13 +32,13 @@ _SYNTAX = frozenset(
         *("unboundedfollowing$", "currentrow$", "keys=", "functions="),
     }
 )
-# The function of Bloom filters that Spark adds to joins, and the aggregate that fills them.
+# Spark's optimizer adds Bloom filters to joins; the engine has its own.
 _OWN_FILTERS = frozenset({"might_contain", "bloomfiltermightcontain", "bloom_filter_agg"})
 
 
 @dataclass(frozen=True)
 class FunctionSupport:
-    """How far a function is supported; ``note`` is the condition, or the reason why Spark keeps it."""
+    """The support level of a function; ``note`` is the condition, or the reason why it stays with Spark."""
 
     level: Level
     note: str = ""
@@ -46,14 +46,14 @@ class FunctionSupport:
 
 @dataclass(frozen=True)
 class CallSupport:
-    """What the calls of a node's text come to: reasons why it stays with Spark, and conditions that nobody could check."""
+    """Support of a node's function calls: reasons why it stays with Spark, and conditions that a log cannot show."""
 
     reasons: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
 
 
 def call_support(text: str, version: str) -> CallSupport:
-    """Look up every function that a text calls, for a Spark of a version."""
+    """Look up every function that a text calls, for a version of Spark."""
     known = known_functions(minor_version(version))
     reasons: dict[str, None] = {}
     conditions: dict[str, None] = {}
@@ -72,7 +72,7 @@ def call_support(text: str, version: str) -> CallSupport:
 
 @cache
 def known_functions(release: Version | None) -> Mapping[str, FunctionSupport]:
-    """Support by name, in lower case: names of SQL, and of Catalyst's classes, which plans print where SQL has none."""
+    """Support by lower-case name: SQL names, and Catalyst class names, which plans print if SQL has none."""
     known = {name.lower(): FunctionSupport(Level.FULL) for name in registered_names()}
     rows = {row.cls: row for row in support_table() if row.kind != "plan"}
     for row in rows.values():
@@ -93,7 +93,7 @@ def _names(entry: Function | AggregateFunction) -> Iterator[str]:
 
 
 def _of_entry(entry: Function | AggregateFunction, release: Version | None) -> FunctionSupport:
-    """What a release says of an entry; one that is not known is taken for the last."""
+    """Support of an entry in a release; an unknown release counts as the latest."""
     changes = [change for change in entry.changes if release is not None and release < change.since]
     for change in changes:
         since = ".".join(map(str, change.since))

@@ -26,7 +26,7 @@ small, .soft { color: var(--soft); }
 
 
 def render_html(result: Qualification, title: str) -> str:
-    """The page: the sums, every query with its plan folded below its name, and what stays with Spark."""
+    """The page: the sums, each query with its plan folded below its name, and the reasons for staying with Spark."""
     lines = [f"<p>{escape(line)}</p>" for line in summary(result)]
     return "\n".join(
         [
@@ -57,7 +57,7 @@ def _queries(result: Qualification) -> Iterator[str]:
 
 
 def _details(name: str, query: QueryReport) -> str:
-    """The name of a query, which opens to its numbers and its plan."""
+    """The name of a query, which unfolds its numbers and its plan."""
     facts = [
         f"{query.application}, query {query.number}",
         f"tasks {duration(query.task_seconds)}, processor {duration(query.cpu_seconds)}",

@@ -1,6 +1,6 @@
-"""Who would run each node of a physical plan: the engine, or Spark and why.
+"""Judges each node of a physical plan from a log: the engine would run it, or Spark, with the reason.
 
-There is no plan to ask and no session, only names and texts. What is unknown counts as Spark's.
+There is no session and no Catalyst plan, only names and texts. Unknown operators and functions count as left to Spark.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Runs(StrEnum):
 
 ONLY_PASSES_ROWS_ON = "the engine gains nothing by only passing rows on"
 _PARTITION_FILTERS = "PartitionFilters"
-# Whose children Spark sorts by partition for their own sake.
+# Operators whose input Spark sorts within partitions; the engine's operators do not need that sort.
 _SORTED_INPUT = ("SortMergeJoin", "Window", "WindowGroupLimit", "SortAggregate")
 
 
 @dataclass(frozen=True)
 class JudgedNode:
-    """A node that works, without the wrappers around it. ``reason``: why Spark runs it, if that is its own doing.
+    """A plan node that does work, without the wrappers around it. ``reason``: why Spark runs it.
 
-    conditions: of the support table, which a log does not show. is_root: nothing works above it. kind: of its work.
+    conditions: those of the support table that a log does not show. kind: its kind of work.
     """
 
     node: PhysicalNode
@@ -56,17 +56,17 @@ class JudgedNode:
 
 
 def judge(plan: PhysicalNode, version: str) -> tuple[JudgedNode, ...]:
-    """The plan's nodes that work, judged for a Spark of a version: its top ones, with those below as children."""
+    """Judge the plan for a version of Spark; returns the top nodes that do work, with the nodes below as children."""
     tops = _judged(plan, None, 0, version)
     return tuple(_without_idle_parts(top, is_root=True) for top in tops)
 
 
 def _judged(node: PhysicalNode, consumer: str | None, depth: int, version: str) -> tuple[JudgedNode, ...]:
-    """The node, or what is below a wrapper or an exchange."""
+    """The judged node, or those below a wrapper or an exchange."""
     if node.is_wrapper or node.is_exchange:
         return tuple(top for child in node.children for top in _judged(child, consumer, depth, version))
     kind, reason, conditions = _verdict(node, consumer, version)
-    # what fills a cache is Spark's as well
+    # Spark also runs the plan that fills a cache
     below = () if node.name == "InMemoryTableScan" else node.children
     children = tuple(top for child in below for top in _judged(child, node.name, depth + 1, version))
     return (
@@ -101,12 +101,12 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
 
 
 def _is_settled(node: PhysicalNode, cls: str) -> bool:
-    """Whether the text shows that the condition of the support table is met, or it is checked here."""
+    """Whether the text shows that the support table's condition is met, or this module checks it."""
     return cls in ("LogicalRelation", "Sort") or (cls == "Join" and "LeftSingle" not in node.text)
 
 
 def _expressions(node: PhysicalNode, kind: Kind) -> str:
-    """The text of what a node evaluates; filters of data that a scan has are in the filter above it, too."""
+    """The text of a node's expressions. A scan's data filters also appear in the filter above it."""
     return node.metadata.get(_PARTITION_FILTERS, "") if kind is Kind.SCAN else node.arguments
 
 
@@ -115,7 +115,7 @@ def _is_partial_sort(node: PhysicalNode) -> bool:
 
 
 def _sort_reason(consumer: str | None) -> str:
-    """Why Spark sorts each partition; nothing where a node of the engine needs no sorted input."""
+    """Why Spark sorts each partition; empty if the sort only feeds an operator that the engine runs without it."""
     if consumer in _SORTED_INPUT:
         return ""
     return (
@@ -126,7 +126,7 @@ def _sort_reason(consumer: str | None) -> str:
 
 
 def _without_idle_parts(top: JudgedNode, is_root: bool) -> JudgedNode:
-    """The node with the parts given to Spark that have no step, unless one is the whole query."""
+    """The node, with parts that have no step given to Spark, unless such a part is the whole query."""
     part = list(_part(top)) if top.runs is Runs.ENGINE else []
     is_idle = bool(part) and not any(node.kind in STEPS for node in part)
     is_whole = is_root and all(node.runs is Runs.ENGINE for node in top.walk())
@@ -136,14 +136,14 @@ def _without_idle_parts(top: JudgedNode, is_root: bool) -> JudgedNode:
 
 
 def _below(node: JudgedNode, parent: Runs) -> JudgedNode:
-    """A child: of the same part as its parent, or the top of a part of its own."""
+    """A child: in its parent's part, or the top of another part."""
     if parent is Runs.ENGINE and node.runs is Runs.ENGINE:
         return replace(node, children=tuple(_below(child, node.runs) for child in node.children))
     return _without_idle_parts(node, is_root=False)
 
 
 def _given_to_spark(node: JudgedNode) -> JudgedNode:
-    """A node of a part without a step; parts of other nodes below keep what they have."""
+    """A node of a part without a step, given to Spark; parts below are judged by themselves."""
     if node.runs is Runs.SPARK:
         return _without_idle_parts(node, is_root=False)
     children = tuple(map(_given_to_spark, node.children))
@@ -151,7 +151,7 @@ def _given_to_spark(node: JudgedNode) -> JudgedNode:
 
 
 def _part(node: JudgedNode) -> Iterator[JudgedNode]:
-    """The nodes of the engine that hang together with this one, below it."""
+    """The connected nodes of the engine from this one down."""
     yield node
     for child in node.children:
         if child.runs is Runs.ENGINE:

@@ -25,7 +25,7 @@ from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version
 def qualify_logs(
     path: str | Path, costs: CostModel | None = None, config: EngineConfig | None = None
 ) -> Qualification:
-    """Read the event logs at a path and say what the engine would do of their queries; SourceError for what is none."""
+    """Qualify the queries of the event logs at a path; SourceError if a file is not an event log."""
     costs, config = costs or CostModel(), config or EngineConfig()
     applications: list[ApplicationReport] = []
     queries: list[QueryReport] = []
@@ -55,6 +55,8 @@ def _application(application: Application) -> ApplicationReport:
 def _notes(application: Application) -> Iterator[str]:
     if application.log.is_running:
         yield "the application was running when its log was copied"
+    if application.log.is_compacted:
+        yield "the history server compacted the log, so queries that had ended by then are missing"
     if application.truncated:
         yield "the end of the log is cut off"
     minor = minor_version(application.spark_version)

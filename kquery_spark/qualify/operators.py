@@ -1,6 +1,6 @@
-"""Operators of Spark's physical plans: the class of the optimized plan that each comes from, and the kind of work it does.
+"""Operators of Spark's physical plans: the class of the optimized plan that each comes from, and its kind of work.
 
-The engine takes over nodes of the optimized plan, so the support table of these says what it can do of an operator.
+The engine replaces nodes of the optimized plan, so the support table lists those classes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class Kind(StrEnum):
-    """A kind of work, for which the time that the engine takes was measured against Spark's."""
+    """A kind of work with a measured ratio of Spark's time to the engine's."""
 
     SCAN = "scan"
     FILTER = "filter"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 STEPS = frozenset({Kind.AGGREGATE, Kind.JOIN, Kind.WINDOW, Kind.SORT, Kind.TOP_K, Kind.PYTHON})
-"""Kinds of operators that the engine saves time on in whatever query; the others only pass rows on."""
+"""Kinds of operators that save time in any query; the others only pass rows on."""
 
 _OPERATORS: Mapping[str, tuple[str, Kind]] = MappingProxyType(
     {
@@ -66,7 +66,7 @@ _V2_RELATION = "DataSourceV2ScanRelation"
 
 
 def operator(name: str) -> tuple[str, Kind]:
-    """The class of the optimized plan and the kind of work; for unknown operators their own name, which may be a class."""
+    """The class of the optimized plan and the kind of work; an unknown operator's own name serves as its class."""
     if known := _OPERATORS.get(name):
         return known
     first, _, rest = name.partition(" ")
@@ -80,7 +80,7 @@ def operator(name: str) -> tuple[str, Kind]:
 
 
 def unread_format(name: str) -> str | None:
-    """The format of the files that a scan reads, if the engine does not; None for other operators."""
+    """The format of a file scan, if the engine does not read that format; None for other operators."""
     first, _, rest = name.partition(" ")
     format_ = rest.partition(" ")[0].lower()
     is_files = first == "Scan" and _OPERATORS.get(name) is None and _scan(rest) == _FILE_RELATION
@@ -88,5 +88,5 @@ def unread_format(name: str) -> str | None:
 
 
 def _scan(rest: str) -> str:
-    """The relation of ``Scan rest``: Hive's tables have scans of another form."""
+    """The relation class of ``Scan rest``; scans of Hive tables have their own form."""
     return "HiveTableRelation" if rest.startswith("hive ") else _FILE_RELATION

@@ -1,4 +1,4 @@
-"""A physical plan as event logs describe it: a tree of nodes with their names, texts and metrics."""
+"""A physical plan from an event log: a tree of nodes with names, texts and metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _ROWS = "number of output rows"
-# Nodes that hold others and do no work that the engine would do: generated code, adaptive execution, subqueries.
+# Nodes that only wrap others: generated code, adaptive execution, subqueries.
 _WRAPPERS = frozenset(
     {
         *("InputAdapter", "ColumnarToRow", "RowToColumnar", "AdaptiveSparkPlan", "AQEShuffleRead"),
@@ -35,7 +35,7 @@ class PhysicalNode:
 
     @property
     def is_wrapper(self) -> bool:
-        """Whether it only holds the nodes below."""
+        """Whether it only wraps the nodes below."""
         return self.name in _WRAPPERS or bool(_CODEGEN.match(self.name))
 
     @property
@@ -73,7 +73,7 @@ class PhysicalNode:
 
 
 def read_plan(info: Mapping[str, Any]) -> PhysicalNode:
-    """The tree of a ``sparkPlanInfo``; what is missing in it is empty."""
+    """The tree of a ``sparkPlanInfo``; missing fields are empty."""
     return PhysicalNode(
         str(info.get("nodeName", "")).strip(),
         str(info.get("simpleString", "")),

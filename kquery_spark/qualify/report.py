@@ -1,4 +1,4 @@
-"""What came of qualifying: queries with what runs where and what it should save, and their sums."""
+"""The result of a qualification: queries with their nodes and estimated savings, and sums."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class ReportNode:
-    """A node of a query's plan: who would run it, and why not the engine.
+    """A node of a query's plan: who would run it, and the reason if that is Spark.
 
-    conditions: of the engine's support, which the plan's text does not show. task_seconds: of Spark's tasks, about.
+    conditions: of the engine's support, which the plan's text does not show. task_seconds: its estimated share of task time.
     """
 
     name: str
@@ -37,10 +37,10 @@ class ReportNode:
 
 @dataclass(frozen=True)
 class QueryReport:
-    """One query: what it took on Spark, what of it the engine would run, and what that should save.
+    """One query: its cost on Spark, the nodes that the engine would run, and the estimated savings.
 
-    seconds: of the wall clock; None if it never ended or never ran. task_seconds: of all its tasks. engine_share: of the
-    tasks' time, or of the plan's nodes where nothing ran. wall, tasks: seconds saved of either.
+    seconds: wall clock; None if it never ended or never ran. task_seconds: of all its tasks. engine_share: of the task time,
+    or of the plan's nodes if nothing ran. wall, tasks: seconds saved of each.
     """
 
     application: str
@@ -64,7 +64,7 @@ class QueryReport:
         return bool(self.nodes) and all(node.runs is Runs.ENGINE for node in self.nodes)
 
     def speed_up(self, saved: float) -> float:
-        """How many times as fast the query is that saves so many seconds."""
+        """The speed-up of the query if it saves that many seconds."""
         if not self.seconds or saved >= self.seconds:
             return 1.0
         return self.seconds / (self.seconds - saved)
@@ -72,7 +72,7 @@ class QueryReport:
 
 @dataclass(frozen=True)
 class ApplicationReport:
-    """One application: its log, and what is to be said of it. other_task_seconds: of tasks outside of queries."""
+    """One application: its log, and notes about it. other_task_seconds: of tasks outside of queries."""
 
     id: str
     name: str
@@ -84,7 +84,7 @@ class ApplicationReport:
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason why nodes stay with Spark: their operators, how many queries have them, and the time of their tasks."""
+    """A reason why nodes stay with Spark: their operators, the number of queries, and their task time."""
 
     reason: str
     operators: tuple[str, ...]
@@ -94,7 +94,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Qualification:
-    """The result for one path. left_out: how many executions had no tasks, commands mostly."""
+    """The result for one path. left_out: the number of executions without tasks, mostly commands."""
 
     applications: tuple[ApplicationReport, ...]
     queries: tuple[QueryReport, ...]
@@ -138,8 +138,8 @@ class Qualification:
                     queries[node.reason].add(number)
                     seconds[node.reason] += node.task_seconds
         causes = [
-            Cause(reason, tuple(operators[reason]), len(found), seconds[reason])
-            for reason, found in queries.items()
+            Cause(reason, tuple(operators[reason]), len(numbers), seconds[reason])
+            for reason, numbers in queries.items()
         ]
         return sorted(causes, key=lambda cause: (-cause.task_seconds, -cause.queries))
 

@@ -1,4 +1,4 @@
-"""Qualifies the queries in SQL files by planning them with Spark: what would run where, and what the cost model expects."""
+"""Qualifies queries in SQL files: Spark plans them without running them, and the cost model estimates the savings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from kquery_spark.qualify.estimate import Saving
 from kquery_spark.qualify.judgement import Runs
 from kquery_spark.qualify.report import Outcome, Qualification, QueryReport, ReportNode
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.query_text import is_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ENDING = ".sql"
+_NO_QUERY = "only queries are planned: Spark would run this statement"
 
 
 def sql_files(path: str | Path) -> list[Path]:
@@ -27,7 +29,7 @@ def sql_files(path: str | Path) -> list[Path]:
 
 
 def qualify_sql(spark: SparkSession, files: list[Path]) -> Qualification:
-    """Plan the query of each file, over the tables and views of the session; none is run."""
+    """Plan the query of each file over the tables and views of the session. No query and no other statement runs."""
     queries = tuple(_query(spark, number, file) for number, file in enumerate(files, 1))
     return Qualification((), queries)
 
@@ -38,6 +40,8 @@ def _query(spark: SparkSession, number: int, file: Path) -> QueryReport:
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"cannot read {file}: {error}") from None
     try:
+        if not is_query(spark, text):  # spark.sql would run it at once
+            return _report(number, file, Outcome.FAILED, error=_NO_QUERY)
         explanation = explain(spark.sql(text))
     except SPARK_ERRORS as error:
         return _report(number, file, Outcome.FAILED, error=str(error).partition("\n")[0])

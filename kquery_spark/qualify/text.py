@@ -1,4 +1,4 @@
-"""A qualification as text for a terminal: the sums, the queries that save most, and what stays with Spark."""
+"""A qualification as text for a terminal: the sums, the queries that save most, and the reasons for staying with Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DESCRIPTION_CHARACTERS = 60
 
 
 def render_text(result: Qualification, rows: int) -> str:
-    """The report; at most so many queries and reasons."""
+    """The report, with at most ``rows`` queries and reasons."""
     lines = [*summary(result), "", *_queries(result, rows)]
     if result.causes:
         lines += ["", "What stays with Spark:", *_causes(result, rows)]
@@ -73,7 +73,7 @@ def _queries(result: Qualification, rows: int) -> Iterator[str]:
 
 
 def query_cells(query: QueryReport) -> tuple[str, str, str, str, str]:
-    """The cells of a query's row: saved, took, times as fast, share of the engine, name."""
+    """The cells of a query's row: seconds saved, seconds taken, speed-up, engine's share, name."""
     name = " ".join(query.description.split()) or f"query {query.number}"
     if len(name) > _DESCRIPTION_CHARACTERS:
         name = f"{name[: _DESCRIPTION_CHARACTERS - 3]}..."

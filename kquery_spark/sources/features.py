@@ -1,4 +1,4 @@
-"""Features: lines of the page of sources, of which those that Spark reads carry the sentence that declines them."""
+"""Features of sources: rows of the documentation's page. Unsupported features carry the reason that declines them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _WORD = re.compile(r"\{\w+(?::[^}]*)?\}")
 
 @dataclass(frozen=True)
 class Feature:
-    """What tables or files may have. note: how far the engine reads it.
+    """A feature of tables or files. note: conditions of the engine's support.
 
-    reason: why Spark reads it, with names in braces for words of the case; empty where the engine reads it.
+    reason: why Spark reads it, with placeholders in braces; empty if the engine reads it.
     """
 
     name: str
@@ -23,23 +23,23 @@ class Feature:
 
     @property
     def reader(self) -> str:
-        """Who reads it, in a word."""
+        """``engine`` or ``Spark``."""
         return "Spark" if self.reason else "engine"
 
     @property
     def remark(self) -> str:
-        """The note, and the reason without the words of a case."""
+        """The reason without its placeholders, and the note."""
         reason = _WORD.sub("...", self.reason)
         return f"{reason}; {self.note}" if reason and self.note else reason or self.note
 
     def declined(self, **words: object) -> Unsupported:
-        """The error that leaves a case to Spark; words: those of the reason."""
+        """The error that leaves a scan to Spark; words: values for the placeholders of the reason."""
         return Unsupported(self.reason.format(**words))
 
 
 @dataclass(frozen=True)
 class SourceSection:
-    """A section of the page: what a kind of source is, its features, and what else there is to know."""
+    """A section of the page: introduction, features and closing remarks of one kind of source."""
 
     title: str
     introduction: str

@@ -1,4 +1,4 @@
-"""What the engine reads of files and of the session catalog's tables, and what it leaves to Spark."""
+"""Features of files and of catalog tables: those that the engine reads, and those that it leaves to Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANY_FILES = (
     UNKNOWN_OPTION,
     MANY_REMOTE_FILES,
 )
-"""Features of files of any format; each format's entry has its own."""
+"""Features of files of any format; a format's entry lists its own."""
 
 FILLED_WITHOUT_VECTORS = Feature(
     "the same without Spark's vectorized reader",

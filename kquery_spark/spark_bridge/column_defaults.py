@@ -1,6 +1,6 @@
-"""Existence defaults: what a column that was added to a table of the session's catalog is in rows of older files.
+"""Existence defaults: the values of a column that was added to a catalog table, for rows of older files.
 
-Spark keeps the default of ``ALTER TABLE t ADD COLUMN c INT DEFAULT 5`` in the column's metadata, as the text of a literal.
+Spark stores the default of ``ALTER TABLE t ADD COLUMN c INT DEFAULT 5`` in the column's metadata, as the text of a literal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIMESTAMP = re.compile(r"TIMESTAMP(?:_LTZ)? '([^']*)'")
 def existence_defaults(
     struct: Any, columns: Sequence[Any], fields: pa.Schema, jvm: Jvm
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Plain values of the columns that have a default, and of those whose default is not known the reason.
+    """Plain values of column defaults, and the reasons for the columns whose defaults only Spark can read.
 
     struct: the relation's StructType; columns: its JSON; fields: the columns that the engine has a type for.
     """
@@ -54,7 +54,9 @@ def existence_defaults(
 
 def _default(rows: Any, position: int, column: Any, dtype: pa.DataType, jvm: Jvm) -> Any:
     """The plain value of a column's default."""
-    if t.is_timestamp(dtype):  # which the session's time zone decides, and not that of the call's thread
+    if t.is_timestamp(
+        dtype
+    ):  # parsed here: in the JVM, the time zone of the calling thread would apply and not the session's
         match = _TIMESTAMP.fullmatch(column["metadata"][_KEY])
         instant = None if match is None else parse_timestamp(match[1], dtype.tz)
         if instant is None:

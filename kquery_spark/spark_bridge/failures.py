@@ -102,13 +102,12 @@ def unless_result_too_large(make: Callable[[], R]) -> R | None:
 
 @contextmanager
 def without_error_log() -> Iterator[None]:
-    """Without the page of JSON that PySpark 4 logs for an error of a query."""
+    """Silence PySpark 4's logger, which prints a page of JSON for each error of a query."""
     if PySparkLogger is None:
         yield
         return
-    logger = PySparkLogger.getLogger(
-        "SQLQueryContextLogger"
-    )  # a plain logger of that name would break PySpark
+    # PySpark calls methods of its own logger class on this logger, so logging.getLogger would break it
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
     try:

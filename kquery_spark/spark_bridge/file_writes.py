@@ -1,21 +1,20 @@
-"""What Spark's writes leave behind when they fail."""
+"""Targets of Spark's writes, and whether a failed write leaves anything behind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kquery_spark.sources.formats import FORMATS
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
 
 # Formats that the engine does not read, and that Spark writes in the same way.
 _OTHERS = ("text", "xml", "avro")
 FILE_FORMATS = frozenset({entry.name for entry in FORMATS if entry.job_commit} | set(_OTHERS))
-"""Formats that Spark writes as files of tasks, which come to their place together."""
+"""Formats whose tasks write files, which the commit of the job moves to their place."""
 
 TRANSACTIONAL_FORMATS = frozenset({"delta", "iceberg"})
 """Formats of tables whose writes become visible by one commit, after the last task."""
@@ -27,9 +26,9 @@ _PROTOCOL = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommit
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """What is written to. format: None if unknown. mode: "overwrite" or "append".
+    """The target of a write. format: None if unknown. mode: "overwrite" or "append".
 
-    location: the folder that an overwrite empties before its tasks run; None where they run first.
+    location: the folder that an overwrite empties before its tasks run; None if its tasks run first.
     """
 
     format: str | None
@@ -37,14 +36,14 @@ class WriteTarget:
     location: str | None = None
 
     def leaves_nothing(self, spark: SparkSession) -> bool:
-        """Whether a write that failed is, for the same write once more, as if it had not been."""
+        """Whether the same write may run again after a failure, see the function of that name."""
         return leaves_nothing(spark, self.format, self.mode)
 
 
 def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -> bool:
-    """Whether a write that failed is, for the same write once more, as if it had not been.
+    """Whether the same write may run again after a failure, because nothing of the first attempt would be visible.
 
-    written: the format. mode: of the writer, in lower case; None: the default, errorifexists.
+    written: the format. mode: the writer's, in lower case; None for the default, errorifexists.
     """
     if written is None:
         return False
@@ -54,7 +53,7 @@ def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -
         return False
     if mode == "overwrite":
         return True
-    # Hadoop's second algorithm gives the files of a task their place when the task, not when the job, is done
+    # version 2 of Hadoop's commit algorithm publishes the files of a task when the task commits, not when the job does
     settings = spark._jsparkSession.sessionState().newHadoopConf()
     algorithm = settings.get("mapreduce.fileoutputcommitter.algorithm.version")
     return algorithm == "1" and spark.conf.get("spark.sql.sources.commitProtocolClass") == _PROTOCOL
@@ -63,9 +62,10 @@ def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -
 def named_target(
     spark: SparkSession, names: Sequence[str], mode: str, provider: str | None = None
 ) -> WriteTarget | None:
-    """What a write to a table goes to; None for a temporary view and for a table that is not there.
+    """The target of a write to a table; None for a temporary view and for tables of other catalogs' systems.
 
-    names: the parts of the table's name. provider: the format of a table that is to be made.
+    names: the parts of the table's name. provider: the format of a table that the write creates. Spark's error if the
+    table does not exist.
     """
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
@@ -95,16 +95,16 @@ def named_target(
 def table_target(
     spark: SparkSession, name: str, mode: str, provider: str | None = None
 ) -> WriteTarget | None:
-    """``named_target`` of a name as SQL writes it; None for a table that is not there, too."""
+    """``named_target`` of a name in SQL's form; also None if the table does not exist."""
     parser = spark._jsparkSession.sessionState().sqlParser()
     try:
         parts = parser.parseMultipartIdentifier(name)
         return named_target(spark, [str(parts.apply(i)) for i in range(parts.size())], mode, provider)
-    except (PySparkException, Py4JJavaError):
+    except SPARK_ERRORS:
         return None
 
 
 def remove_empty(spark: SparkSession, path: str) -> None:
-    """Remove the folder that a failed write may have made; Py4JJavaError where there is something in it."""
+    """Remove the empty folder that a failed write may have created; Py4JJavaError if it has files."""
     files = HadoopFiles(spark, path)
     files.system.delete(files.path, False)

@@ -1,4 +1,4 @@
-"""Writers of PySpark's classes that hand each write, with all that was set, to a function before it begins."""
+"""PySpark writers that pass each write, with its settings, to a function instead of starting it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _OVERWRITE = frozenset({"replace", "createOrReplace", "overwrite", "overwritePar
 
 @dataclass(frozen=True)
 class Write:
-    """A write that is about to begin: the method of Spark's writer, its arguments, and what was set before.
+    """A write that is about to start: the method of Spark's writer, its arguments, and the settings before it.
 
-    table: the one that ``writeTo`` named; None for a writer of ``write``.
+    table: the argument of ``writeTo``; None for a writer of ``write``.
     """
 
     method: str
@@ -29,11 +29,11 @@ class Write:
     table: str | None = None
 
     def run(self) -> Any:
-        """Write the rows of the DataFrame that the writer was made for."""
+        """Write the rows of the writer's own DataFrame."""
         return getattr(self.writer, self.method)(*self.arguments)
 
     def run_for(self, frame: DataFrame) -> Any:
-        """Write the rows of another DataFrame in the same way."""
+        """Write the rows of another DataFrame with the same settings."""
         writer: Any = frame._jdf.write() if self.table is None else frame._jdf.writeTo(self.table)
         for name, values in self.settings:
             writer = getattr(writer, name)(*values)
@@ -49,19 +49,19 @@ class Write:
 
     @property
     def format(self) -> str | None:
-        """The format, where one was set."""
+        """The format, if one was set."""
         formats = [str(values[0]) for name, values in self.settings if name in ("format", "using")]
         return formats[-1] if formats else None
 
     @property
     def path_option(self) -> str | None:
-        """The option ``path``, where one was set."""
+        """The option ``path``, if it was set."""
         given = [v for name, v in self.settings if name == "option" and str(v[0]).lower() == "path"]
         return str(given[-1][1]) if given else None
 
 
 class InterceptedWriter(DataFrameWriter):
-    """Writes a DataFrame as ``begin`` does; ``begin`` is called for each write."""
+    """A ``DataFrameWriter`` that calls ``begin`` for each write."""
 
     def __init__(self, frame: DataFrame, begin: Callable[[Write], Any]) -> None:
         super().__init__(frame)
@@ -69,7 +69,7 @@ class InterceptedWriter(DataFrameWriter):
 
 
 class InterceptedTableWriter(DataFrameWriterV2):
-    """The same of ``writeTo``."""
+    """A ``DataFrameWriterV2`` that calls ``begin`` for each write."""
 
     def __init__(self, frame: DataFrame, table: str, begin: Callable[[Write], Any]) -> None:
         super().__init__(frame, table)
@@ -78,7 +78,7 @@ class InterceptedTableWriter(DataFrameWriterV2):
 
 
 class _JvmWriter:
-    """Spark's writer, as PySpark calls it; what is set is remembered."""
+    """Spark's writer, as PySpark calls it; records the settings."""
 
     def __init__(self, writer: Any, begin: Callable[[Write], Any], table: str | None = None) -> None:
         self._writer = writer

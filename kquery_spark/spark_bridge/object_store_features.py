@@ -1,4 +1,4 @@
-"""What the engine follows of Hadoop's settings of object stores, and what it leaves to Spark."""
+"""Hadoop's settings of object stores: those that the engine applies, and those that leave a table to Spark."""
 
 from __future__ import annotations
 

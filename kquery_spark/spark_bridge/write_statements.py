@@ -1,7 +1,7 @@
-"""SQL statements that write the rows of a query: INSERT and CREATE TABLE AS SELECT, as Spark's parser sees them.
+"""SQL statements that write the rows of a query (INSERT, CREATE TABLE AS SELECT), as Spark's parser returns them.
 
-Spark runs such a statement while it analyzes it, so its query never becomes a DataFrame with an action. Here it does: the
-statement stays Spark's own parsed plan, and only the query in it is exchanged.
+``spark.sql`` runs such a statement at once, so its query never becomes a DataFrame with an action. This module replaces the
+query inside Spark's parsed plan and leaves the rest of the statement as it is.
 """
 
 from __future__ import annotations
@@ -17,23 +17,28 @@ from kquery_spark.spark_bridge.file_writes import WriteTarget, named_target
 from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session import Bridge
 
-_PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 _INSERT, _INSERT_DIRECTORY = "InsertIntoStatement", "InsertIntoDir"
 _CREATE, _REPLACE, _WITH = "CreateTableAsSelect", "ReplaceTableAsSelect", "UnresolvedWith"
 _VALUES = ("LocalRelation", "UnresolvedInlineTable")
 # The first word of a statement, after comments.
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*(\w+)", re.DOTALL)
-_INSERTS = re.compile(r"\binsert\b", re.IGNORECASE)
-# In an INSERT's query it may stand for the default of the column that it fills, which only the whole statement knows; the
-# database of that name does not.
+# By the first word of a statement, a word that it contains if it writes.
+_REQUIRED_WORD = {
+    "insert": re.compile("insert", re.IGNORECASE),
+    "with": re.compile(r"\binsert\b", re.IGNORECASE),
+    "create": re.compile(r"\btable\b", re.IGNORECASE),
+    "replace": re.compile(r"\btable\b", re.IGNORECASE),
+}
+# In an INSERT's query, DEFAULT may mean the default of the target column, which only the whole statement knows. A database
+# named ``default`` is fine.
 _DEFAULT = re.compile(r"\bdefault\b(?!`?\s*\.)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class WriteStatement:
-    """A statement as Spark's parser gives it, not analyzed yet.
+    """A parsed statement, not analyzed yet.
 
-    plan: the statement. query: whose rows it writes, not analyzed either. target: what it writes to.
+    plan: the statement. query: the query whose rows it writes, not analyzed either. target: the table or folder.
     """
 
     plan: Any
@@ -41,13 +46,9 @@ class WriteStatement:
     target: WriteTarget
 
     def run_for(self, frame: DataFrame, link: Bridge) -> DataFrame:
-        """Run the statement with the rows of a DataFrame; gives the DataFrame that ``spark.sql`` would."""
-        children = self.plan.children()
-        array = link.gateway.new_array(link.gateway.jvm.java.lang.Object, children.size())
-        for i in range(children.size()):
-            array[i] = children.apply(i)
-        array[children.size() - 1] = link.analyzed(frame)
-        return _frame(self.plan.withNewChildren(_sequence(array, link)), link)
+        """Run the statement with the rows of a DataFrame; returns the DataFrame that ``spark.sql`` would."""
+        query_position = self.plan.children().size() - 1
+        return _frame(link.replaced(self.plan, {(query_position,): frame}), link)
 
     def query_frame(self, link: Bridge) -> DataFrame:
         """The query as a DataFrame; Spark's error where it cannot be analyzed without the statement."""
@@ -55,28 +56,24 @@ class WriteStatement:
 
 
 def parse_write(text: str, link: Bridge) -> WriteStatement | None:
-    """The statement in a text of SQL; None for other statements, and for those whose failure may leave something behind."""
-    if not _may_write(text):
-        return None
+    """Parse a statement that writes; None for other statements and for targets that the engine does not write to."""
     try:
         plan = link.spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
         return _write(plan, link)
-    except SPARK_ERRORS:  # which Spark raises for the statement, too
+    except SPARK_ERRORS:  # Spark raises the same error when it runs the statement
         return None
 
 
-def _may_write(text: str) -> bool:
-    """Whether the text is worth parsing: other statements take no more time than without the engine."""
+def may_write(text: str) -> bool:
+    """A pre-check before parsing, so that other statements, queries above all, are not parsed twice."""
     first = _FIRST_WORD.match(text)
-    word = "" if first is None else first[1].lower()
-    if word == "with":
-        word = "insert" if _INSERTS.search(text) else ""
-    return word in ("insert", "create", "replace") and not _DEFAULT.search(text)
+    required = None if first is None else _REQUIRED_WORD.get(first[1].lower())
+    return required is not None and bool(required.search(text)) and not _DEFAULT.search(text)
 
 
 def _write(plan: Any, link: Bridge) -> WriteStatement | None:
     name, ctes = str(plan.nodeName()), None
-    if name == _WITH:  # WITH ... INSERT: the relations are the query's
+    if name == _WITH:  # WITH ... INSERT: the common table expressions move into the query
         ctes, plan = plan, plan.children().apply(0)
         name = str(plan.nodeName())
     target = _target(name, plan, link)
@@ -87,14 +84,12 @@ def _write(plan: Any, link: Bridge) -> WriteStatement | None:
     if query.nodeName() in _VALUES:
         return None
     if ctes is not None:
-        array = link.gateway.new_array(link.gateway.jvm.java.lang.Object, 1)
-        array[0] = query
-        query = ctes.withNewChildren(_sequence(array, link))
+        query = ctes.withNewChildren(link.jvm.sequence([query]).toIndexedSeq())
     return WriteStatement(plan, query, target)
 
 
 def _target(name: str, plan: Any, link: Bridge) -> WriteTarget | None:
-    """What a statement writes to; None for statements of other kinds and targets of other systems."""
+    """The target of a statement; None for other kinds of statements and for targets of other systems."""
     if name == _INSERT:
         table = plan.table()
         if table.nodeName() != "UnresolvedRelation":
@@ -118,7 +113,7 @@ def _target(name: str, plan: Any, link: Bridge) -> WriteTarget | None:
 
 
 def _provider(spec: Any, link: Bridge) -> str:
-    """The format of a table that is to be made; ``hive`` where that decides it."""
+    """The format of the table that a statement creates."""
     if spec.provider().isDefined():
         return str(spec.provider().get())
     conf = link.spark.conf
@@ -129,10 +124,6 @@ def _provider(spec: Any, link: Bridge) -> str:
 
 def _names(parts: Any) -> tuple[str, ...]:
     return tuple(str(parts.apply(i)) for i in range(parts.size()))
-
-
-def _sequence(array: Any, link: Bridge) -> Any:
-    return link.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
 
 
 def _frame(plan: Any, link: Bridge) -> DataFrame:

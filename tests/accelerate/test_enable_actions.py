@@ -295,6 +295,15 @@ def test_disable_gives_pysparks_session_its_sql_back(spark):
     assert SparkSession.sql is before
 
 
+def test_sql_takes_arguments_of_any_name(monkeypatch):
+    def sql(self, sqlQuery, args=None, **kwargs):
+        return kwargs
+
+    monkeypatch.setattr(module, "_options", lambda _: module._Options("spark", "auto"))
+    names = {"session": 1, "options": 2, "signature": 3}
+    assert module._wrapper(sql, module._sql)(object(), "SELECT {session}", **names) == names
+
+
 def test_what_others_have_wrapped_since_stays(spark, monkeypatch):
     kq.enable(spark)
     ours = ClassicDataFrame.count

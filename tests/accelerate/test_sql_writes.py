@@ -12,6 +12,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.accelerate import statements
+from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge import write_statements
 from kquery_spark.spark_bridge.failures import error_class
 from tests.conftest import in_faults, settings, uncompiled
@@ -289,6 +290,16 @@ def test_a_planning_error_is_a_warning(spark, engine, monkeypatch):
     assert spark.table("sql_fast").count() == 7
 
 
+def test_an_unknown_spark_runs_the_statement(monkeypatch):
+    def unknown(_):
+        raise Unsupported("this session runs 5.0.0")
+
+    monkeypatch.setattr(statements, "bridge", unknown)
+    assert statements.run_write(object(), "SELECT 1", "spark", "auto") is None
+    with pytest.warns(kq.FallbackWarning, match=r"so Spark runs it: this session runs 5\.0\.0"):
+        assert statements.run_write(object(), "INSERT INTO t SELECT 1", "spark", "auto") is None
+
+
 def test_arguments_are_sparks(spark, engine):
     spark.sql(NUMBERS.format(t="sql_fast"))
     kq.enable(spark, when="always")
@@ -310,8 +321,9 @@ def test_arguments_are_sparks(spark, engine):
         ("WITH q AS (SELECT 1) INSERT INTO t SELECT * FROM q", True),
         ("WITH q AS (SELECT 1) SELECT replace(x, 'a') AS c FROM q", False),
         ("INSERT INTO t SELECT DEFAULT", False),
+        ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 1", False),
         ("/* a */" * 50 + "(SELECT 1)", False),
     ],
 )
 def test_only_statements_that_may_write_are_parsed_twice(text, parsed):
-    assert write_statements._may_write(text) == parsed
+    assert write_statements.may_write(text) == parsed

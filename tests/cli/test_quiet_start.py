@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
 from kquery_spark.cli import commands
 from kquery_spark.cli.commands import cli
 from kquery_spark.cli.failures import Exit, run
-from kquery_spark.cli.quiet_start import quiet_start
+from kquery_spark.cli.quiet_start import StartOutput, quiet_start
 
 
 def _says(text: str, seconds: float = 0) -> list[str]:
@@ -41,6 +43,20 @@ def test_a_start_that_fails_says_why(capfd):
         time.sleep(0.02)
     assert output.first_line == "java: not found"
     assert capfd.readouterr().err == ""
+
+
+def test_a_terminal_that_hung_up_does_not_block_the_jvm():
+    source, jvm = os.pipe()
+    terminal, target = os.pipe()
+    os.close(terminal)
+    StartOutput(source, target).pass_on()
+    os.set_blocking(jvm, False)
+    deadline, written = time.monotonic() + 10, 0
+    while written < 1 << 18 and time.monotonic() < deadline:
+        with suppress(BlockingIOError):
+            written += os.write(jvm, bytes(1 << 12))
+    os.close(jvm)
+    assert written == 1 << 18
 
 
 @pytest.mark.parametrize("command", ["sql", "explain", "verify"])

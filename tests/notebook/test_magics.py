@@ -90,7 +90,7 @@ def test_the_context_of_the_notebook_runs_it_without_spark(shell: Any) -> None:
     assert shown.grid.is_cut
     assert isinstance(shell.user_ns["own"], kq.frontends.dataframe.DataFrame)
     run(shell, "other = kq.ExecutionContext()")
-    assert "say which by --context: ctx, other" in error(shell, "%kquery --engine local SELECT 1")
+    assert "choose one with --context: ctx, other" in error(shell, "%kquery --engine local SELECT 1")
     assert run(shell, "%kquery --engine local --context ctx SELECT count(*) FROM t").grid.rows == (("3",),)
     assert error(shell, "%kquery --engine local --context ctx SELECT x FROM t").endswith("(line 1, column 8)")
 

@@ -35,6 +35,11 @@ def test_calls_of_a_text(text, calls):
     assert list(calls_in(text)) == calls
 
 
+def test_a_long_chain_of_conditions():
+    chain = "(" * 1000 + "(a#1 = 1)" + " OR (upper(b#2) = x))" * 1000
+    assert list(calls_in(f" {chain}")) == ["upper"] * 1000
+
+
 def test_an_unknown_function_stays_with_spark():
     assert call_support("[my_udf(a#1) AS x#2]", "4.3.0").reasons == ("the engine has no function my_udf",)
 

@@ -56,6 +56,21 @@ def test_rolled_files_are_read_in_their_order(tmp_path):
     assert log.is_running
 
 
+def test_a_compacted_file_replaces_those_before_it(tmp_path):
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for name in ("events_1_app-1.gz", "events_2_app-1.gz", "events_2_app-1.gz.compact", "events_3_app-1.gz"):
+        event = FIRST.replace("4.1.0", name) if name.endswith("compact") else f'{{"Event":"{name}"}}\n'
+        (folder / name).write_bytes(gzip.compress(event.encode()))
+    (log,) = find_logs(tmp_path)
+    assert [event["Event"] for event in EventReader(log)] == ["SparkListenerLogStart", "events_3_app-1.gz"]
+    (application,) = qualify_logs(tmp_path).applications
+    assert (
+        "the history server compacted the log, so queries that had ended by then are missing"
+        in application.notes
+    )
+
+
 def test_hidden_files_are_no_logs(tmp_path):
     (tmp_path / ".app-1.crc").write_bytes(b"crc")
     (tmp_path / "app-1.gz").write_bytes(gzip.compress(FIRST.encode()))

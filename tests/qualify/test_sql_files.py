@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+from pyspark.errors import ParseException
 
 from kquery_spark.qualify.judgement import Runs
 from kquery_spark.qualify.report import Outcome
@@ -32,6 +35,35 @@ def test_each_file_is_planned(spark, numbers, folder):
     assert "no query was run to measure it" in text
     assert "3_wrong.sql (failed)" in text
     assert "random samples are drawn by Spark (Sample)" in text
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE TABLE sql_file_table USING parquet AS SELECT 1 AS x", "SET spark.kquery.enabled=false"],
+)
+def test_statements_do_not_run(spark, tmp_path, statement):
+    (tmp_path / "statement.sql").write_text(statement)
+    (query,) = qualify_sql(spark, sql_files(tmp_path)).queries
+    assert query.outcome is Outcome.FAILED
+    assert query.error == "only queries are planned: Spark would run this statement"
+    assert not spark.catalog.tableExists("sql_file_table")
+    assert spark.conf.get("spark.kquery.enabled", "unset") == "unset"
+
+
+def test_a_statement_is_never_given_to_spark(tmp_path):
+    class Parser:
+        def parseQuery(self, text):
+            raise ParseException("no query")
+
+        def parsePlan(self, text):
+            assert text == "DROP TABLE t"
+
+    state = SimpleNamespace(sqlParser=Parser)
+    session = SimpleNamespace(_jsparkSession=SimpleNamespace(sessionState=lambda: state))
+    (tmp_path / "drop.sql").write_text("DROP TABLE t;\n")
+    (query,) = qualify_sql(session, sql_files(tmp_path)).queries
+    assert query.outcome is Outcome.FAILED
+    assert query.error.startswith("only queries are planned")
 
 
 def test_a_file_and_what_is_none(folder):

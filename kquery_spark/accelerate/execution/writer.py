@@ -1,5 +1,5 @@
-"""Writing what the engine computes: Spark must see what is read, what is read must not be gone before it is, and a
-write that failed may run again where nothing of it is left.
+"""Writes of the engine's rows: Spark sees the tables that are read, never deletes files before the engine reads them, and
+runs a failed write again only if the failure left nothing behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kquery_spark.spark_bridge.intercepted_writer import InterceptedTableWriter,
 from kquery_spark.spark_bridge.session import same_plan
 
 _TO_A_PATH = FILE_FORMATS | {"save"}
-_MAKES_A_TABLE = frozenset({"create", "replace", "createOrReplace"})
+_CREATE_METHODS = frozenset({"create", "replace", "createOrReplace"})
 
 
 def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
@@ -40,9 +40,9 @@ def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
 class WriteSource:
     """Where the rows of a write come from.
 
-    original: the query, which Spark alone can run. files: what the engine reads. may_run_again: whether a write that
-    the engine fails runs again with Spark's rows, if nothing is left of it. attempt: runs the first, or after a failure
-    of the engine the second.
+    original: the query as Spark alone runs it. files: those that the engine reads. may_run_again: whether Spark's rows may
+    replace the engine's after a failure that left nothing behind. attempt: runs its first function, and after a failure of
+    the engine its second.
     """
 
     original: DataFrame
@@ -51,15 +51,15 @@ class WriteSource:
     attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any]
 
     def writer(self, frame: DataFrame) -> DataFrameWriter:
-        """A writer of ``frame``, the engine's, that lets Spark compute the rows that overwrite the folder they come from.
+        """A writer of the engine's ``frame``; Spark computes the rows that overwrite the folder that they come from.
 
-        Spark deletes what is in the folder before the engine's tasks read it. Its own shuffles may have read it by then,
-        or it fails, too: whichever it is.
+        Spark deletes the folder's files before the engine's tasks read them. A query of Spark's may have shuffled its rows
+        before, or it fails as well: the result is Spark's either way.
         """
         return InterceptedWriter(frame, partial(_write, self))
 
     def table_writer(self, frame: DataFrame, table: str) -> DataFrameWriterV2:
-        """What ``writeTo`` gives."""
+        """The same for ``frame.writeTo(table)``."""
         return InterceptedTableWriter(frame, table, partial(_write, self))
 
 
@@ -68,13 +68,17 @@ def _write(source: WriteSource, write: Write) -> Any:
     if path is not None and write.mode == "overwrite" and is_or_holds(path, source.files):
         return write.run_for(source.original)
 
+    written = _format(spark, write) if source.may_run_again else None
+    if written is None or not leaves_nothing(spark, written, write.mode):
+        return source.attempt(write.run, None)
+
     def again() -> Any:
-        if path is not None and write.mode not in ("overwrite", "append") and _is_of_files(spark, write):
-            remove_empty(spark, path)  # or it would exist already
+        is_transactional = written.lower() in TRANSACTIONAL_FORMATS
+        if path is not None and write.mode not in ("overwrite", "append") and not is_transactional:
+            remove_empty(spark, path)  # errorifexists and ignore would find the folder of the failed write
         return write.run_for(source.original)
 
-    possible = source.may_run_again and leaves_nothing(spark, _format(spark, write), write.mode)
-    return source.attempt(write.run, again if possible else None)
+    return source.attempt(write.run, again)
 
 
 def _path(write: Write) -> str | None:
@@ -83,17 +87,12 @@ def _path(write: Write) -> str | None:
     return str(write.arguments[0]) if write.arguments else write.path_option
 
 
-def _is_of_files(spark: SparkSession, write: Write) -> bool:
-    written = _format(spark, write)
-    return written is not None and written.lower() not in TRANSACTIONAL_FORMATS
-
-
 def _format(spark: SparkSession, write: Write) -> str | None:
-    """What is written; None where that is not for this to know."""
+    """The format that is written; None if unknown."""
     default = write.format or spark.conf.get("spark.sql.sources.default")
     if write.table is not None:
-        made = default if write.method in _MAKES_A_TABLE else None
-        target = table_target(spark, write.table, write.mode or "append", made)
+        provider = default if write.method in _CREATE_METHODS else None
+        target = table_target(spark, write.table, write.mode or "append", provider)
         return None if target is None else target.format
     if write.method == "insertInto":
         target = table_target(spark, str(write.arguments[0]), write.mode or "append")
@@ -102,7 +101,7 @@ def _format(spark: SparkSession, write: Write) -> str | None:
 
 
 def is_or_holds(path: str, files: Sequence[str]) -> bool:
-    """Whether one of the files is, or is below, the path."""
+    """Whether one of the files is the path itself or below it."""
     local = local_path(path)
     if local is None:
         return any(file == path or file.startswith(f"{path.rstrip('/')}/") for file in files)

@@ -1,6 +1,6 @@
-"""The documentation's page of the tables and files that the engine reads, written from the sources' features.
+"""Generates the documentation's page of supported tables and files from the features of the sources.
 
-``python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md`` writes it anew.
+``python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md`` writes the page.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ rest of the query still runs in the engine, and `kq.explain(df)` gives the reaso
 
 
 def sources_page(sections: Sequence[SourceSection] = SECTIONS) -> str:
-    """The page as Markdown: a table for each section, a line for each feature."""
+    """The page as Markdown: a table for each section, a row for each feature."""
     lines = [_HEAD]
     for section in sections:
         lines += [

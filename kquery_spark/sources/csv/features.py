@@ -1,4 +1,4 @@
-"""What the engine reads of CSV files, and what it leaves to Spark."""
+"""Features of CSV files: those that the engine reads, and those that it leaves to Spark."""
 
 from __future__ import annotations
 

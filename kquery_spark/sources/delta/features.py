@@ -1,4 +1,4 @@
-"""What the engine reads of Delta tables, and what it leaves to Spark."""
+"""Features of Delta tables: those that the engine reads, and those that it leaves to Spark."""
 
 from __future__ import annotations
 

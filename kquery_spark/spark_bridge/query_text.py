@@ -1,0 +1,18 @@
+"""Tells queries from other SQL statements, which ``spark.sql`` runs at once."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+
+
+def is_query(spark: SparkSession, text: str) -> bool:
+    """True for a query, False for another statement (INSERT, DROP TABLE ...); Spark's error for text that is neither."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    try:
+        parser.parseQuery(text)
+    except SPARK_ERRORS:
+        parser.parsePlan(text)
+        return False
+    return True
