@@ -22,6 +22,7 @@ from kquery_spark.cli.tables import (
     table_option,
 )
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS
+from kquery_spark.spark_bridge.query_text import check_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,7 @@ def _frame(sql: str, tables: tuple[TableSpec, ...], log_level: str) -> DataFrame
     check_formats(tables)
     spark = own_session("kquery-spark", log_level)
     register_in_spark(spark, tables)
+    check_query(spark, sql)
     return spark.sql(sql)
 
 

@@ -17,6 +17,7 @@ from kquery_spark.errors import ConfigError, SqlError
 from kquery_spark.notebook.options import USAGE, MagicOptions, parse_line
 from kquery_spark.notebook.result import QueryResult, local_result, spark_result
 from kquery_spark.spark_bridge.failures import without_error_log
+from kquery_spark.spark_bridge.query_text import check_query
 from kquery_spark.verify.verify import Report
 
 Shown = QueryResult | Explanation | Report
@@ -44,7 +45,10 @@ def _frame(sql: str, options: MagicOptions, names: Mapping[str, Any]) -> Any:
     """The DataFrame of the SQL: Spark's, an accelerated one, or that of an ``ExecutionContext``."""
     if options.engine == "local":
         return _context(options.context, names).sql(sql)
-    frame = _session(names).sql(sql)
+    session = _session(names)
+    if options.explain or options.verify:
+        check_query(session, sql)
+    frame = session.sql(sql)
     return frame if options.engine == "spark" else kq.kquery_plan(frame, when=options.when)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from kquery_spark.errors import PlanError
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 
 
@@ -16,3 +17,9 @@ def is_query(spark: SparkSession, text: str) -> bool:
         parser.parsePlan(text)
         return False
     return True
+
+
+def check_query(spark: SparkSession, text: str) -> None:
+    """Raise PlanError for a statement that ``spark.sql`` would run at once; Spark's error for text that is no SQL."""
+    if not is_query(spark, text):
+        raise PlanError("only queries can be explained or verified; Spark would run this statement at once")

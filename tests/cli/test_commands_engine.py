@@ -18,7 +18,7 @@ def shell(spark, tpch_dir, monkeypatch, capfd):
     def call(command, *arguments):
         everything = [
             command,
-            QUERY,
+            *([] if "--file" in arguments else [QUERY]),
             "--table",
             f"nation={tpch_dir / 'nation.parquet'}",
             *map(str, arguments),
@@ -55,3 +55,13 @@ def test_verify_says_ok(shell):
     code, out, err = shell("verify")
     assert code == 0, err
     assert out.strip()
+
+
+@pytest.mark.parametrize("command", ["explain", "verify"])
+def test_statements_are_not_run_to_be_explained(shell, spark, tmp_path, command):
+    file = tmp_path / "statement.sql"
+    file.write_text("CREATE TEMPORARY VIEW explained AS SELECT 1")
+    code, _, err = shell(command, "--file", file)
+    assert code != 0
+    assert "only queries can be explained or verified" in err
+    assert not spark.catalog.tableExists("explained")

@@ -60,6 +60,15 @@ def test_explanations_and_reports_take_the_place_of_rows(shell: Any) -> None:
     assert "same as Spark SQL: yes" in report._repr_html_()
 
 
+def test_statements_are_not_run_to_be_explained(shell: Any, spark: Any) -> None:
+    for option in ("--explain", "--verify"):
+        sentence = error(shell, f"%%kquery {option}\nCREATE TEMPORARY VIEW explained AS SELECT 1")
+        assert sentence.endswith(
+            "only queries can be explained or verified; Spark would run this statement at once"
+        )
+    assert not spark.catalog.tableExists("explained")
+
+
 def test_a_line_has_its_sql_after_the_options(shell: Any) -> None:
     shown = run(shell, "%kquery --rows 3 SELECT id, '--x' AS x FROM range(2)")
     assert shown.grid.rows == (("0", "--x"), ("1", "--x"))
