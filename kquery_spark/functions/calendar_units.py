@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
-from kquery_spark.functions.call_form import THREE_COLUMNS, CallForm
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
@@ -273,7 +273,7 @@ register(
         arity=(3, 3),
         check_values=_check_zones,
         coerce=cast_to(t.STRING, t.STRING, t.TIMESTAMP_NTZ),
-        calls=THREE_COLUMNS,
+        calls=CallForm(columns=(2,)),
     ),
     Function(
         "dayname",

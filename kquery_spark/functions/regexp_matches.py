@@ -133,7 +133,7 @@ register(
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ALWAYS_RAISES,
         safe_for=lambda _, values: _has_group(values[1], values[2] if len(values) > 2 else 1),
-        calls=CallForm(columns=(0, 1, 2), adds=(2, ", 1")),
+        calls=CallForm(columns=(0, 1), adds=(2, ", 1")),
     ),
     # Spark reads the third argument, a group, only to give NULL for NULL
     pattern_function(
@@ -144,7 +144,7 @@ register(
         check_values=_check_instr,
         result=t.INT,
         kinds=(t.STRING, t.STRING, t.INT),
-        calls=CallForm(columns=(0, 1, 2), adds=(2, ", 0")),
+        calls=CallForm(columns=(0, 1), adds=(2, ", 0")),
         changes=(VersionChange("counts some characters twice", since=(4, 0)),),
     ),
 )
