@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import SourceError
 from kquery_spark.qualify.application import Application, QueryRun
 from kquery_spark.qualify.attribution import task_seconds
 from kquery_spark.qualify.estimate import estimate
@@ -25,20 +26,32 @@ from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version
 def qualify_logs(
     path: str | Path, costs: CostModel | None = None, config: EngineConfig | None = None
 ) -> Qualification:
-    """Qualify the queries of the event logs at a path; SourceError if a file is not an event log."""
+    """Qualify the queries of the event logs at a path; SourceError if none of its files is an event log.
+
+    A file among others that cannot be read is named in the result, which leaves out all of its queries.
+    """
     costs, config = costs or CostModel(), config or EngineConfig()
     applications: list[ApplicationReport] = []
     queries: list[QueryReport] = []
     left_out = 0
+    unreadable: list[SourceError] = []
     for log in find_logs(path):
         application = Application(log)
-        for run in application.queries():
-            if run.stages:
-                queries.append(_query(application, run, costs, config))
-            else:
-                left_out += 1
+        try:
+            reports = [
+                _query(application, run, costs, config) if run.stages else None
+                for run in application.queries()
+            ]
+        except SourceError as error:
+            unreadable.append(error)
+            continue
+        with_tasks = [report for report in reports if report is not None]
+        queries += with_tasks
+        left_out += len(reports) - len(with_tasks)
         applications.append(_application(application))
-    return Qualification(tuple(applications), tuple(queries), left_out)
+    if not applications:
+        raise unreadable[0]
+    return Qualification(tuple(applications), tuple(queries), left_out, tuple(map(str, unreadable)))
 
 
 def _application(application: Application) -> ApplicationReport:

@@ -94,11 +94,16 @@ class Cause:
 
 @dataclass(frozen=True)
 class Qualification:
-    """The result for one path. left_out: the number of executions without tasks, mostly commands."""
+    """The result for one path.
+
+    left_out: the number of executions without tasks, mostly commands. unreadable: for each file that could not be read,
+    a sentence that names it.
+    """
 
     applications: tuple[ApplicationReport, ...]
     queries: tuple[QueryReport, ...]
     left_out: int = 0
+    unreadable: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -152,6 +157,7 @@ class Qualification:
             "saved_seconds": asdict(self.wall),
             "saved_task_seconds": asdict(self.tasks),
             "left_out": self.left_out,
+            "unreadable": self.unreadable,
             "applications": [asdict(application) for application in self.applications],
             "causes": [asdict(cause) for cause in self.causes],
             "queries": [_query_dict(query) for query in self.queries],

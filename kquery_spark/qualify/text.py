@@ -37,6 +37,8 @@ def summary(result: Qualification) -> Iterator[str]:
     yield f"{duration(result.task_seconds)} of tasks: the engine should save {_range(result.tasks, result.task_seconds)}"
     if result.left_out:
         yield f"{result.left_out:,} executions without tasks, commands mostly, are left out"
+    for sentence in result.unreadable:
+        yield f"note: not counted: {sentence}"
     for application in result.applications:
         for note in application.notes:
             yield f"note: {application.name or application.id}: {note}"

@@ -9,6 +9,7 @@ import pytest
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.event_files import EventReader, find_logs
 from kquery_spark.qualify.logs import qualify_logs
+from kquery_spark.qualify.text import render_text
 
 FIRST = '{"Event":"SparkListenerLogStart","Spark Version":"4.1.0"}\n'
 
@@ -85,3 +86,14 @@ def test_an_empty_log_of_a_release_that_is_not_supported(tmp_path):
     empty, old = qualify_logs(tmp_path).applications
     assert "the end of the log is cut off" in empty.notes
     assert old.notes == ("kquery_spark runs on Spark 3.5 to 4.3, and this was Spark 2.4.8",)
+
+
+def test_a_file_among_logs_that_is_none_is_named_and_left_out(tmp_path):
+    (tmp_path / "app-1").write_text(FIRST)
+    (tmp_path / "notes.txt").write_text("buy milk\n")
+    result = qualify_logs(tmp_path)
+    assert len(result.applications) == 1
+    (sentence,) = result.unreadable
+    assert f"{tmp_path / 'notes.txt'} is no event log of Spark: line 1" in sentence
+    assert f"note: not counted: {sentence}" in render_text(result, 5)
+    assert result.as_dict()["unreadable"] == (sentence,)
