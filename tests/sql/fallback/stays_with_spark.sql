@@ -11,9 +11,6 @@ SELECT k, percentile_approx(m, 0.5) FROM t GROUP BY k
 query expect_fallback(mode)
 SELECT mode(k) FROM t WHERE k = 1
 
-query expect_fallback(session windows stay with Spark) context_declines(there is no column session_window.start)
-SELECT session_window.start, sum(id) FROM t GROUP BY session_window(ts, '6 minutes')
-
 query expect_fallback(Java method) context_declines(there is no function aes_encrypt)
 SELECT k, aes_encrypt(CAST(sum(id) AS STRING), '0000111122223333', 'ECB') FROM t GROUP BY k
 
