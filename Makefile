@@ -41,7 +41,8 @@ faults: venv ## killed processes, 22 configurations, other interpreters, Spark's
 		tests/accelerate/test_no_growth.py tests/accelerate/test_estimates.py tests/accelerate/test_driver_cancel.py \
 		tests/accelerate/test_driver.py tests/accelerate/test_driver_threads.py tests/accelerate/test_every_action.py \
 		tests/physical/test_min_max_filter.py tests/runtime/test_changing_files.py \
-		tests/sources/test_spark_test_data.py tests/accelerate/test_changed_tables.py $(ARGS)
+		tests/sources/test_spark_test_data.py tests/accelerate/test_changed_tables.py tests/accelerate/test_decision.py \
+		tests/accelerate/test_driver_bounds.py tests/accelerate/test_surroundings.py $(ARGS)
 
 sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects
 	@$(SPARK_ENV) KQUERY_ALL_AS_MANY_TASKS=1 $(PY) -m pytest -n $(WORKERS) $(DIST) tests/sql $(ARGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 #: Tests that take minutes altogether.
 in_faults = pytest.mark.skipif("KQUERY_FAULTS" not in os.environ, reason="make faults runs it")
+
 SPARK_VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 #: Spark answers some expressions otherwise then; the engine gives the answers of 4.3.
 SPARK_BEFORE_4_3 = SPARK_VERSION < (4, 3)
+
+
+def some(values: Iterable[str], count: int) -> list[Any]:
+    """Parameters of a test: ``make check`` runs the first ones, ``make faults`` the others, too."""
+    return [pytest.param(value, marks=() if i < count else in_faults) for i, value in enumerate(values)]
 
 
 def worker_environment() -> dict[str, str]:
