@@ -41,6 +41,7 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import UnaryPlan
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, ScanExec
 from kquery_spark.physical.operators.base import UnaryExec
+from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.planner import plan_query
 from kquery_spark.sources import orc_footer_pb2
 from kquery_spark.sources.base import DataFile, Source, Split
@@ -167,7 +168,7 @@ def house_classes() -> list[type]:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
         if (
-            cls not in (*BASES, UnaryPlan, AppendsColumns, UnaryExec)
+            cls not in (*BASES, UnaryPlan, AppendsColumns, UnaryExec, PythonExec)
             and not cls.__module__.startswith("tests")
             and cls.__module__ != __name__
         ):

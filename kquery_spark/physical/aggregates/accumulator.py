@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import pyarrow as pa
+from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CallContext
@@ -35,6 +36,18 @@ class Accumulator(ABC):
     @abstractmethod
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
         """The result column (type ``context.dtype``) from one state row per group."""
+
+
+class Reduction(Accumulator):
+    """An associative reduction: states merge as rows update them, and the first state is the result."""
+
+    @override
+    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
+        return self.update(states, groups, context)
+
+    @override
+    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
+        return states[0].data
 
 
 _TABLE: dict[str, Accumulator] = {}

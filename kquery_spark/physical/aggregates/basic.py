@@ -13,7 +13,7 @@ from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.arithmetic import overflow
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.physical.aggregates import reduce
-from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector, validity
@@ -172,7 +172,7 @@ def _as_double(total: Vector) -> pa.Array:
     return total.plain().cast(t.STRING).cast(t.DOUBLE)
 
 
-class Extreme(Accumulator):
+class Extreme(Reduction):
     """min or max by Spark's order (NaN largest)."""
 
     def __init__(self, largest: bool) -> None:
@@ -186,14 +186,6 @@ class Extreme(Accumulator):
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
         return [Vector(vector.dtype, reduce.extreme(vector, groups, self._largest))]
-
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        return self.update(states, groups, context)
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 register_accumulator("count", Count())

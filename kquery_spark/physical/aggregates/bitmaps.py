@@ -14,11 +14,11 @@ from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.physical.aggregates import reduce
-from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.accumulator import Reduction, register_accumulator
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
-from kquery_spark.types.vector import Data, Int64s, Vector
+from kquery_spark.types.vector import Int64s, Vector
 
 _BYTES = 4096  # of every bitmap that Spark makes
 Bitmaps = npt.NDArray[np.uint8]
@@ -47,7 +47,7 @@ def _vector(rows: Bitmaps) -> Vector:
     return Vector(t.BINARY, build(bounds, rows.reshape(-1), None, t.BINARY))
 
 
-class BitmapFold(Accumulator):
+class BitmapFold(Reduction):
     """The bitmaps of a group joined by an operation, from a bitmap of bytes that change nothing."""
 
     def __init__(self, fold: np.ufunc, start: int) -> None:
@@ -73,14 +73,6 @@ class BitmapFold(Accumulator):
             starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
             folded[ordered[starts]] = self._fold.reduceat(bitmaps[order], starts, axis=0)
         return folded
-
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        return self.update(states, groups, context)
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 class BitmapOfPositions(BitmapFold):

@@ -13,7 +13,7 @@ from typing_extensions import override
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
-from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
@@ -66,7 +66,7 @@ class End(Accumulator):
         return states[0].data
 
 
-class ExtremeBy(Accumulator):
+class ExtremeBy(Reduction):
     """max_by and min_by: the first argument where the second is largest or smallest; of equals the last row."""
 
     def __init__(self, largest: bool) -> None:
@@ -91,16 +91,8 @@ class ExtremeBy(Accumulator):
         chosen = end_rows(groups, rows, last=True)
         return [pick(value, chosen), pick(by, chosen)]
 
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        return self.update(states, groups, context)
 
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
-
-
-class Bits(Accumulator):
+class Bits(Reduction):
     """bit_and, bit_or and bit_xor of integers, NULLs left out."""
 
     def __init__(self, fold: np.ufunc, start: int) -> None:
@@ -121,14 +113,6 @@ class Bits(Accumulator):
         empty = reduce.count_valid(vector.data, groups) == 0
         array = pa.array(np.where(empty, 0, folded), mask=empty if empty.any() else None)
         return [Vector(vector.dtype, array.cast(vector.dtype))]
-
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        return self.update(states, groups, context)
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 class CountIf(Accumulator):

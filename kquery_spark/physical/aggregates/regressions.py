@@ -10,11 +10,11 @@ from typing_extensions import override
 
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import reduce
-from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
+from kquery_spark.physical.aggregates.accumulator import Reduction, register_accumulator
 from kquery_spark.physical.aggregates.moments import CentralMoments, Comoments, Doubles, Flags, doubles
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Vector
 
 # The arguments are the dependent variable y and the independent one x; the states of comoments are the number of pairs,
 # both means, the sum of products of deviations, and the sums of their squares.
@@ -53,7 +53,7 @@ def _squares(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
     return states[2], states[0] == 0.0
 
 
-class Product(Accumulator):
+class Product(Reduction):
     """The product of the values that are not NULL, multiplied in row order."""
 
     @override
@@ -68,14 +68,6 @@ class Product(Accumulator):
         with np.errstate(all="ignore"):
             np.multiply.at(product, ids, reduce.taken(doubles(data), rows))
         return [Vector(t.DOUBLE, pa.array(product, mask=reduce.count_valid(data, groups) == 0))]
-
-    @override
-    def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        return self.update(states, groups, context)
-
-    @override
-    def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        return states[0].data
 
 
 register_accumulator("regr_slope", Comoments(True, _slope))

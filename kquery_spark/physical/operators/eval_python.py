@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar, cast
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
-from kquery_spark.functions.user import unpickled
 from kquery_spark.logical.eval_python import calls_text
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, PendingRows, full_batches
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.python_exec import PythonExec
+from kquery_spark.physical.python_batches import Evaluation, PendingRows, full_batches
 from kquery_spark.types.batch import Batch
 
 
 @dataclass(frozen=True)
-class EvalPythonExec(UnaryExec):
+class EvalPythonExec(PythonExec):
     """See ``logical.EvalPython``; ``kept`` child columns come first in ``output``, the results last."""
 
     child: PhysicalPlan
@@ -30,20 +29,13 @@ class EvalPythonExec(UnaryExec):
     output: pa.Schema
     code: bytes = field(repr=False)
 
-    calls_python: ClassVar[bool] = True
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.output
-
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         rows = full_batches(self.child.run(task), self.batch_rows)
         first = next(rows, None)
         if first is None:  # a function is not called for a task without rows
             return
-        evaluate = cast(Evaluation[pa.RecordBatch], unpickled(self.code))
+        evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
         for results in evaluate(self._arguments(chain((first,), rows), pending)):
             yield from pending.beside(results, self.output)
@@ -51,7 +43,7 @@ class EvalPythonExec(UnaryExec):
 
     def _arguments(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[pa.RecordBatch]:
         """The arguments of all rows, which wait for their results from then on."""
-        arguments = Arguments(self.args, self.child.schema)
+        arguments = self.arguments()
         for batch in batches:
             pending.add(batch)
             yield arguments.of(batch)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar, cast
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named
-from kquery_spark.functions.user import unpickled
 from kquery_spark.physical.clusters import with_group_starts
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.physical.python_batches import (
-    Arguments,
     Evaluation,
     PendingRows,
     coalesced,
@@ -30,7 +28,7 @@ Group = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
-class GroupPythonExec(UnaryExec):
+class GroupPythonExec(PythonExec):
     """See ``logical.GroupPython``; a group's rows must all be in this task, and follow each other.
 
     One group at a time is in memory, and the results of some.
@@ -45,20 +43,13 @@ class GroupPythonExec(UnaryExec):
     output: pa.Schema
     code: bytes = field(repr=False)
 
-    calls_python: ClassVar[bool] = True
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.output
-
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         rows = self.child.run(task)
         first = next(rows, None)
         if first is None:
             return
-        evaluate = cast(Evaluation[Group], unpickled(self.code))
+        evaluate: Evaluation[Group] = self.evaluation()
         pending = PendingRows(list(range(len(self.keys))))
         groups = self._groups(chain((first,), rows), pending)
         for results in coalesced(evaluate(groups), task.config.batch_rows):
@@ -72,7 +63,7 @@ class GroupPythonExec(UnaryExec):
 
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
-        arguments = Arguments(self.args, self.child.schema)
+        arguments = self.arguments()
         keys = Program([key.expr for key in self.keys], self.child.schema)
         held: list[pa.RecordBatch] = []
         for batch, starts in with_group_starts(batches, keys):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
-from kquery_spark.functions.user import unpickled
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, full_batches, result_columns
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.python_exec import PythonExec
+from kquery_spark.physical.python_batches import Evaluation, full_batches, result_columns
 from kquery_spark.types.batch import Batch
 
 
 @dataclass(frozen=True)
-class MapPythonExec(UnaryExec):
+class MapPythonExec(PythonExec):
     """See ``logical.MapPython``; the function is called for a task without rows, too, and reads its input as it likes."""
 
     child: PhysicalPlan
@@ -27,17 +26,10 @@ class MapPythonExec(UnaryExec):
     output: pa.Schema
     code: bytes = field(repr=False)
 
-    calls_python: ClassVar[bool] = True
-
-    @property
-    @override
-    def schema(self) -> pa.Schema:
-        return self.output
-
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        evaluate = cast(Evaluation[pa.RecordBatch], unpickled(self.code))
-        arguments = Arguments(self.args, self.child.schema)
+        evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
+        arguments = self.arguments()
         batches = map(arguments.of, full_batches(self.child.run(task), self.batch_rows))
         for results in evaluate(batches):
             yield Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)
