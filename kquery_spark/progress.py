@@ -55,9 +55,8 @@ class TerminalDisplay(Display):
         self._write("\r" + " " * self._columns + "\r")
 
     def _write(self, text: str) -> None:
-        with suppress(
-            OSError, ValueError
-        ):  # a terminal that hung up or a closed stream must not fail the run
+        # a terminal that hung up or a closed stream must not fail the run
+        with suppress(OSError, ValueError):
             self._stream.write(text)
             self._stream.flush()
 

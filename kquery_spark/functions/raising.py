@@ -14,7 +14,8 @@ from kquery_spark.types.vector import Data, Vector
 
 def _raise(args: Sequence[Vector], context: CallContext) -> Data:
     if context.num_rows:
-        raise ExecutionError("USER_RAISED_EXCEPTION", str(args[0].array(context.num_rows)[0].as_py()))
+        message = args[0].array(context.num_rows)[0].as_py()
+        raise ExecutionError("USER_RAISED_EXCEPTION", "null" if message is None else message)
     return pa.nulls(0, context.dtype)
 
 

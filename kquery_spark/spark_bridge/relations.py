@@ -94,9 +94,8 @@ class RelationReader:
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
-        self._with_file_columns: dict[
-            int, FileRelation
-        ] = {}  # by the identity of relations, which are kept alive
+        # By the identity of relations, which ``_known`` keeps alive.
+        self._with_file_columns: dict[int, FileRelation] = {}
         self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
