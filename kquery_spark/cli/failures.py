@@ -117,9 +117,8 @@ def _spark(error: BaseException) -> Failure:
     default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
     code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)
     position = _position(text)
-    message = _POSITION.sub(
-        "", re.sub(r"\s*SQLSTATE: \w+.*$", "", message)
-    )  # 3.5 says the position here, too
+    # 3.5 says the position in the message, too
+    message = _POSITION.sub("", re.sub(r"\s*SQLSTATE: \w+.*$", "", message))
     return Failure(code, _one_line(f"[{condition}] {message}") + position)
 
 

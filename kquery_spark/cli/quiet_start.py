@@ -45,9 +45,8 @@ class StartOutput:
         while chunk := os.read(self._source, _CHUNK_BYTES):
             with self._lock:
                 if self._passes_on:
-                    with suppress(
-                        OSError
-                    ):  # a terminal that hung up: read on, or the full pipe blocks the JVM
+                    # a terminal that hung up: read on, or the full pipe blocks the JVM
+                    with suppress(OSError):
                         os.write(self._target, chunk)
                 else:
                     self._held += chunk

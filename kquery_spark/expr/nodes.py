@@ -198,9 +198,8 @@ class Call(Expr):
         rule = _NULLABLE.get(self.entry.nullable)
         if rule is not None:
             return rule(self)
-        for (
-            arg
-        ) in self.args:  # no generator, so that a chain of calls takes one frame of Python's stack a level
+        # no generator, so that a chain of calls takes one frame of Python's stack a level
+        for arg in self.args:
             if arg.nullable:
                 return True
         return self.mode is not EvalMode.ANSI and bool(self.entry.raises)

@@ -127,10 +127,8 @@ class _Run:
         try:
             reasons = declined_columns(self._spark, plan)
             rows = RowErrors(self._spark, plan)
-        except (
-            Unsupported,
-            *SPARK_ERRORS,
-        ) as error:  # of what the plan computes below, for one expression or another
+        except (Unsupported, *SPARK_ERRORS) as error:
+            # of what the plan computes below, for one expression or another
             if len(parts) > 1:
                 self._probe_halves(parts)
             elif isinstance(error, Unsupported):

@@ -116,9 +116,8 @@ class CompiledLoops:
         config: Any = numba.config
         with _import_lock:
             before = config.CACHE_DIR
-            config.CACHE_DIR = str(
-                folder
-            )  # read when a function is decorated; of others' functions nothing changes
+            # read when a function is decorated, so nothing changes for functions of others
+            config.CACHE_DIR = str(folder)
             try:
                 return importlib.import_module(self._module_name)
             finally:

@@ -54,9 +54,8 @@ def existence_defaults(
 
 def _default(rows: Any, position: int, column: Any, dtype: pa.DataType, jvm: Jvm) -> Any:
     """The plain value of a column's default."""
-    if t.is_timestamp(
-        dtype
-    ):  # parsed here: in the JVM, the time zone of the calling thread would apply and not the session's
+    # parsed here: in the JVM, the time zone of the calling thread would apply and not the session's
+    if t.is_timestamp(dtype):
         match = _TIMESTAMP.fullmatch(column["metadata"][_KEY])
         instant = None if match is None else parse_timestamp(match[1], dtype.tz)
         if instant is None:

@@ -85,9 +85,8 @@ class StreamedPartition:
         self._file = spill.file(self._schema)
         self._piece_rows = piece_rows
         self._pieces: list[_Piece] = []
-        self._groups: list[
-            tuple[int, int]
-        ] = []  # first and last piece of peers that fill pieces of their own
+        # first and last piece of peers that fill pieces of their own
+        self._groups: list[tuple[int, int]] = []
         self._folds = [Fold.of(c) for c in self._calls]
         self._open: list[Batch] = []
         self._open_rows = 0

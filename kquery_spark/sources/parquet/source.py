@@ -281,9 +281,8 @@ def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
         data = widen(data, column.dtype)
     try:
         return from_arrow(dtype, data).data
-    except (
-        pa.ArrowInvalid
-    ) as error:  # nanoseconds, which only a context reads, that are no whole microseconds
+    except pa.ArrowInvalid as error:
+        # nanoseconds, which only a context reads, that are no whole microseconds
         raise SourceError(f"{where}: {error}") from None
 
 
