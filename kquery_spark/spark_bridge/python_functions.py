@@ -30,7 +30,7 @@ from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
-COMPARED = ((4, 0), (4, 3))
+COMPARED = ((3, 5), (4, 0), (4, 1), (4, 2), (4, 3))
 """Releases that all of tests/accelerate/test_python_functions.py ran with."""
 TABLES_COMPARED = ((4, 3),)
 """Releases that all of tests/accelerate/test_python_groups.py ran with."""
