@@ -1,6 +1,6 @@
-"""Compares the predictions of ``kquery-spark qualify`` for the 22 TPC-H queries with measurements.
+"""Compares the predictions of ``kquery-spark qualify`` for the queries of a benchmark suite with measurements.
 
-``python -m benchmarks.qualification --data DIR --scale 1`` runs Spark and the engine by turns in one session with event logs,
+``python -m benchmarks.qualification --data DIR --suite tpcds`` runs Spark and the engine by turns in one session with event logs,
 qualifies Spark's warm runs from the log, and prints predicted and measured times side by side.
 """
 
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kquery_spark as kq
-from benchmarks import tpch
 from benchmarks.compare import machine, run_engine, run_spark, session, turns
+from benchmarks.engines.spark import register
+from benchmarks.suites import SUITES
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Qualification, QueryReport
 
@@ -108,7 +109,7 @@ def report(checks: Sequence[Check]) -> None:
     )
 
 
-def as_json(checks: Sequence[Check], scale: float) -> str:
+def as_json(checks: Sequence[Check], suite: str, scale: float) -> str:
     """The printed values and the machine."""
     queries = [
         {
@@ -121,35 +122,36 @@ def as_json(checks: Sequence[Check], scale: float) -> str:
         }
         for c in checks
     ]
-    return json.dumps({"machine": machine(), "scale": scale, "queries": queries}, indent=1)
+    return json.dumps({"machine": machine(), "suite": suite, "scale": scale, "queries": queries}, indent=1)
 
 
 def main() -> None:
     """Make the data, run the queries, print predicted and measured side by side."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
+    parser.add_argument("--suite", choices=sorted(SUITES), default="tpch")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", default="", help="numbers by commas; all by default")
+    parser.add_argument("--queries", default="", help="names by commas; all by default")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    numbers = [int(n) for n in arguments.queries.split(",")] if arguments.queries else list(tpch.QUERIES)
-    data = tpch.generate(arguments.data / f"tpch-{arguments.scale:g}", arguments.scale)
+    suite = SUITES[arguments.suite]
+    tables = suite.data(arguments.data, arguments.scale)
     with tempfile.TemporaryDirectory() as logs:
         spark = session(
             "kquery_spark bench qualification",
             conf={"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{logs}"},
         )
-        tpch.register(spark, data)
+        register(spark, tables)
         measured = []
-        for number in numbers:
-            measured.append(measure(spark, f"q{number}", tpch.query(number), arguments.runs))
-            print(f"measured q{number}", flush=True)
+        for query in suite.chosen(arguments.queries):
+            measured.append(measure(spark, f"q{query.name}", query.sql, arguments.runs))
+            print(f"measured q{query.name}", flush=True)
         spark.stop()
         checks = checks_of(measured, qualify_logs(logs))
     report(checks)
     if arguments.json:
-        arguments.json.write_text(as_json(checks, arguments.scale))
+        arguments.json.write_text(as_json(checks, suite.name, arguments.scale))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.qualify.application import QueryRun
-from kquery_spark.qualify.factors import FACTORS, Factor
+from kquery_spark.qualify.factors import FACTORS, SPEED_UP_ERROR, Factor
 from kquery_spark.qualify.judgement import JudgedNode, Runs
 from kquery_spark.qualify.operators import STEPS
 from kquery_spark.qualify.plan import PhysicalNode
@@ -66,7 +66,17 @@ def estimate(
     )
     # a second of fixed wall-clock cost occupies as many cores as the query used
     tasks = Saving(*(max(0.0, total * share - fixed * cores) for share in (expected, low, high)))
-    return Estimate(supported / total, wall, tasks)
+    return Estimate(supported / total, _widened(wall, run.seconds), _widened(tasks, total))
+
+
+def _widened(saving: Saving, seconds: float) -> Saving:
+    """The range of a saving of ``seconds``, at least as wide as ``SPEED_UP_ERROR`` of the expected speed-up."""
+    if not saving.expected:
+        return saving
+    left = seconds - saving.expected
+    least, most = SPEED_UP_ERROR
+    low = max(0.0, seconds - left / least)
+    return Saving(saving.expected, min(saving.low, low), max(saving.high, seconds - left / most))
 
 
 def _saved_share(nodes: Sequence[JudgedNode], seconds: Mapping[int, float], total: float, end: str) -> float:
