@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.delta import DELTA_PACKAGE, has_newest_snapshot
 from kquery_spark.spark_bridge.plan_shape import TREE, has_subqueries
 from kquery_spark.spark_bridge.session import Bridge
 
@@ -19,6 +20,7 @@ _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
 _RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
 _HIVE = "HiveTableRelation "
 _V2 = "RelationV2"  # Iceberg's, whose scan takes the snapshot at planning
+_FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 _STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a table, too
 
@@ -67,6 +69,31 @@ def _is_table(leaf: str) -> bool:
     return leaf.startswith((_HIVE, _V2, _RELATION)) and not is_path
 
 
+def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
+    """Whether all tables of an optimized plan are Delta's, at the newest version that this JVM knows."""
+    jvm = link.jvm
+    if has_subqueries(jvm, optimized):
+        return False
+    leaves = optimized.collectLeaves()
+    try:
+        texts = jvm.strings(leaves)
+    except Unsupported:  # a name with a control character
+        return False
+    for number, text in enumerate(texts):
+        if not text.startswith((_HIVE, _V2, _RELATION)):
+            continue
+        leaf = leaves.apply(number)
+        if not text.startswith(_RELATION) or jvm.class_name(leaf.relation()) != _FILES:
+            return False
+        index = leaf.relation().location()
+        if jvm.class_name(index).startswith(DELTA_PACKAGE):
+            if not has_newest_snapshot(index, jvm):
+                return False
+        elif _is_table(text):
+            return False
+    return True
+
+
 def _has_delta(link: Bridge) -> bool:
     """Whether the session is set up for Delta, whose tables look like plain files where they are read by path."""
     return "delta" in str(link.conf.getConfString(_SESSION_CATALOG, "")).lower()
@@ -89,11 +116,15 @@ class CatalogSnapshot:
         """Spark numbers all queries of the JVM, and every command is one."""
         return self._link.next_query_number()
 
-    def end_planning(self) -> None:
-        """Restart the snapshot now, unless any session ran a query other than planning's own since it was taken."""
+    def end_planning(self, optimized: Any) -> None:
+        """Restart the snapshot now, unless a query other than planning's own may have changed a table since it was taken.
+
+        Delta plans by queries of its own, which cannot be told from others; then its tables' versions decide.
+        """
         last, self._query = self._query, self._number()
         own_queries = self._link.frames_made - self._frames
-        self._stale = self._stale or self._query != last + own_queries + 1
+        ran_others = self._query != last + own_queries + 1
+        self._stale = self._stale or (ran_others and not _reads_newest_versions(optimized, self._link))
 
     def is_stale(self) -> bool:
         """True if table metadata must be read again; stays true from then on."""

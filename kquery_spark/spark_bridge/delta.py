@@ -17,13 +17,13 @@ from kquery_spark.sources.delta.features import DELETED_ROWS, OLD_DELTA, OTHER_I
 from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge.jvm import Jvm
 
-_DELTA = "org.apache.spark.sql.delta."
-FORMAT_CLASS = f"{_DELTA}DeltaParquetFileFormat"
+DELTA_PACKAGE = "org.apache.spark.sql.delta."
+FORMAT_CLASS = f"{DELTA_PACKAGE}DeltaParquetFileFormat"
 """Delta's FileFormat."""
 FILE_FORMAT = PARQUET
 """The format of Delta's data files."""
 # The indexes of a table's snapshot; others list files for Delta's own commands and for change data.
-_LATEST, _PREPARED = f"{_DELTA}files.TahoeLogFileIndex", f"{_DELTA}stats.PreparedDeltaFileIndex"
+_LATEST, _PREPARED = f"{DELTA_PACKAGE}files.TahoeLogFileIndex", f"{DELTA_PACKAGE}stats.PreparedDeltaFileIndex"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 _KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _VECTOR, _FILTER_TYPE = "row_index_filter_id_encoded", "row_index_filter_type"
@@ -58,6 +58,13 @@ def directories(index: Any, jvm: Jvm) -> Any:
         raise OLD_DELTA.declined()
     filters = index.preparedScan().allFilters().toSeq() if kind == _PREPARED else jvm.empty()
     return index.listFiles(filters, jvm.empty())
+
+
+def has_newest_snapshot(index: Any, jvm: Jvm) -> bool:
+    """Whether a prepared scan reads the newest version of its table that this JVM knows of; False for other indexes."""
+    if jvm.class_name(index) != _PREPARED:
+        return False
+    return bool(index.preparedScan().version() == index.deltaLog().unsafeVolatileSnapshot().version())
 
 
 def deletion_vectors(

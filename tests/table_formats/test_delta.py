@@ -349,3 +349,11 @@ def test_rows_that_are_appended_after_planning(spark, tmp_path):
         rows.limit(10).write.format("delta").mode("append").save(path)
 
     check_appends(lambda: spark.read.format("delta").load(path), append)
+
+    events = []
+    sums = spark.read.format("delta").load(path).where("id > 3").groupBy("k").sum("id")
+    stop = kq.on_query(events.append)
+    sums.transform(kquery_plan, when="always").collect()
+    stop()
+    planned = [event.kind for event in events].count("planned")
+    assert planned == 1, "the queries by which Delta plans are not statements that change tables"

@@ -119,7 +119,7 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
 def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:
     """When the query was planned, where it reads tables that may change from now on."""
     if query.snapshot is not None:
-        query.snapshot.end_planning()
+        query.snapshot.end_planning(query.optimized)
     return query.snapshot
 
 
