@@ -1,8 +1,8 @@
-"""The 22 queries derived from TPC-H over tables of Delta or Iceberg, Spark and the engine in turns.
+"""The 22 queries derived from TPC-H over tables of Delta or Iceberg, or cached ones, Spark and the engine in turns.
 
 ``python -m benchmarks.table_formats delta --jars a.jar,b.jar --data DIR``: plain tables, tables of whose rows 5 % are deleted by
 deletion vectors or position deletes, and tables whose columns have other names in their files. The JARs must match the
-installed PySpark. ``--runs 0`` measures nothing: it checks which queries run whole and equal, with ``when="always"`` and ``"auto"``.
+installed PySpark. ``cached --data DIR``: ``lineitem`` is in Spark's cache, the other tables are files. ``--runs 0`` measures nothing: it checks which queries run whole and equal, with ``when="always"`` and ``"auto"``.
 ``--endpoint URL --bucket NAME`` stores the tables in a bucket of an S3 server such as moto; the JARs must then include hadoop-aws.
 """
 
@@ -37,6 +37,7 @@ SETTINGS = {
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",
     },
+    "cached": {},
 }
 S3_SETTINGS = {
     "spark.hadoop.fs.s3a.path.style.access": "true",
@@ -73,6 +74,7 @@ VARIANTS = {
         "renamed": Variant(renamed=True),
         "renamed_deleted": Variant(f"{_ON_READ}, 'format-version' = '2'", deleted=True, renamed=True),
     },
+    "cached": {"lineitem": Variant()},
 }
 
 
@@ -83,6 +85,13 @@ def make_tables(spark: SparkSession, kind: str, name: str, files: Path, folder: 
         if not _exists(spark, stored):
             _make_table(spark, kind, VARIANTS[kind][name], table, stored, f"{files / table}.parquet")
         spark.table(stored).createOrReplaceTempView(table)
+
+
+def cache_table(spark: SparkSession, name: str, files: Path) -> None:
+    """Make the files temporary views, of which Spark caches one, and fill the cache."""
+    tpch.register(spark, files)
+    spark.catalog.cacheTable(name)
+    spark.table(name).count()
 
 
 def _exists(spark: SparkSession, stored: str) -> bool:
@@ -142,7 +151,7 @@ def main() -> None:
     files = tpch.generate(arguments.data / f"tpch-{arguments.scale:g}", arguments.scale)
     root = f"s3a://{arguments.bucket}" if arguments.endpoint else str(arguments.data)
     folder = f"{root}/{kind}-{arguments.scale:g}"
-    conf = {**SETTINGS[kind], "spark.jars": arguments.jars}
+    conf = {**SETTINGS[kind], **({"spark.jars": arguments.jars} if arguments.jars else {})}
     if arguments.endpoint:
         conf |= S3_SETTINGS | {"spark.hadoop.fs.s3a.endpoint": arguments.endpoint}
     if kind == "iceberg":
@@ -151,7 +160,10 @@ def main() -> None:
     numbers = [int(n) for n in arguments.queries.split(",") if n] or list(tpch.QUERIES)
     report: dict[str, object] = {"machine": machine(), "kind": kind, "scale": arguments.scale}
     for variant in arguments.variants.split(",") if arguments.variants else VARIANTS[kind]:
-        make_tables(spark, kind, variant, files, folder)
+        if kind == "cached":
+            cache_table(spark, variant, files)
+        else:
+            make_tables(spark, kind, variant, files, folder)
         if arguments.runs:
             report[variant] = _timed(spark, f"{kind} {variant}", numbers, arguments.runs)
         else:
@@ -189,7 +201,7 @@ def _checked(spark: SparkSession, title: str, numbers: Sequence[int]) -> object:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=sorted(SETTINGS))
-    parser.add_argument("--jars", required=True, help="the format's JARs, by commas")
+    parser.add_argument("--jars", default="", help="the format's JARs, by commas")
     parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3, help="0 takes no times and compares the rows")
