@@ -139,7 +139,7 @@ class FactFetcher(Facts):
         self._indexes: dict[tuple[int, ...], _PlanIndex] = {}
         self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
         self._tree: CatalystNode | None = None
-        self._rows: dict[int, tuple[CatalystNode, float]] = {}
+        self._rows: dict[CatalystNode, float] = {}
         self._shown: Counter[tuple[int, ...]] | None = None
 
     def parse(self) -> CatalystNode:
@@ -247,14 +247,14 @@ class FactFetcher(Facts):
 
     @override
     def rows(self, node: CatalystNode) -> float:
-        key = id(node)
-        if key not in self._rows:
+        rows = self._rows.get(node)
+        if rows is None:
             try:
                 rows = expected_rows(self.jvm_object(node), self._jvm)
             except Exception:  # any error of Spark or py4j: an estimate is not worth a failure
                 rows = UNKNOWN_ROWS
-            self._rows[key] = node, rows
-        return self._rows[key][1]
+            self._rows[node] = rows
+        return rows
 
     def _expressions(self, sequence: Any) -> list[CatalystNode]:
         texts = self._jvm.strings(self._jvm.mapped(sequence, self._jvm.getter(_TREE, "toJSON")))
