@@ -31,6 +31,8 @@ _PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _ENUM = "scala.Enumeration$Value toString"
+_DATA_TYPE = "org.apache.spark.sql.types.DataType"
+_DEFAULT = "CURRENT_DEFAULT"  # in the metadata of a column, which the JSON of a plan loses
 _MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
@@ -52,6 +54,9 @@ class Facts(Protocol):
 
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
         """The internal values of an InSet over values of this type, None for NULL."""
+
+    def writes_nulls(self, node: CatalystNode) -> bool:
+        """Whether TO_JSON writes NULLs of its argument, as it does of columns with a default; node: its evaluator."""
 
     def escape_char(self, node: CatalystNode) -> str:
         """The escape character of Like (or ILike)."""
@@ -188,6 +193,12 @@ class FactFetcher(Facts):
             texts.remove("null")
         internal = [from_text(text, arrow) for text in texts]
         return [*internal, None] if has_null else internal
+
+    @_fetching
+    @override
+    def writes_nulls(self, node: CatalystNode) -> bool:
+        schema = self.jvm_object(node).value().inputSchema()
+        return _DEFAULT in self._jvm.text(schema, _DATA_TYPE, "json")
 
     @_fetching
     @override
