@@ -9,6 +9,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.logical import LogicalPlan, Projection, Sort
 from kquery_spark.logical.scan import check_scans
 from kquery_spark.optimizer import Step, optimize_steps
+from kquery_spark.optimizer.constant_errors import check_constants
 from kquery_spark.optimizer.statistics import Estimate, Estimator
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.planner import plan_query
@@ -65,13 +66,14 @@ def compile_query(
 ) -> CompiledQuery:
     """Optimize a resolved logical plan, lower it to operators, and cut these into stages.
 
-    check: look at the files of the plan's scans now and raise what reading them is sure to raise (SourceError and its like);
-    False where the reader of the plan has done so. Raises Unsupported for what no operator can do.
+    check: raise now what running the plan is sure to raise: SourceError and its like for its files, the ExecutionError of
+    a constant. False where the reader of the plan has done so. Raises Unsupported for what no operator can do.
     """
     steps = tuple(optimize_steps(plan, config.disabled_rules))
     optimized = _after_rules(plan, steps)
     if check:
         check_scans(optimized)
+        check_constants(optimized)
     return _lower(plan, steps, Estimator().estimate(optimized), config, placement)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,24 +70,44 @@ def _quantified(exists: bool) -> Any:
         items = elements(args[0])
         decided, unknown = np.zeros(call.num_rows, np.bool_), np.zeros(call.num_rows, np.bool_)
 
-        def note(places: Int64s, values: pa.Array) -> None:
+        def evaluate(places: Int64s, values: pa.Array) -> None:
             rows = items.rows[places]
             true, missing = truth(call.function([values], rows), len(rows))
             decided[rows[true if exists else ~true & ~missing]] = True
             unknown[rows[missing]] = True
 
         try:
-            note(np.arange(len(items.rows)), items.values)
+            evaluate(np.arange(len(items.rows)), items.values)
         except ExecutionError:
-            # Spark stops at the first element that decides, so the ones after it must not be evaluated.
-            decided[:] = unknown[:] = False
-            order = items.order
-            for step in range(int(items.sizes.max(initial=0))):
-                places = np.flatnonzero((order == step) & ~decided[items.rows])
-                note(places, items.values.take(pa.array(places)))
+            _evaluate_until_decided(
+                items, decided, lambda places: evaluate(places, items.values.take(pa.array(places)))
+            )
         return pa.array(decided == exists, mask=items.nulls | (unknown & ~decided))
 
     return run
+
+
+def _evaluate_until_decided(items: Elements, decided: Mask, evaluate: Callable[[Int64s], None]) -> None:
+    """Evaluate the elements of each row up to the first one that decides: Spark stops there, so later ones must not raise.
+
+    Several of each row at a time, twice as many after each success and half as many after an error. An error among single
+    elements is one that Spark meets, too.
+    """
+    starts, done = items.starts, np.zeros(len(items.sizes), np.int64)
+    rows, width = np.flatnonzero(items.sizes), 1
+    while len(rows):
+        counts = np.minimum(items.sizes[rows] - done[rows], width)
+        _, within = element_places(counts)
+        try:
+            evaluate(np.repeat(starts[rows] + done[rows], counts) + within)
+        except ExecutionError:
+            if width == 1:
+                raise
+            width //= 2
+            continue
+        done[rows] += counts
+        rows = rows[(done[rows] < items.sizes[rows]) & ~decided[rows]]
+        width *= 2
 
 
 def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:

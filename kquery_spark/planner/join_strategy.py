@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr, Named
+from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -115,8 +116,10 @@ class JoinStrategy:
         return BuildSide.LEFT if left.nbytes < right.nbytes else BuildSide.RIGHT
 
     def replicable(self, plan: LogicalPlan) -> bool:
-        """Whether every task may compute the build side for itself: small, only files, no Python functions."""
+        """Whether every task may compute the build side for itself: small, only files, the same rows in each of them."""
         if any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan)):
+            return False
+        if not all(is_deterministic(expr) for node in walk_plan(plan) for expr in node.expressions):
             return False
         estimate, most = self._estimator.estimate(plan), self._config.broadcast_bytes
         return estimate.nbytes <= most and estimate.scanned <= _DECODED_PER_BROADCAST_BYTE * most

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -153,11 +154,13 @@ def _wrap_all() -> None:
 
 def _wrap(cls: type, name: str, matches: Callable[..., bool], reason: str) -> None:
     original = getattr(cls, name)
+    signature = inspect.signature(original)
 
     @functools.wraps(original)
     def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = (*args, *kwargs.values())
-        _stop(lambda work: matches(work, self, *given[:1]), reason.format(*given))
+        with contextlib.suppress(TypeError):  # of a call that PySpark is to reject
+            _, *given = signature.bind(self, *args, **kwargs).arguments.values()
+            _stop(lambda work: matches(work, self, *given[:1]), reason.format(*given))
         return original(self, *args, **kwargs)
 
     setattr(cls, name, cancel)

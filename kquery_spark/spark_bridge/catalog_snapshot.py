@@ -21,7 +21,7 @@ _RELATION = "Relation "  # what the text of a relation of files starts with; nex
 _HIVE = "HiveTableRelation "
 _V2 = "RelationV2"  # Iceberg's, whose scan takes the snapshot at planning
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
-_SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
+_DELTA_SETTINGS = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions")
 _STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a table, too
 
 
@@ -95,8 +95,11 @@ def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
 
 
 def _has_delta(link: Bridge) -> bool:
-    """Whether the session is set up for Delta, whose tables look like plain files where they are read by path."""
-    return "delta" in str(link.conf.getConfString(_SESSION_CATALOG, "")).lower()
+    """Whether the session is set up for Delta, whose tables look like plain files where they are read by path.
+
+    A catalog of another system may stand in for that of Delta, whose extension is there in any case.
+    """
+    return any("delta" in str(link.conf.getConfString(name, "")).lower() for name in _DELTA_SETTINGS)
 
 
 class CatalogSnapshot:

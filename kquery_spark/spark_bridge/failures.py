@@ -75,12 +75,11 @@ def engine_failure(error: BaseException) -> str | None:
     text = str(error)
     if isinstance(error, pa.ArrowException):  # of rows that came to the driver
         return f"{type(error).__name__}: {text}"
-    if any(mark in text for mark in _CANCELLED):
-        return None
+    # first what a task says of itself: names of files in it, or texts of the query, may read like a cancellation
     raised = parse_task_error(text)
     if raised is not None:
         return None if raised.kind == "query" else f"{raised.name}: {raised.message}"
-    return _worker_failure(text)
+    return None if any(mark in text for mark in _CANCELLED) else _worker_failure(text)
 
 
 def _worker_failure(text: str) -> str | None:

@@ -58,7 +58,9 @@ def listed_files(source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedF
 
 def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
     """A fact of each file of a ``Seq[PartitionDirectory]``, as Scala prints it; fact: a function of the file's status."""
-    of_directory = jvm.steps(f"files {id(fact)}", (_DIRECTORY, "files"), jvm.map_step("map", fact))
+    of_directory = jvm.steps(
+        f"files {fact._get_object_id()}", (_DIRECTORY, "files"), jvm.map_step("map", fact)
+    )
     return jvm.strings(jvm.flat_mapped(directories, of_directory))
 
 

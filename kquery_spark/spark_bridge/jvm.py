@@ -168,8 +168,8 @@ class Jvm:
         return function
 
     def mapper(self, cls: str, method: str, function: Any) -> Any:
-        """``x => x.method(function)`` as a Scala function; ``function`` is one of those cached here."""
-        key = ("mapper", cls, method, id(function))
+        """``x => x.method(function)`` as a Scala function, cached with ``function``."""
+        key = ("mapper", cls, method, function._get_object_id())
         mapper = self._functions.get(key)
         if mapper is None:
             handle = self.bind(self.handle(cls, method, "scala.Function1"), 1, function)

@@ -30,7 +30,10 @@ _TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
+_CONTEXT_PREFIX = "NumericEvalContext("
 _ENUM = "scala.Enumeration$Value toString"
+_DATA_TYPE = "org.apache.spark.sql.types.DataType"
+_DEFAULT = "CURRENT_DEFAULT"  # in the metadata of a column, which the JSON of a plan loses
 _MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
@@ -50,8 +53,14 @@ class Facts(Protocol):
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         """What Cast, arithmetic, Sum and Average do on overflow, division by zero and malformed input."""
 
+    def allows_precision_loss(self, node: CatalystNode) -> bool:
+        """Whether arithmetic was made to give up decimal places of decimals; True in releases that ask the session."""
+
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
         """The internal values of an InSet over values of this type, None for NULL."""
+
+    def writes_nulls(self, node: CatalystNode) -> bool:
+        """Whether TO_JSON writes NULLs of its argument, as it does of columns with a default; node: its evaluator."""
 
     def escape_char(self, node: CatalystNode) -> str:
         """The escape character of Like (or ILike)."""
@@ -139,7 +148,7 @@ class FactFetcher(Facts):
         self._indexes: dict[tuple[int, ...], _PlanIndex] = {}
         self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
         self._tree: CatalystNode | None = None
-        self._rows: dict[int, tuple[CatalystNode, float]] = {}
+        self._rows: dict[CatalystNode, float] = {}
         self._shown: Counter[tuple[int, ...]] | None = None
 
     def parse(self) -> CatalystNode:
@@ -152,14 +161,28 @@ class FactFetcher(Facts):
     @_fetching
     @override
     def eval_mode(self, node: CatalystNode) -> EvalMode:
-        """One look does for a plan whose modes are all the same, as nearly always."""
+        mode = self._eval_context(node).partition(",")[0]
+        if mode in ("ANSI", "TRY", "LEGACY"):
+            return cast(EvalMode, mode)
+        raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
+
+    @_fetching
+    @override
+    def allows_precision_loss(self, node: CatalystNode) -> bool:
+        return self._eval_context(node).partition(",")[2] != "false"
+
+    def _eval_context(self, node: CatalystNode) -> str:
+        """The evaluation mode, in newer releases with ``allowDecimalPrecisionLoss`` after a comma.
+
+        One look does for a plan where all are the same, as nearly always.
+        """
         family = _FAMILIES.get(node.cls)
         if family is None:
             raise Unsupported(f"{node.cls} has no evaluation mode that the engine knows")
         prefix = self._prefix(node)
         index = self._index(prefix)
         self._check(node, prefix, index)
-        getter = _mode_getter(self._jvm, family)
+        getter = _context_getter(self._jvm, family)
         seen = self._modes.get((prefix, family))
         if seen is None:
             seq = self._jvm.scala.seq
@@ -171,10 +194,8 @@ class FactFetcher(Facts):
                 (seq, "mkString", "java.lang.String", " "),
             )
             seen = self._modes[prefix, family] = modes.apply(index.flat).split()
-        mode = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
-        if mode in ("ANSI", "TRY", "LEGACY"):
-            return cast(EvalMode, mode)
-        raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
+        context = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
+        return context.removeprefix(_CONTEXT_PREFIX).removesuffix(")")
 
     @_fetching
     @override
@@ -188,6 +209,12 @@ class FactFetcher(Facts):
             texts.remove("null")
         internal = [from_text(text, arrow) for text in texts]
         return [*internal, None] if has_null else internal
+
+    @_fetching
+    @override
+    def writes_nulls(self, node: CatalystNode) -> bool:
+        schema = self.jvm_object(node).value().inputSchema()
+        return _DEFAULT in self._jvm.text(schema, _DATA_TYPE, "json")
 
     @_fetching
     @override
@@ -247,14 +274,14 @@ class FactFetcher(Facts):
 
     @override
     def rows(self, node: CatalystNode) -> float:
-        key = id(node)
-        if key not in self._rows:
+        rows = self._rows.get(node)
+        if rows is None:
             try:
                 rows = expected_rows(self.jvm_object(node), self._jvm)
             except Exception:  # any error of Spark or py4j: an estimate is not worth a failure
                 rows = UNKNOWN_ROWS
-            self._rows[key] = node, rows
-        return self._rows[key][1]
+            self._rows[node] = rows
+        return rows
 
     def _expressions(self, sequence: Any) -> list[CatalystNode]:
         texts = self._jvm.strings(self._jvm.mapped(sequence, self._jvm.getter(_TREE, "toJSON")))
@@ -308,11 +335,11 @@ class FactFetcher(Facts):
             raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
 
-def _mode_getter(jvm: Jvm, family: str) -> Any:
-    """Reads ``evalMode``, which newer versions of Spark keep in an ``evalContext`` for some classes."""
-    if jvm.has_method(family, "evalMode"):
-        return jvm.getter(family, "evalMode", _ENUM)
-    return jvm.getter(family, "evalContext", f"{_CONTEXT} evalMode", _ENUM)
+def _context_getter(jvm: Jvm, family: str) -> Any:
+    """Prints ``evalMode``, or the ``evalContext`` in which newer versions of Spark keep it for some classes."""
+    if jvm.has_method(family, "evalContext"):
+        return jvm.getter(family, "evalContext", f"{_CONTEXT} toString")
+    return jvm.getter(family, "evalMode", _ENUM)
 
 
 def _few(sequence: Any) -> Sequence[Any]:

@@ -94,17 +94,19 @@ class RelationReader:
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
-        # By the identity of relations, which ``_known`` keeps alive.
-        self._with_file_columns: dict[int, FileRelation] = {}
+        # Relations as they were read, and with columns for the facts of their files.
+        self._with_file_columns: list[tuple[FileRelation, FileRelation]] = []
         self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
 
     def with_file_columns(self, relation: FileRelation) -> FileRelation:
         """A relation that was read, with columns for the facts of its files, the same one each time."""
-        extended = self._with_file_columns.get(id(relation))
-        if extended is None:
-            extended = self._with_file_columns[id(relation)] = with_file_columns(relation, self._time_zone)
+        for known, extended in self._with_file_columns:
+            if known is relation:
+                return extended
+        extended = with_file_columns(relation, self._time_zone)
+        self._with_file_columns.append((relation, extended))
         return extended
 
     def path(self, path: str) -> str:

@@ -32,6 +32,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         TIME_PARSER: CORRECTED,
         PRECISION_LOSS: "true",
         LEAVES_OUT_NULLS: "true",
+        "spark.sql.icu.caseMappings.enabled": "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
         "spark.sql.legacy.disableMapKeyNormalization": "false",

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -356,3 +357,23 @@ def test_actions_after_a_change_see_what_sparks_see(spark, table, numbers, parti
         spark.sql(f"INSERT INTO {name} VALUES (1000, {key})")
         for action in actions:
             assert actions[action](accelerated) == actions[action](plain), (key, action)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, False),
+        ({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}, True),
+        # Unity Catalog's stands in for that of Delta
+        (
+            {
+                "spark.sql.catalog.spark_catalog": "io.unitycatalog.spark.UCSingleCatalog",
+                "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            },
+            True,
+        ),
+    ],
+)
+def test_tables_of_delta_are_expected_by_its_extension(given, expected):
+    link = SimpleNamespace(conf=SimpleNamespace(getConfString=given.get))
+    assert catalog_snapshot._has_delta(link) is expected

@@ -93,3 +93,21 @@ def test_defaults_that_spark_gives(spark: Any) -> None:
             assert any(f"the default of {column}" in sentence for _, sentence in reasons)
     finally:
         spark.sql("DROP TABLE wide_defaults")
+
+
+@pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="to_json stays with older releases")
+def test_to_json_writes_nulls_of_columns_with_a_default(spark):
+    spark.sql("CREATE TABLE defaults_json (a INT, b INT DEFAULT 5) USING parquet")
+    spark.sql("INSERT INTO defaults_json VALUES (1, NULL)")
+    for expression in ("struct(a, b)", "array(named_struct('c', b))"):
+        frame = spark.sql(f"SELECT to_json({expression}) AS x FROM defaults_json")
+        assert "null" in frame.collect()[0].x
+        assert "to_json writes NULLs of columns that have a default" in str(kq.explain(frame))
+        check(frame)
+    check(
+        spark.sql(
+            "SELECT to_json(struct(a, nullif(b, b) AS c)) AS x, count(*) FROM defaults_json GROUP BY 1"
+        ),
+        1.0,
+    )
+    spark.sql("DROP TABLE defaults_json")

@@ -19,6 +19,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.physical.operators import ScanExec
+from kquery_spark.run_control import RunControl
 from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge import cancellation
 from kquery_spark.spark_bridge.failures import error_class
@@ -250,3 +251,24 @@ def test_a_cancel_during_the_last_moments_is_no_start_of_a_job(spark: Any, scans
         monkeypatch.setattr(cancellation.RunControl, "add", cancelled)
         with pytest.raises(Py4JJavaError, match="SPARK_JOB_CANCELLED"):
             fast.collect()
+
+
+def test_a_group_is_found_by_name_and_a_wrong_call_is_pysparks_to_reject(monkeypatch):
+    class Context:
+        def cancelJobGroup(self, groupId: str, reason: str | None = None) -> str:
+            return f"{groupId} {reason}"
+
+    class Work:
+        control = RunControl()
+
+        def has_group(self, group: str) -> bool:
+            return group == "mine"
+
+    monkeypatch.setattr(cancellation, "_running", {Work()})
+    cancellation._wrap(Context, "cancelJobGroup", lambda work, _, group: work.has_group(group), "part of {}")
+    with pytest.raises(TypeError, match="groupId"):
+        Context().cancelJobGroup()
+    assert Context().cancelJobGroup(reason="mine", groupId="other") == "other mine"
+    assert Work.control.cancelled is None
+    assert Context().cancelJobGroup(reason="late", groupId="mine") == "mine late"
+    assert Work.control.cancelled == "part of mine"

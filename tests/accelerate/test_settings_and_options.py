@@ -1,6 +1,7 @@
 """Settings and options that others set: the engine reads on where they do not matter, and gives Spark's answer where they do."""
 
 import datetime
+import decimal
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -12,7 +13,7 @@ import kquery_spark as kq
 from kquery_spark.frontends.catalyst.file_options import IGNORED
 from kquery_spark.spark_bridge.session_settings import IRRELEVANT
 from tests.accelerate.checks import check
-from tests.conftest import settings
+from tests.conftest import SPARK_VERSION, settings
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 POLICY = "spark.sql.legacy.timeParserPolicy"
@@ -305,3 +306,41 @@ def test_orc_with_options_of_its_writer(spark, tmp_path):
     positional = spark.read.option("orc.force.positional.evolution", "true").orc(str(tmp_path / "t.orc"))
     explained = kq.explain(grouped(positional))
     assert "files with the option orc.force.positional.evolution are read by Spark" in str(explained)
+
+
+@pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="Spark 3.5 maps cases by the JVM")
+def test_case_mappings_of_the_jvm_are_not_followed(spark, tmp_path):
+    rows = pa.table({"s": ["ßa ǆb", "ΑΣ", "ŉ"]})
+    pq.write_table(rows, tmp_path / "t.parquet")
+
+    def counted():
+        read = spark.read.parquet(str(tmp_path))
+        return (
+            read.selectExpr("initcap(s) AS x", "upper(s) AS y", "lower(s) AS z")
+            .groupBy("x", "y", "z")
+            .count()
+        )
+
+    by_icu = counted()
+    check(by_icu, coverage=1.0)
+    setting = "spark.sql.icu.caseMappings.enabled"
+    with settings(spark, {setting: "false"}):
+        assert sorted(counted().collect()) != sorted(by_icu.collect())
+        assert f"does not follow the setting {setting}=false" in str(kq.explain(counted()))
+        check(counted())
+
+
+@pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="older releases ask the session when the query is run")
+def test_decimals_keep_the_setting_that_the_query_was_made_under(spark, tmp_path):
+    rows = pa.table(
+        {"x": pa.array([decimal.Decimal("1.234567890123456"), None], pa.decimal128(30, 15)), "i": [1, 2]}
+    )
+    pq.write_table(rows, tmp_path / "t.parquet")
+    setting = "spark.sql.decimalOperations.allowPrecisionLoss"
+    with settings(spark, {setting: "false"}):
+        read = spark.read.parquet(str(tmp_path))
+        frame, whole = read.selectExpr("sum(x * x) AS y"), read.selectExpr("sum(i + i) AS y")
+    assert frame.schema != spark.read.parquet(str(tmp_path)).selectExpr("sum(x * x) AS y").schema
+    assert f"made while {setting} was false" in str(kq.explain(frame))
+    check(frame)
+    check(whole, coverage=1.0)

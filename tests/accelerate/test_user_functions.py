@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import threading
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import col, lit
+from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError, SerializationError, SqlError, UserFunctionError
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import LogicalPlan
@@ -145,6 +148,21 @@ def test_a_function_that_is_not_deterministic_runs_once_a_place(trips: kq.Execut
     frame = trips.table("trips").select(source("tip").alias("r")).filter(col("r") >= lit(0.0))
     once = frame.select((col("r") - col("r")).alias("zero")).to_arrow()["zero"].to_pylist()
     assert once == [0.0] * 4
+
+
+def test_only_a_deterministic_side_of_a_join_is_computed_by_every_task(tmp_path: Path):
+    for name, rows in (("many", 40_000), ("few", 5)):
+        pq.write_table(
+            pa.table({"k": [i % 5 for i in range(rows)]}), tmp_path / f"{name}.parquet", row_group_size=4_000
+        )
+    context = kq.ExecutionContext(config=EngineConfig(parallelism=2, small_bytes=0, split_bytes=20_000))
+    for name in ("many", "few"):
+        context.register_parquet(name, str(tmp_path / f"{name}.parquet"))
+    for deterministic in (True, False):
+        source = kq.arrow_udf(lambda x: pc.random(len(x)), "double", deterministic=deterministic)
+        context.register_function(f"source_{deterministic}", source)
+        sql = f"SELECT m.k, r FROM many m JOIN (SELECT k, source_{deterministic}(k) AS r FROM few) f ON m.k = f.k"
+        assert ("ReplicateExec" in context.sql(sql).explain()) is deterministic
 
 
 def test_mistakes_are_told_at_once(trips: kq.ExecutionContext):

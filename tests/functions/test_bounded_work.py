@@ -10,9 +10,12 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.matching import _like_one
 from kquery_spark.functions.patterns import translate
+from kquery_spark.physical.expr import Program
+from kquery_spark.run_control import RunCancelled, RunControl
+from kquery_spark.types.batch import Batch
 
 
 @pytest.mark.parametrize(
@@ -76,3 +79,33 @@ def test_nested_repetitions_do_not_backtrack() -> None:
     start = time.process_time()
     assert context.sql("SELECT s RLIKE '(a+)+b' AS x FROM t").to_arrow().to_pydict() == {"x": [False]}
     assert time.process_time() - start < 5
+
+
+def test_a_long_array_is_searched_up_to_the_element_that_decides() -> None:
+    """The last element raises; Spark stops at the one before it."""
+    context = kq.ExecutionContext()
+    numbers = list(range(200_000))
+    context.register_arrow(
+        "t", pa.table({"a": [numbers, None, [], [199_998], [199_997, 199_998, 199_999, None]]})
+    )
+    start = time.process_time()
+    sql = "SELECT exists(a, x -> 10 DIV (199999 - x) = 10) AS e, forall(a, x -> 10 DIV (199999 - x) < 10) AS f FROM t"
+    found = context.sql(sql).to_arrow().to_pydict()
+    assert found == {"e": [True, None, False, True, True], "f": [False, None, True, False, False]}
+    with pytest.raises(ExecutionError, match="DIVIDE_BY_ZERO"):
+        context.sql("SELECT exists(a, x -> 10 DIV (199999 - x) = 11) AS e FROM t").to_arrow()
+    assert time.process_time() - start < 5
+
+
+def test_functions_of_lambdas_are_cancelled_between_calls_of_the_lambda() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": [[1, 2], [3]]}))
+    (named,) = context.sql("SELECT transform(a, x -> x + 1) AS b FROM t").analyzed.plan.exprs
+    rows = pa.record_batch({"a": [[1, 2], [3]]})
+    batch = Batch.from_arrow(rows, rows.schema)
+    program = Program([named.expr], batch.schema)
+    control = RunControl()
+    assert control.controlled(program.run)(batch)[0].data.to_pylist() == [[2, 3], [4]]
+    control.cancel("for a test")
+    with pytest.raises(RunCancelled):
+        control.controlled(program.run)(batch)

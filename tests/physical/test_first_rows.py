@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
@@ -128,6 +130,19 @@ def test_nulls_at_the_end_of_the_first_rows() -> None:
     assert found.mask([column], 4).tolist() == [True, True, True, False]
     assert found.conditions([Column("x", t.LONG)]) == [Call.of("isnotnull", Column("x", t.LONG))]
     assert found.mask([column], 4).tolist() == [False, True, False, False]
+
+
+def test_other_nulls_may_come_first_by_further_keys(tmp_path: Path) -> None:
+    """A row group of NULLs only is not ruled out once the first rows end in a NULL."""
+    tied = FirstRowsFilter(("x",), True, False, True, 3)
+    tied.learn(Vector(t.LONG, pa.array([None], t.LONG)))
+    assert tied.conditions([Column("x", t.LONG)]) == []
+    rows = {"a": pa.array([1, None, None, None, None, None], t.INT), "b": [5, 10, 11, 1, 2, 3]}
+    pq.write_table(pa.table(rows), tmp_path / "t.parquet", row_group_size=3)
+    context = kq.ExecutionContext()
+    context.register_parquet("t", str(tmp_path))
+    found = context.sql("SELECT b FROM t ORDER BY a NULLS LAST, b LIMIT 3").to_arrow()
+    assert found["b"].to_pylist() == [5, 1, 2]
 
 
 def test_what_statistics_are_asked() -> None:

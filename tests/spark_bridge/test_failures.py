@@ -10,7 +10,9 @@ import pytest
 
 import kquery_spark as kq
 from benchmarks import tpch
+from kquery_spark.errors import SourceError
 from kquery_spark.spark_bridge.failures import engine_failure, error_class
+from kquery_spark.task_errors import task_error
 
 
 @pytest.fixture
@@ -174,3 +176,10 @@ def test_many_threads_share_a_session(spark, tpch_dir):
     for thread in threads:
         thread.join(120)
     assert found == [expected] * 6
+
+
+def test_a_failure_in_a_folder_of_that_name_is_no_cancellation():
+    failure = task_error(SourceError("/data/orders cancelled/1.parquet was changed"))
+    error = RuntimeError(f"Job aborted: kquery_spark.task_errors.TaskError: {failure}\n\tat org.apache.spark")
+    assert engine_failure(error) == "SourceError: /data/orders cancelled/1.parquet was changed"
+    assert engine_failure(RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled by the user")) is None

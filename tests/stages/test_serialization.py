@@ -47,7 +47,7 @@ from kquery_spark.sources import orc_footer_pb2
 from kquery_spark.sources.base import DataFile, Source, Split
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet.source import ParquetSource
-from kquery_spark.stages import plan_pb2, serialization
+from kquery_spark.stages import plan_pb2, references
 from kquery_spark.stages.graph import build_stages
 from kquery_spark.stages.serializable import register_serializable, registry
 from kquery_spark.stages.serialization import from_bytes, to_bytes
@@ -268,15 +268,15 @@ def deep(levels: int) -> Expr:
 def test_deep_plans_round_trip_and_deeper_ones_are_refused_on_both_sides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expr = from_bytes(to_bytes(deep(serialization.MAX_DEPTH - 1)), Expr)
+    expr = from_bytes(to_bytes(deep(references.MAX_DEPTH - 1)), Expr)
     levels = 0
     while isinstance(expr, Cast):
         expr, levels = expr.child, levels + 1
-    assert levels == serialization.MAX_DEPTH - 1
+    assert levels == references.MAX_DEPTH - 1
     with pytest.raises(SerializationError, match="deep"):
-        to_bytes(deep(serialization.MAX_DEPTH))
+        to_bytes(deep(references.MAX_DEPTH))
     with monkeypatch.context() as patched:
-        patched.setattr(serialization, "MAX_DEPTH", 10**6)
+        patched.setattr(references, "MAX_DEPTH", 10**6)
         data = to_bytes(deep(20_000))
     with pytest.raises(SerializationError, match="deep"):
         from_bytes(data, Expr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kquery_spark.expr import Call, Case, Cast, Expr, Named, walk
-from kquery_spark.expr.properties import is_constant, is_deterministic
+from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, transform_plan
 from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types import names as t
@@ -55,15 +55,22 @@ def _is_worth_carrying(expr: Expr) -> bool:
     return costs and not is_constant(expr) and is_deterministic(expr)
 
 
-def _always_computed(expr: Expr) -> Iterator[Expr]:
-    """Expressions of a condition that are evaluated for every row, outermost first."""
-    if _is_worth_carrying(expr):
+def _always_computed(expr: Expr, raising_too: bool = True) -> Iterator[Expr]:
+    """Expressions of a condition that are evaluated for every row, outermost first.
+
+    raising_too: also those that can raise. A strict function stops at the first NULL, so what can raise behind another
+    argument stays where a NULL keeps rows from it.
+    """
+    if _is_worth_carrying(expr) and (raising_too or not can_raise(expr)):
         yield expr
     if isinstance(expr, Case):
         return
-    first_only = isinstance(expr, Call) and expr.entry.lazy
-    for child in expr.children[:1] if first_only else expr.children:
-        yield from _always_computed(child)
+    if isinstance(expr, Call) and expr.entry.lazy:
+        yield from _always_computed(expr.args[0], raising_too)
+        return
+    order = expr.entry.evaluation_order(len(expr.args)) if isinstance(expr, Call) else ()
+    for position, child in enumerate(expr.children):
+        yield from _always_computed(child, raising_too and (not order or position == order[0]))
 
 
 def _replaced(expr: Expr, computed: dict[Expr, Named]) -> Expr:

@@ -92,8 +92,12 @@ class FirstRowsFilter(RuntimeFilter):
         if self.last.position is None or not has_integer_order(column.dtype):
             return []
         part, value = self.last.position
-        if part != 1:
-            return [Call.of("isnotnull" if part else "isnull", column)]
+        if part == 2:
+            return (
+                [] if self.ties else [Call.of("isnotnull", column)]
+            )  # other NULLs may come first by further keys
+        if part == 0:
+            return [Call.of("isnull", column)]
         last = Literal(value if self.ascending else ~value, column.dtype)
         before = Call.of(("lt" if self.ascending else "gt") + ("eq" if self.ties else ""), column, last)
         return [Call.of("or", Call.of("isnull", column), before) if self.nulls_first else before]

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.functions.higher_order import LambdaCall
+from kquery_spark.run_control import check_run
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector, from_arrow
@@ -29,6 +30,7 @@ def apply(
     outer = [vector.physical(num_rows) for vector in captured]
 
     def function(columns: Sequence[pa.Array], rows: Int64s) -> Vector:
+        check_run()  # a kernel may call the lambda many times
         own = [from_arrow(schema.field(i).type, column).data for i, column in enumerate(columns)]
         reserve_gather(outer, rows)
         places = pa.array(rows)

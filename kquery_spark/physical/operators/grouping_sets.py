@@ -10,7 +10,9 @@ from typing_extensions import override
 
 from kquery_spark.expr import Column, Expr, Literal, Named
 from kquery_spark.expr.constants import literal_vector
-from kquery_spark.physical.operators.aggregate import AggregateExec, Aggregation, Phase
+from kquery_spark.physical.aggregates.aggregation import Aggregation
+from kquery_spark.physical.aggregates.phase import Phase
+from kquery_spark.physical.operators.aggregate import AggregateExec
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, from_vectors
 from kquery_spark.types.vector import Vector

@@ -31,5 +31,9 @@ def invoke(node: CatalystNode, translate: Translator) -> Expr:
         if writer is not None:
             args = [translate(argument) for argument in arguments]
             translate.check_version(node, "to_json", args)
+            if translate.facts.writes_nulls(target):
+                raise Unsupported(
+                    "to_json writes NULLs of columns that have a default, so it stays with Spark"
+                )
             return Call.of("to_json", *args, tz=writer[1])
     raise Unsupported("a function that Spark calls as a Java method runs in Spark")

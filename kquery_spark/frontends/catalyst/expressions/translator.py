@@ -16,6 +16,7 @@ from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session_settings import PRECISION_LOSS
 from kquery_spark.spark_bridge.spark_types import arrow_type
 from kquery_spark.types import names as t
 
@@ -115,6 +116,7 @@ class Translator:
         check_loops(function)
         self.check_version(node, function.name, args)
         self.check_fields(node, *check_parameters(node, function.parameters, node.cls))
+        self._check_precision(node, function, args)
         mode = self.mode(node, function, args)
         dtype = None
         if node.cls in _MAKES_TIMESTAMPS:
@@ -168,6 +170,15 @@ class Translator:
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         """The evaluation mode the JSON does not carry."""
         return MODES[self.facts.eval_mode(node)]
+
+    def _check_precision(self, node: CatalystNode, function: Function, args: Sequence[Expr]) -> None:
+        """Raises Unsupported for decimals whose result has another type, as the setting was another one when it was made."""
+        is_decimal = function.operator.arithmetic and any(t.is_decimal(a.dtype) for a in args)
+        keeps_context = any(name in node.fields for name in _MODE_FIELDS)
+        if is_decimal and keeps_context and not self.facts.allows_precision_loss(node):
+            raise Unsupported(
+                f"arithmetic of decimals that was made while {PRECISION_LOSS} was false stays with Spark"
+            )
 
     def zone(self, node: CatalystNode) -> str:
         """The time zone an expression computes in."""

@@ -1,0 +1,317 @@
+"""An aggregation in one task: states of rows, merged and finished, past the memory budget in partitions on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.expr import AggregateCall, Expr
+from kquery_spark.functions.registry import CallContext
+from kquery_spark.kernels.integer_order import first_rows
+from kquery_spark.kernels.ordered_bytes import has_floats, normalized
+from kquery_spark.physical.aggregates import Accumulator, accumulator
+from kquery_spark.physical.aggregates.phase import Phase
+from kquery_spark.physical.dynamic_filters.min_max import MinMaxFilter, group_extrema
+from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.keys import Codes, Groups, encode, group_rows, pack
+from kquery_spark.physical.selected_rows import SelectedRows, Selections
+from kquery_spark.physical.spill import DEEPEST, HashPartitions, SpillDirectory, hashed_bytes
+from kquery_spark.types.batch import Batch, coalesced, concat, from_vectors
+from kquery_spark.types.vector import Int64s, Vector
+
+if TYPE_CHECKING:
+    from kquery_spark.physical.operators.aggregate import AggregateExec
+    from kquery_spark.physical.operators.base import Metrics
+
+_MERGE_ROWS = 2_000_000
+_PROBE_ROWS = 400_000
+_MAX_GROUPS_PER_ROW = 0.8
+_SAMPLE_ROWS = 4096
+
+
+class Aggregation:
+    """The compiled form of one AggregateExec in one task."""
+
+    def __init__(self, plan: AggregateExec) -> None:
+        self._plan = plan
+        self._schema = plan.state_schema
+        self._key_count = len(plan.keys)
+        self._calls = plan.calls
+        self._accumulators: list[Accumulator] = [accumulator(c.entry.accumulator) for c in self._calls]
+        widths = [
+            len(a.state_types([x.dtype for x in c.args], c.dtype))
+            for a, c in zip(self._accumulators, self._calls, strict=True)
+        ]
+        self._spans: list[tuple[int, int]] = []
+        start = self._key_count
+        for width in widths:
+            self._spans.append((start, start + width))
+            start += width
+        self._program: Program | None = None
+        from_rows = plan.phase in (Phase.SINGLE, Phase.PARTIAL) and not plan.in_order
+        self._extremes = group_extrema(plan.keys, self._calls, self.merge) if from_rows else None
+
+    def filter(self) -> MinMaxFilter | None:
+        """The dynamic filter of a grouped MIN/MAX whose keys and arguments are columns of the child."""
+        if self._extremes is None:
+            return None
+        names = key_names([k.expr for k in self._plan.keys] + [c.args[0] for c in self._calls])
+        return None if names is None else MinMaxFilter(names, self._extremes, every_row=True)
+
+    def close(self) -> None:
+        """Leave the scan to whoever reads it next."""
+        if self._extremes is not None:
+            self._extremes.forget()
+
+    def update(self, batch: Batch, each_row: bool = False) -> Batch:
+        """States of a batch of input rows; ``each_row`` skips grouping and makes every row its own group."""
+        vectors, n = self._evaluated(batch, self._calls), batch.num_rows
+        if self._extremes is not None and not each_row:
+            vectors, n = _only_rows(vectors, self._extremes.rows(_filled(vectors[0], n), vectors[1:], n), n)
+        keys = [_filled(v, n) for v in vectors[: self._key_count]]
+        groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
+        columns = _take_keys(keys, groups)
+        values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
+        for call, accumulate in zip(self._calls, self._accumulators, strict=True):
+            columns += self._one(call, accumulate, values, selections, groups, n)
+        states = from_vectors(self._schema, columns, groups.count)
+        if self._extremes is not None and not each_row:
+            self._extremes.learn(states, n)
+        return states
+
+    def mixed(self, batch: Batch) -> Batch:
+        """States of rows that hold states of some aggregates and values of the others."""
+        n = batch.num_rows
+        index_of = {name: i for i, name in enumerate(batch.schema.names)}
+        places = [index_of.get(f"{named.name}.0") for named in self._plan.aggregates]
+        from_rows = [
+            call for call, state_position in zip(self._calls, places, strict=True) if state_position is None
+        ]
+        vectors = self._evaluated(batch, from_rows)
+        keys = [_filled(v, n) for v in vectors[: self._key_count]]
+        groups = group_rows(keys, n)
+        columns = _take_keys(keys, groups)
+        values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
+        per_call = zip(self._calls, self._accumulators, self._spans, places, strict=True)
+        for call, accumulate, (start, end), state_position in per_call:
+            if state_position is None:
+                columns += self._one(call, accumulate, values, selections, groups, n)
+            else:
+                states = [batch.vector(state_position + j) for j in range(end - start)]
+                columns += accumulate.merge(states, groups, CallContext(call.dtype, call.mode, num_rows=n))
+        return from_vectors(self._schema, columns, groups.count)
+
+    def _evaluated(self, batch: Batch, calls: Sequence[AggregateCall]) -> list[Vector]:
+        """The keys and what the calls take, of rows; the same calls for every batch."""
+        if self._program is None:
+            exprs: list[Expr] = [k.expr for k in self._plan.keys]
+            for call in calls:
+                exprs += call.children
+            self._program = Program(exprs, self._plan.child.schema)
+        return self._program.run(batch)
+
+    def _one(
+        self,
+        call: AggregateCall,
+        accumulate: Accumulator,
+        values: Iterator[Vector],
+        selections: Selections,
+        groups: Groups,
+        n: int,
+    ) -> list[Vector]:
+        """The states of one call, which takes its arguments and then its condition from ``values``."""
+        args: Sequence[Vector] = [next(values) for _ in call.args]
+        selected = None if call.condition is None else selections.where(next(values))
+        if call.is_distinct:
+            rows = np.arange(n) if selected is None else selected.rows
+            selected = SelectedRows(_first_of_each(args, groups, rows, n), groups)
+        if selected is not None:
+            args, groups, n = [selected.take(a) for a in args], selected.groups, len(selected.rows)
+        if call.is_distinct:
+            args = [a if a.is_scalar else _normalized(a) for a in args]
+        return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
+
+    def streamed(self, source: Iterator[Batch]) -> Iterator[Batch]:
+        """States of groups as soon as they are complete, from rows in the order of the keys."""
+        open_group: Batch | None = None
+        for batch in source:
+            states = self.update(batch)
+            final = self.update(batch.slice(batch.num_rows - 1))  # only to know the last group's keys
+            pieces = [states, final] if open_group is None else [open_group, states, final]
+            keys = self._keys_of(concat(self._schema, pieces))
+            groups = group_rows(keys, len(keys[0].data))
+            rows = groups.ids[:-1]  # a group of every state row; the last group's number is the probe's
+            held = pa.array(np.flatnonzero(rows == groups.ids[-1]))
+            ready = pa.array(np.flatnonzero(rows != groups.ids[-1]))
+            together = concat(self._schema, pieces[:-1])
+            if len(ready):
+                yield self.merge(together.take(ready))
+            open_group = self.merge(together.take(held))
+        if open_group is not None:
+            yield open_group
+
+    def merge(self, states: Batch) -> Batch:
+        """One state row per group from rows of states."""
+        keys = [states.vector(i) for i in range(self._key_count)]
+        groups = group_rows(keys, states.num_rows)
+        if groups.count == states.num_rows:
+            return states
+        columns = _take_keys(keys, groups)
+        for call, accumulate, (start, end) in zip(self._calls, self._accumulators, self._spans, strict=True):
+            vectors = [states.vector(i) for i in range(start, end)]
+            columns += accumulate.merge(
+                vectors, groups, CallContext(call.dtype, call.mode, num_rows=states.num_rows)
+            )
+        return from_vectors(self._schema, columns, groups.count)
+
+    def merged(
+        self, states: Iterator[Batch], limit: float, metrics: Metrics, level: int = 0
+    ) -> Iterator[Batch]:
+        """All states merged, whenever the unmerged ones outgrow the merged ones; past ``limit`` bytes in partitions."""
+        with SpillDirectory(metrics) as spill:
+            spilled = HashPartitions(spill, self._schema, self._keys_of, level)
+            done: list[Batch] = []  # at most one batch
+            waiting: list[Batch] = []
+            rows = size = 0
+            for batch in states:
+                waiting.append(batch)
+                rows += batch.num_rows
+                size += hashed_bytes(batch.nbytes, batch.num_rows)
+                if size + _hashed_bytes(done) > limit or rows > max(_MERGE_ROWS, 2 * _row_count(done)):
+                    done = [self.merge(concat(self._schema, [*done, *waiting]))]
+                    waiting, rows, size = [], 0, 0
+                    if level < DEEPEST and _hashed_bytes(done) > limit / 2:
+                        spilled.add(done)
+                        done = []
+            waiting = [*done, *waiting]
+            if not spilled.files:
+                yield self.merge(concat(self._schema, waiting)) if waiting else Batch.empty(self._schema)
+                return
+            spilled.add(waiting)
+            for file in spilled.non_empty():
+                yield from self.merged(file.read(), limit, metrics, level + 1)
+
+    def _keys_of(self, states: Batch) -> list[Vector]:
+        return [states.vector(i) for i in range(self._key_count)]
+
+    def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
+        """Partial states; grouping stops once a sample shows that it hardly reduces the rows.
+
+        Not that of batches with few groups, as one of several projections of an Expand has them.
+        """
+        sample = _Sample()
+        useless = False
+        waiting: list[Batch] = []
+        waiting_rows = 0
+        for batch in coalesced(source, 2 * 128 * 1024):
+            if useless and not self._has_few_groups(batch):
+                yield self.update(batch, each_row=True)
+                continue
+            states = self.update(batch)
+            sample.add(batch.num_rows, states.num_rows)
+            waiting.append(states)
+            waiting_rows += states.num_rows
+            if not useless and sample.hardly_reduces:
+                useless = True
+                yield from waiting
+                waiting, waiting_rows = [], 0
+            elif waiting_rows > _MERGE_ROWS:
+                merged = self.merge(concat(self._schema, waiting))
+                if merged.num_rows > _MAX_GROUPS_PER_ROW * waiting_rows:
+                    yield merged
+                    waiting, waiting_rows = [], 0
+                else:
+                    waiting, waiting_rows = [merged], merged.num_rows
+        if waiting:
+            yield self.merge(concat(self._schema, waiting))
+
+    def _has_few_groups(self, batch: Batch) -> bool:
+        """Whether the first rows say that grouping this batch is worth it."""
+        if batch.num_rows <= _SAMPLE_ROWS:
+            return False
+        return 2 * self.update(batch.slice(0, _SAMPLE_ROWS)).num_rows < _SAMPLE_ROWS
+
+    def nothing(self) -> Batch:
+        """The states of no rows at all, for an aggregate without keys."""
+        columns: list[Vector] = []
+        groups = group_rows([], 0)
+        for call, accumulate in zip(self._calls, self._accumulators, strict=True):
+            args = [Vector(a.dtype, pa.array([], a.dtype)) for a in call.args]
+            columns += accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=0))
+        return from_vectors(self._schema, columns, 1)
+
+    def finish(self, states: Batch) -> Batch:
+        """Results from one state row per group."""
+        columns = [states.vector(i) for i in range(self._key_count)]
+        for call, accumulate, (start, end) in zip(self._calls, self._accumulators, self._spans, strict=True):
+            vectors = [states.vector(i) for i in range(start, end)]
+            context = CallContext(call.dtype, call.mode, num_rows=states.num_rows)
+            columns.append(Vector(call.dtype, accumulate.finish(vectors, context)))
+        schema = pa.schema([e.field for e in (*self._plan.keys, *self._plan.aggregates)])
+        return from_vectors(schema, columns, states.num_rows)
+
+
+@dataclass
+class _Sample:
+    """Rows and groups of the batches in which most rows are groups of their own."""
+
+    rows: int = 0
+    groups: int = 0
+
+    def add(self, rows: int, groups: int) -> None:
+        if 2 * groups > rows:
+            self.rows += rows
+            self.groups += groups
+
+    @property
+    def hardly_reduces(self) -> bool:
+        return self.rows >= _PROBE_ROWS and self.groups > _MAX_GROUPS_PER_ROW * self.rows
+
+
+def _hashed_bytes(batches: Sequence[Batch]) -> int:
+    return sum(hashed_bytes(b.nbytes, b.num_rows) for b in batches)
+
+
+def _row_count(batches: Sequence[Batch]) -> int:
+    return sum(b.num_rows for b in batches)
+
+
+def _filled(vector: Vector, n: int) -> Vector:
+    return Vector(vector.dtype, vector.physical(n))
+
+
+def _only_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:
+    """The vectors of the selected rows (None: of all ``n``), and the number of rows."""
+    if rows is None:
+        return vectors, n
+    row_indices = pa.array(rows)
+    return [v if v.is_scalar else Vector(v.dtype, v.data.take(row_indices)) for v in vectors], len(rows)
+
+
+def _rows_as_groups(n: int) -> Groups:
+    rows = np.arange(n, dtype=np.int64)
+    return Groups(rows, n, rows)
+
+
+def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
+    if groups.ids is groups.first_rows:  # every row is its own group
+        return [_normalized(k) for k in keys]
+    index = groups.representatives()
+    return [_normalized(Vector(k.dtype, k.data.take(index))) for k in keys]
+
+
+def _normalized(key: Vector) -> Vector:
+    """-0.0 as 0.0: Spark shows one form of the zeros that it groups together or counts once, whichever came first."""
+    return Vector(key.dtype, normalized(key.data)) if has_floats(key.dtype) else key
+
+
+def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: int) -> np.ndarray:
+    """Of these rows, the first occurrence of each distinct argument tuple in each group."""
+    codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(rows)))) for a in args]
+    packed = pack([Codes(groups.ids[rows], max(groups.count, 1)), *codes], len(rows))
+    return rows.take(first_rows(packed.values))

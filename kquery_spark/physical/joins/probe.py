@@ -1,0 +1,211 @@
+"""The probe of a hash join: finds the pairs of each probe batch, and keeps count of what has matched on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.logical.join import JoinKind
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.joins.build_side import BuildSide
+from kquery_spark.physical.joins.join_table import JoinTable, Matches
+from kquery_spark.physical.joins.pair_condition import PairCondition
+from kquery_spark.run_control import bounding_control
+from kquery_spark.types.batch import Batch
+from kquery_spark.types.sizes import reserve_gather
+from kquery_spark.types.vector import Int64s, Vector
+
+if TYPE_CHECKING:
+    from kquery_spark.physical.operators.join import JoinExec
+
+MAX_PAIRS = 2_000_000
+"""Pairs of rows that are in memory at once."""
+_MAX_BOUNDED_PAIRS = 131_072  # where the run may use little memory
+_PAIR_BYTES = 48  # of row numbers while pairs are found
+ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
+_KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
+_KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
+
+
+class Probe:
+    """One run of a join: the built side, and the marks of its rows that have matched."""
+
+    def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
+        self._plan = plan
+        self._built, self._table = side
+        self._control = bounding_control()
+        self.pairs_at_once = MAX_PAIRS if self._control is None else _MAX_BOUNDED_PAIRS
+        # for NOT IN, of all build rows: whether there are any, and whether a key is NULL
+        self.listed = self._built.num_rows > 0, self._table.has_null_key
+        self._probe_is_left = plan.build is BuildSide.RIGHT
+        exprs = [k.left if self._probe_is_left else k.right for k in plan.keys]
+        self._keys = Program(exprs, probe_schema)
+        self._probe_schema = probe_schema
+        kept_sides = plan.kind in _KEEPS_LEFT, plan.kind in _KEEPS_RIGHT
+        self._keep_probe, keep_build = kept_sides if self._probe_is_left else kept_sides[::-1]
+        self._one_sided = plan.kind in ONE_SIDED
+        needs_marks = keep_build or (self._one_sided and not self._probe_is_left)
+        self.marks = np.zeros(self._built.num_rows, np.bool_) if needs_marks else None
+        self._condition: PairCondition | None = None
+        if plan.condition is not None:
+            self._condition = PairCondition(plan.condition, probe_schema, self._built.schema)
+        self._places = self._output_places()
+
+    def _output_places(self) -> list[tuple[bool, int]]:
+        """For each output column: does it come from the probe side, and its index there."""
+        probe = {n: i for i, n in enumerate(self._probe_schema.names)}
+        built = {n: i for i, n in enumerate(self._built.schema.names)}
+        names = self._plan.output.names
+        if self._plan.kind is JoinKind.EXISTENCE:
+            names = names[:-1]
+        if self._one_sided:
+            return [(self._probe_is_left, (probe if self._probe_is_left else built)[n]) for n in names]
+        return [(n in probe, probe[n] if n in probe else built[n]) for n in names]
+
+    def take_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
+        """Go on with another part of the build side; ``marks`` are those of its rows."""
+        self._built, self._table = side
+        self.marks = marks
+
+    def run(self, source: Iterator[Batch]) -> Iterator[Batch]:
+        """Probes every batch, then emits the unmatched build rows."""
+        for batch in source:
+            if self._plan.null_aware:
+                yield self._null_aware(batch)
+            else:
+                matched = np.zeros(batch.num_rows, np.bool_)
+                yield from self.pairs(batch, matched)
+                yield from self.rest(batch, matched)
+        if self.marks is not None:
+            yield self.unmatched()
+
+    def pairs(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
+        """Output of pairs of rows; sets ``matched`` for probe rows and the marks of build rows."""
+        n = batch.num_rows
+        keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
+        codes, counts = self._table.counts(keys, n)
+        if self._one_sided and self._condition is None:
+            matched |= counts > 0
+            self._mark_by_keys(codes, counts)
+            return
+        for start, stop in _slices(counts, self.pairs_at_once):
+            self._reserve_pairs(counts[start:stop])
+            matches = self._table.matches(codes[start:stop], counts[start:stop])
+            matches = Matches(matches.probe + start, matches.build)
+            if self._condition is not None:
+                matches = self._condition.passing(batch, self._built, matches)
+            if self._keep_probe or self._one_sided:
+                matched[matches.probe] = True
+            if self.marks is not None:
+                self.marks[matches.build] = True
+            if not self._one_sided:
+                yield self._joined(batch, matches)
+
+    def _mark_by_keys(self, codes: Int64s, counts: Int64s) -> None:
+        """Mark the build rows that have probe rows' keys, without making the pairs if there are too many."""
+        if self.marks is None:
+            return
+        if counts.sum() > MAX_PAIRS:
+            self._table.mark_matched(codes, self.marks)
+        else:
+            self.marks[self._table.matches(codes, counts).build] = True
+
+    def _reserve_pairs(self, counts: Int64s) -> None:
+        """Ask the run for room for so many pairs: one row may match more than fit, and a condition drop most of them."""
+        if self._control is not None:
+            pairs = int(counts.sum())
+            self._control.reserve(pairs * _PAIR_BYTES)
+            self._control.add(pairs)
+
+    def rest(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
+        """Output of probe rows by whether they matched at all: chosen ones, or padded ones of an outer join."""
+        if self._one_sided and self.marks is None:
+            yield self._one_side(batch, matched)
+        if self._keep_probe and not matched.all():
+            lonely = np.flatnonzero(~matched)
+            yield self._joined(batch, Matches(lonely, np.full(len(lonely), -1, np.int64)))
+
+    def _joined(self, batch: Batch, pairs: Matches) -> Batch:
+        """Output rows of pairs; -1 on either side stands for a row of NULLs."""
+        reserve_gather([batch.columns[i] for from_probe, i in self._places if from_probe], pairs.probe)
+        reserve_gather(
+            [self._built.columns[i] for from_probe, i in self._places if not from_probe], pairs.build
+        )
+        probe = _indices(pairs.probe, batch.num_rows)
+        build = _indices(pairs.build, None)
+        columns = []
+        for from_probe, index in self._places:
+            if from_probe:
+                column = batch.columns[index]
+                columns.append(column if probe is None else column.take(probe))
+            else:
+                columns.append(self._built.columns[index].take(build))
+        return Batch(self._plan.output, tuple(columns), len(pairs.probe))
+
+    def _one_side(self, batch: Batch, hit: np.ndarray) -> Batch:
+        if self._plan.kind is JoinKind.EXISTENCE:
+            columns = [batch.columns[i] for _, i in self._places]
+            return Batch(self._plan.output, (*columns, pa.array(hit)), batch.num_rows)
+        selected = hit if self._plan.kind is JoinKind.SEMI else ~hit
+        chosen = Batch(self._plan.output, tuple(batch.columns[i] for _, i in self._places), batch.num_rows)
+        return chosen if selected.all() else chosen.take(pa.array(np.flatnonzero(selected)))
+
+    def unmatched(self) -> Batch:
+        """Build rows due at the end: unmatched ones of an outer join, chosen ones of a semi or anti join."""
+        assert self.marks is not None
+        if self._one_sided:
+            return self._one_side(self._built, self.marks)
+        rows = np.flatnonzero(~self.marks)
+        nothing = Batch.empty(self._probe_schema)
+        probe = pa.nulls(len(rows), pa.int64())
+        build = pa.array(rows)
+        columns = [
+            nothing.columns[i].take(probe) if from_probe else self._built.columns[i].take(build)
+            for from_probe, i in self._places
+        ]
+        return Batch(self._plan.output, tuple(columns), len(rows))
+
+    def _null_aware(self, batch: Batch) -> Batch:
+        """NOT IN: everything against an empty list, nothing against a list with a NULL, else no NULL and no match."""
+        n = batch.num_rows
+        listed, has_null = self.listed
+        if not listed:
+            return self._one_side(batch, np.zeros(n, np.bool_))
+        if has_null:
+            return self._one_side(batch, np.ones(n, np.bool_))
+        keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
+        _, counts = self._table.counts(keys, n)
+        null = pc.is_null(keys[0].data).to_numpy(zero_copy_only=False)
+        return self._one_side(batch, (counts > 0) | null)
+
+
+def _slices(counts: Int64s, limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of probe rows with at most about ``limit`` pairs each."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    if total <= limit:
+        yield 0, len(counts)
+        return
+    start = 0
+    while start < len(counts):
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + limit, side="right")))
+        yield start, stop
+        start = stop
+
+
+def _indices(rows: Int64s, whole: int | None) -> pa.Array | None:
+    """Take indices with -1 as NULL; None when they are simply all rows of the batch."""
+    if (
+        whole is not None
+        and len(rows) == whole
+        and (whole == 0 or (rows[0] == 0 and (np.diff(rows) == 1).all()))
+    ):
+        return None
+    if len(rows) and rows.min() < 0:
+        return pa.array(rows, mask=rows < 0)
+    return pa.array(rows)

@@ -1,0 +1,179 @@
+"""Reads a message of ``plan.proto`` as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from itertools import accumulate, pairwise, repeat
+from typing import Any
+
+from kquery_spark.errors import SerializationError
+from kquery_spark.stages import references as refs
+from kquery_spark.stages.arrow_forms import read_schema, read_table
+from kquery_spark.stages.plan_pb2 import Block, EnumMember, Layout, PlanMessage
+from kquery_spark.stages.serializable import Form, registry
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """What bytes may describe: sizes as of a tree, so that sharing cannot make a small message a huge plan.
+
+    allows: whether an allow-listed class may occur. A ``UserCall`` runs code of its own when the plan is run and file
+    sources read what they name, so bytes from others are read without these.
+    """
+
+    size: int = refs.MAX_SIZE  # objects and items of one value
+    total: int = refs.MAX_TOTAL  # of all values together
+    allows: Callable[[type], bool] = lambda cls: True
+
+
+OWN_PLANS = ReadLimits()
+
+
+class Decoder:
+    """One message being read: its tables as Python values, then its objects, block by block."""
+
+    def __init__(self, message: PlanMessage, limits: ReadLimits) -> None:
+        self._registry = registry()
+        self._limits = limits
+        layouts = [self._form(layout) for layout in message.layouts]
+        self._objects: list[Any] = []
+        self._depths: list[int] = []
+        self._sizes: list[int] = []
+        self._total = 0
+        self._tables: list[Sequence[Any]] = [
+            refs.CONSTANTS,
+            message.strings,
+            message.integers,
+            message.doubles,
+            message.blobs,
+            [_number(Decimal, text) for text in message.decimals],
+            [_number(int, text) for text in message.big_integers],
+            [self._member(member) for member in message.enum_members],
+            read_schema(message.types).types if message.types else [],
+            [read_schema(data) for data in message.schemas],
+            [read_table(data) for data in message.tables],
+            self._objects,
+        ]
+        self._tables[refs.STRING : refs.BLOB + 1] = map(list, self._tables[refs.STRING : refs.BLOB + 1])
+        for block in message.blocks:
+            self._read(block, layouts)
+
+    def _read(self, block: Block, layouts: Sequence[Form]) -> None:
+        if block.layout > len(layouts):
+            raise SerializationError(f"the plan refers to layout {block.layout} of {len(layouts)}")
+        if block.layout:
+            self._nodes(block, layouts[block.layout - 1])
+        else:
+            self._lists(block)
+
+    def root(self, reference: int) -> Any:
+        """The value of the message's own reference."""
+        return self._values([reference])[0]
+
+    def _form(self, layout: Layout) -> Form:
+        form = self._registry.by_name.get(layout.type)
+        if form is None:
+            raise SerializationError(f"{layout.type[:80]!r} is not a class that a plan may contain")
+        if not self._limits.allows(form.cls):
+            raise SerializationError(f"a plan from elsewhere cannot have a {form.name}")
+        names = tuple(layout.fields)
+        if names != form.fields:
+            own = ", ".join(form.fields)
+            raise SerializationError(
+                f"{form.name} is written with {', '.join(names)}; this version has {own}"
+            )
+        return form
+
+    def _member(self, member: EnumMember) -> Enum:
+        cls = self._registry.enums.get(member.type)
+        constant = None if cls is None else cls.__members__.get(member.name)
+        if constant is None:
+            raise SerializationError(f"{member.type}.{member.name} is not a name that a plan may contain")
+        return constant
+
+    def _values(self, references: list[int]) -> list[Any]:
+        tables = self._tables
+        try:
+            return [tables[one & 15][one >> 4] for one in references]
+        except IndexError:
+            raise SerializationError("the plan refers to a value that is not in it") from None
+
+    def _account(self, references: list[int], lengths: Sequence[int]) -> None:
+        """Bound depths and sizes of a block's objects, each of so many references, before making them."""
+        if any(one & 15 == refs.OBJECT for one in references):
+            sizes, depths = self._measured(references, lengths)
+        else:
+            sizes, depths = [n + 1 for n in lengths], [1] * len(lengths)
+        self._total += sum(sizes)
+        if max(depths, default=0) > refs.MAX_DEPTH:
+            raise SerializationError(f"the plan is nested more than {refs.MAX_DEPTH} deep")
+        if self._total > self._limits.total or max(sizes, default=0) > self._limits.size:
+            raise SerializationError("the plan is too large")
+        self._sizes += sizes
+        self._depths += depths
+
+    def _measured(self, references: list[int], lengths: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Sizes and depths of objects from those of the objects in them."""
+        inside = [one >> 4 if one & 15 == refs.OBJECT else -1 for one in references]
+        child_sizes = [1 if i < 0 else self._sizes[i] for i in inside]
+        child_depths = [0 if i < 0 else self._depths[i] for i in inside]
+        spans = list(pairwise(accumulate(lengths, initial=0)))
+        sizes = [1 + sum(child_sizes[a:b]) for a, b in spans]
+        depths = [1 + max(child_depths[a:b], default=0) for a, b in spans]
+        return sizes, depths
+
+    def _lists(self, block: Block) -> None:
+        references, lengths = list(block.values), list(block.lengths)
+        if sum(lengths) != len(references):
+            raise SerializationError("the lengths of lists do not add up")
+        values = self._values(references)
+        self._account(references, lengths)
+        self._objects += [tuple(values[a:b]) for a, b in pairwise(accumulate(lengths, initial=0))]
+
+    def _nodes(self, block: Block, form: Form) -> None:
+        references, width = list(block.values), len(form.fields)
+        count = _node_count(block, form)
+        values = self._values(references)
+        self._account(references, [width] * count)
+        columns = [values[i::width] for i in range(width)]
+        for name, test, column in zip(form.fields, form.tests, columns, strict=True):
+            if not test(column):
+                raise SerializationError(f"{form.name}.{name} has a value of the wrong kind")
+        try:
+            rows = zip(*columns, strict=True) if width else repeat((), count)
+            nodes = [form.cls(*row) for row in rows]
+            if form.check is not None:
+                for node in nodes:
+                    form.check(node)
+        except Exception as error:  # a constructor validates its arguments in whatever way it likes
+            raise SerializationError(f"{form.name} cannot be made: {error}") from error
+        self._objects += nodes
+
+
+def _node_count(block: Block, form: Form) -> int:
+    """How many nodes the values make; those without fields are counted by ``lengths``."""
+    width = len(form.fields)
+    if width:
+        count, rest = divmod(len(block.values), width)
+        fits = not rest and not block.lengths
+    else:
+        count = len(block.lengths)
+        fits = not block.values and not any(block.lengths)
+    if not fits:
+        raise SerializationError(f"the number of values does not fit the {width} fields of {form.name}")
+    return count
+
+
+def _number(kind: Callable[[str], Any], text: str) -> Any:
+    """A number from the one text that stands for it."""
+    if len(text) <= refs.MAX_DIGITS + 32:
+        try:
+            number = kind(text)
+        except (ValueError, ArithmeticError):
+            number = None
+        if number is not None and str(number) == text:
+            return number
+    raise SerializationError(f"{text[:40]!r} is not a number as plans have it")

@@ -1,0 +1,35 @@
+-- Constants that raise: Spark evaluates them while it optimizes a query, whether a row gets to them or not.
+
+statement
+CREATE TEMP VIEW t AS SELECT * FROM VALUES (1, 0.5D, true), (2, NULL, NULL) AS t(k, x, b)
+
+-- behind a NULL
+query expect_error(INVALID_ARRAY_INDEX)
+SELECT floor(x) * array_remove(array(1), 1)[1] FROM t WHERE k = 2
+
+-- of no rows
+query expect_error(DIVIDE_BY_ZERO)
+SELECT 1 / 0 FROM t WHERE k > 100
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT k FROM t WHERE k > 100 AND k > 1 / 0
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT sum(x + 1 / 0) FROM t WHERE k > 100
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT transform(array(k), e -> e + 1 / 0) FROM t WHERE k > 100
+
+query expect_error(CAST_INVALID_INPUT)
+SELECT k FROM t WHERE k > 100 ORDER BY x + CAST('a' AS INT)
+
+-- not inside of a condition
+query
+SELECT CASE WHEN k > 100 THEN 1 / 0 END AS a, coalesce(k, 1 / 0) AS b, nanvl(x, 1 / 0) AS c, if(k > 100, 1 / 0, 2) AS d FROM t
+
+query
+SELECT CASE WHEN k > 1 / 0 THEN 1 ELSE 2 END AS a FROM t WHERE k > 100
+
+-- not what nobody reads
+query
+SELECT k FROM (SELECT k, 1 / 0 AS y FROM t)
