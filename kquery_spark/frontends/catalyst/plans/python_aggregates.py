@@ -17,8 +17,16 @@ _PYTHON = "PythonUDAF"
 
 
 def calls_python(node: CatalystNode) -> bool:
-    """Whether results of an Aggregate are of Python functions."""
-    return any(part.cls == _PYTHON for item in node.trees("aggregateExpressions") for part in item.walk())
+    """Whether results of an Aggregate or of a Window are of Python functions."""
+    items = node.trees("windowExpressions" if node.cls == "Window" else "aggregateExpressions")
+    return any(part.cls == _PYTHON for item in items for part in item.walk())
+
+
+def python_aggregate(node: CatalystNode) -> CatalystNode:
+    """The function of an AggregateExpression of one; Unsupported unless it is called on all rows as they are."""
+    if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
+        raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
+    return node.child("aggregateFunction")
 
 
 class PythonAggregates(AggregateSink):
@@ -44,9 +52,7 @@ class PythonAggregates(AggregateSink):
 
     @override
     def python_column(self, node: CatalystNode) -> Column:
-        if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
-            raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
-        udf = node.child("aggregateFunction")
+        udf = python_aggregate(node)
         self._kinds.add(int(udf["evalType"]))
         self._calls.add(udf)
         name = self._context.names.fresh(str(udf["name"]))
