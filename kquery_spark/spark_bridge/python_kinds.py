@@ -42,6 +42,9 @@ _BY_TYPE = {
     int(getattr(PythonEvalType, name)): kind for name, kind in _NAMED.items() if hasattr(PythonEvalType, name)
 }
 
+GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
+"""The evaluation type of all aggregate functions before 4.1, whose plans do not name it."""
+
 
 def kind_of(eval_type: int) -> PythonKind | None:
     """The kind of an evaluation type; None if the engine does not know it."""

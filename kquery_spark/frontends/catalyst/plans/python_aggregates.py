@@ -12,6 +12,7 @@ from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE
 
 _PYTHON = "PythonUDAF"
 
@@ -27,6 +28,11 @@ def python_aggregate(node: CatalystNode) -> CatalystNode:
     if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
         raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
     return node.child("aggregateFunction")
+
+
+def evaluation_type(udf: CatalystNode) -> int:
+    """Of an aggregate function."""
+    return int(udf.fields.get("evalType", GROUPED_AGGREGATE))
 
 
 class PythonAggregates(AggregateSink):
@@ -53,7 +59,7 @@ class PythonAggregates(AggregateSink):
     @override
     def python_column(self, node: CatalystNode) -> Column:
         udf = python_aggregate(node)
-        self._kinds.add(int(udf["evalType"]))
+        self._kinds.add(evaluation_type(udf))
         self._calls.add(udf)
         name = self._context.names.fresh(str(udf["name"]))
         self.results.append(pa.field(name, self._arguments.type(udf["dataType"]), True))

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
-from kquery_spark.frontends.catalyst.plans.python_aggregates import python_aggregate
+from kquery_spark.frontends.catalyst.plans.python_aggregates import evaluation_type, python_aggregate
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
 from kquery_spark.frontends.catalyst.scope import Scope
@@ -78,7 +78,7 @@ class _PythonWindows(WindowSink):
         self.frames.append(
             window_frame(node.child("windowSpec").child("frameSpecification"), translate, self._order)
         )
-        self._kinds.add(int(udf["evalType"]))
+        self._kinds.add(evaluation_type(udf))
         self._calls.add(udf)
         dtype = translate.type(udf["dataType"])
         self.results.append(pa.field(self._context.names.fresh(self.alias), dtype, True))
