@@ -1,6 +1,7 @@
 """Logical plans: what to compute, one node a file, values that compare and print."""
 
 from kquery_spark.logical.aggregate import Aggregate
+from kquery_spark.logical.cogroup_python import CogroupPython
 from kquery_spark.logical.eval_python import EvalPython
 from kquery_spark.logical.expand import Expand
 from kquery_spark.logical.filter import Filter
@@ -20,9 +21,11 @@ from kquery_spark.logical.sort import Sort
 from kquery_spark.logical.union import Union
 from kquery_spark.logical.window import Window
 from kquery_spark.logical.window_group_limit import WindowGroupLimit
+from kquery_spark.logical.window_python import WindowPython
 
 __all__ = [
     "Aggregate",
+    "CogroupPython",
     "EvalPython",
     "Expand",
     "Filter",
@@ -44,6 +47,7 @@ __all__ = [
     "Union",
     "Window",
     "WindowGroupLimit",
+    "WindowPython",
     "computed_from",
     "format_plan",
     "origin",

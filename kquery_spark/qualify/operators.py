@@ -58,6 +58,11 @@ _OPERATORS: Mapping[str, tuple[str, Kind]] = MappingProxyType(
         "ArrowEvalPython": ("ArrowEvalPython", Kind.PYTHON),
         "BatchEvalPython": ("BatchEvalPython", Kind.PYTHON),
         "PythonMapInArrow": ("MapInArrow", Kind.PYTHON),
+        # functions of groups, under the same conditions
+        **dict.fromkeys(
+            ("AggregateInPandas", "ArrowAggregatePython"), ("FlatMapGroupsInPandas", Kind.PYTHON)
+        ),
+        **dict.fromkeys(("WindowInPandas", "ArrowWindowPython"), ("FlatMapGroupsInPandas", Kind.PYTHON)),
     }
 )
 _FORMAT_NAMES = frozenset(entry.name for entry in FORMATS)

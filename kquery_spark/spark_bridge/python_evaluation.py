@@ -7,16 +7,18 @@ the plan, and the batches from the engine's operators instead of a socket.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
+from typing_extensions import override
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.pickled_values import PICKLED, result_array, row_values
 from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.spark_bridge.python_inputs import Inputs
 from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
 from kquery_spark.spark_bridge.python_message import read_functions
 from kquery_spark.spark_bridge.python_results import checked_results
@@ -24,6 +26,7 @@ from kquery_spark.task_errors import TaskError
 
 T = TypeVar("T")
 Group = Iterator[pa.RecordBatch]
+Pair = tuple[Sequence[pa.RecordBatch], Sequence[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,11 @@ class PythonEvaluation:
         from pyspark import worker
 
         message = self.eval_type, self.calls, self.settings, self.schema
-        function, load, dump = read_functions(worker, *message)
+        function, inputs, dump = read_functions(worker, *message)
         if self.eval_type == PICKLED:
             yield from self._of_rows(function, arguments)
             return
-        for output in function(0, (item for batch in arguments for item in load(batch))):
+        for output in function(0, (item for batch in arguments for item in inputs.copied(batch))):
             for batch in dump(output):
                 yield checked_results(batch, self.results)
 
@@ -68,7 +71,7 @@ class PythonEvaluation:
 
 
 @dataclass(frozen=True)
-class _TableEvaluation:
+class _TableEvaluation(Generic[T]):
     """Base of evaluations whose functions see more than single rows; a callable, pickled into the plan.
 
     arguments: the columns that functions get, with the names and nullability that they see. results: in the engine's types.
@@ -80,19 +83,26 @@ class _TableEvaluation:
     arguments: pa.Schema
     results: pa.Schema
 
+    def __call__(self, arguments: Iterator[T]) -> Iterator[pa.RecordBatch]:
+        """What the functions give for arguments, in their order."""
+        return _guarded(arguments, self._evaluate)
+
+    def _items(self, inputs: Inputs, arguments: Iterator[T]) -> Iterator[Any]:
+        """The arguments as the function that PySpark's worker builds takes them."""
+        raise NotImplementedError
+
     @property
     def _kind(self) -> PythonKind:
         kind = kind_of(self.eval_type)
         assert kind is not None
         return kind
 
-    def _called(self, items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        """The results of the function that PySpark's worker builds, called on batches or groups."""
+    def _evaluate(self, arguments: Iterator[T]) -> Iterator[pa.RecordBatch]:
         from pyspark import worker
 
-        function, _, dump = read_functions(worker, self.eval_type, self.calls, self.settings, "")
+        function, inputs, dump = read_functions(worker, self.eval_type, self.calls, self.settings, "")
         gives_rows = self._kind.gives_rows
-        for output in function(0, items):
+        for output in function(0, self._items(inputs, arguments)):
             for batch in dump(output):
                 if not gives_rows:
                     yield checked_results(batch, self.results)
@@ -101,7 +111,7 @@ class _TableEvaluation:
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of arguments as PySpark's worker reads it."""
-        named = pa.RecordBatch.from_arrays(batch.columns, schema=self.arguments)
+        named = _named(batch, self.arguments)
         if not self._kind.takes_rows:
             return named
         struct = pa.StructArray.from_arrays(named.columns, fields=list(self.arguments))
@@ -109,21 +119,38 @@ class _TableEvaluation:
 
 
 @dataclass(frozen=True)
-class BatchesEvaluation(_TableEvaluation):
-    """A function that maps all batches of a task at once, as ``mapInPandas`` does."""
+class BatchesEvaluation(_TableEvaluation[pa.RecordBatch]):
+    """A function that maps all batches of a task at once, as ``mapInPandas`` does, and reads them as it likes."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the function gives for batches of arguments, which it reads as it likes."""
-        return _guarded(batches, lambda items: self._called(map(self._shown, items)))
+    @override
+    def _items(self, inputs: Inputs, arguments: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+        for batch in arguments:
+            yield from inputs.batch(self._shown(batch))
 
 
 @dataclass(frozen=True)
-class GroupsEvaluation(_TableEvaluation):
-    """Functions of whole groups: of ``groupBy().agg`` or ``applyInPandas``."""
+class GroupsEvaluation(_TableEvaluation[Group]):
+    """Functions of whole groups: of ``groupBy().agg``, which give a row for each, or ``applyInPandas``."""
 
-    def __call__(self, groups: Iterator[Group]) -> Iterator[pa.RecordBatch]:
-        """The results for groups, in their order; of functions that aggregate, a row for each."""
-        return _guarded(groups, lambda items: self._called(map(self._shown, group) for group in items))
+    @override
+    def _items(self, inputs: Inputs, arguments: Iterator[Group]) -> Iterator[Any]:
+        for group in arguments:
+            yield from inputs.group(map(self._shown, group))
+
+
+@dataclass(frozen=True)
+class CogroupsEvaluation(_TableEvaluation[Pair]):
+    """A function of pairs of groups; ``arguments`` are the columns of the left one, ``right`` those of the other."""
+
+    right: pa.Schema
+
+    @override
+    def _items(self, inputs: Inputs, arguments: Iterator[Pair]) -> Iterator[Any]:
+        for left, right in arguments:
+            yield from inputs.cogroup(
+                [_named(batch, self.arguments) for batch in left],
+                [_named(batch, self.right) for batch in right],
+            )
 
 
 def _guarded(
@@ -158,6 +185,10 @@ class _Arguments(Iterator[T], Generic[T]):
         except Exception as error:
             self.error = error
             raise
+
+
+def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
 def _fields_of(batch: pa.RecordBatch) -> pa.RecordBatch:

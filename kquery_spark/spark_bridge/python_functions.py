@@ -18,13 +18,16 @@ from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_evaluation import (
     BatchesEvaluation,
+    CogroupsEvaluation,
     GroupsEvaluation,
     PythonEvaluation,
 )
 from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
+from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
 from kquery_spark.spark_bridge.versions import minor_version
@@ -40,6 +43,18 @@ _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
+_OVER_WINDOWS = {
+    int(getattr(PythonEvalType, f"SQL_GROUPED_AGG_{kind}_UDF")): int(
+        getattr(PythonEvalType, f"SQL_WINDOW_AGG_{kind}_UDF")
+    )
+    for kind in ("PANDAS", "ARROW")
+    if hasattr(PythonEvalType, f"SQL_WINDOW_AGG_{kind}_UDF")
+}
+"""By evaluation types of grouped aggregates, those of the same functions over windows."""
+_FRAMES_OF_CALLS = (
+    "window_bound_types",
+    "pandas_window_bound_types",
+)  # a name of 4.1, and one of releases before
 
 
 def reason_to_stay(kind: str, version: str, of_tables: bool = False) -> str | None:
@@ -138,32 +153,60 @@ class PythonFunctions:
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> tuple[bytes, int]:
         """The pickled evaluation of calls for whole groups, and the most rows of a batch (0: any number)."""
-        return self._of_tables(GroupsEvaluation, eval_type, calls, arguments, results)
+        settings = self._table_settings(eval_type, [arguments], results)
+        evaluation = GroupsEvaluation(eval_type, tuple(calls), settings, arguments, results)
+        return pickle.dumps(evaluation), self._group_batch_rows
+
+    def cogroups(
+        self, eval_type: int, call: PythonCall, left: pa.Schema, right: pa.Schema, results: pa.Schema
+    ) -> tuple[bytes, int]:
+        """The pickled evaluation of a call for pairs of groups, and the most rows of a batch (0: any number)."""
+        settings = self._table_settings(eval_type, [left, right], results)
+        evaluation = CogroupsEvaluation(eval_type, (call,), settings, left, results, right)
+        return pickle.dumps(evaluation), self._group_batch_rows
+
+    def windows(
+        self,
+        eval_type: int,
+        calls: Sequence[PythonCall],
+        are_whole: Sequence[bool],
+        arguments: pa.Schema,
+        results: pa.Schema,
+    ) -> tuple[bytes, int]:
+        """The pickled evaluation of calls for partitions of a window, and the most rows of a batch (0: any number).
+
+        are_whole: for each call, whether its frame is always the partition, and not given by bounds.
+        """
+        over = _OVER_WINDOWS.get(eval_type)
+        if over is None:
+            raise Unsupported("a Python function of this kind over a window runs in Spark")
+        settings = self._table_settings(over, [arguments], results)
+        frames = ",".join("unbounded" if is_whole else "bounded" for is_whole in are_whole)
+        settings.update(dict.fromkeys(_FRAMES_OF_CALLS, frames))
+        evaluation = GroupsEvaluation(over, tuple(calls), settings, arguments, results)
+        return pickle.dumps(evaluation), self._group_batch_rows
 
     def batches(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> tuple[bytes, int]:
         """The pickled evaluation of a call for all batches of a task, and the most rows of one (0: any number)."""
-        return self._of_tables(BatchesEvaluation, eval_type, calls, arguments, results)
+        settings = self._table_settings(eval_type, [arguments], results)
+        evaluation = BatchesEvaluation(eval_type, tuple(calls), settings, arguments, results)
+        return pickle.dumps(evaluation), self._batch_rows
 
-    def _of_tables(
-        self,
-        evaluation: type[GroupsEvaluation | BatchesEvaluation],
-        eval_type: int,
-        calls: Sequence[PythonCall],
-        arguments: pa.Schema,
-        results: pa.Schema,
-    ) -> tuple[bytes, int]:
+    def _table_settings(
+        self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
+    ) -> dict[str, str]:
+        """The settings for workers of functions that see more than single rows; Unsupported for what Spark has to call."""
         kind = self._known(eval_type, of_tables=True)
-        if not len(arguments):
-            raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
-        if kind.takes_rows and len(set(arguments.names)) < len(arguments):
-            raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
-        _check_types(kind, _crosses_as_arrow, [*arguments.types, *results.types])
-        settings = self._arrow_settings(kind)
-        return pickle.dumps(
-            evaluation(eval_type, tuple(calls), settings, arguments, results)
-        ), self._batch_rows
+        for schema in arguments:
+            if not len(schema):
+                raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
+            if kind.takes_rows and len(set(schema.names)) < len(schema):
+                raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
+        types = [dtype for schema in (*arguments, results) for dtype in schema.types]
+        _check_types(kind, _crosses_as_arrow, types)
+        return self._arrow_settings(kind)
 
     def _known(self, eval_type: int, of_tables: bool = False) -> PythonKind:
         """The kind of an evaluation type; Unsupported on a release whose answers were not compared with the engine's."""
@@ -179,6 +222,11 @@ class PythonFunctions:
         if self._link.conf.contains(_LARGE_TYPES) and self._link.conf.getConfString(_LARGE_TYPES) == "true":
             raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
         return dict(self._settings)
+
+    @property
+    def _group_batch_rows(self) -> int:
+        """The most rows of a batch of a group (0: a group is one batch)."""
+        return self._batch_rows if counts_groups(self._link.jvm.spark_version) else 0
 
     @property
     def _batch_rows(self) -> int:

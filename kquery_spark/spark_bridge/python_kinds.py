@@ -9,15 +9,11 @@ from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 
 @dataclass(frozen=True)
 class PythonKind:
-    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do.
-
-    takes_names: it sees the names and the nullability of the columns it gets, struct or not.
-    """
+    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do."""
 
     words: str
     takes_rows: bool = False
     gives_rows: bool = False
-    takes_names: bool = False
 
 
 _NAMED = {
@@ -31,16 +27,23 @@ _NAMED = {
     "SQL_GROUPED_AGG_PANDAS_ITER_UDF": PythonKind("an iterator grouped aggregate pandas UDF"),
     "SQL_GROUPED_AGG_ARROW_UDF": PythonKind("a grouped aggregate Arrow UDF"),
     "SQL_GROUPED_AGG_ARROW_ITER_UDF": PythonKind("an iterator grouped aggregate Arrow UDF"),
-    "SQL_GROUPED_MAP_PANDAS_UDF": PythonKind("applyInPandas", gives_rows=True, takes_names=True),
-    "SQL_GROUPED_MAP_PANDAS_ITER_UDF": PythonKind("applyInPandas", gives_rows=True, takes_names=True),
-    "SQL_GROUPED_MAP_ARROW_UDF": PythonKind("applyInArrow", True, True, True),
-    "SQL_GROUPED_MAP_ARROW_ITER_UDF": PythonKind("applyInArrow", True, True, True),
-    "SQL_MAP_PANDAS_ITER_UDF": PythonKind("mapInPandas", True, True, True),
-    "SQL_MAP_ARROW_ITER_UDF": PythonKind("mapInArrow", True, True, True),
+    "SQL_GROUPED_MAP_PANDAS_UDF": PythonKind("applyInPandas", gives_rows=True),
+    "SQL_GROUPED_MAP_PANDAS_ITER_UDF": PythonKind("applyInPandas", gives_rows=True),
+    "SQL_GROUPED_MAP_ARROW_UDF": PythonKind("applyInArrow", True, True),
+    "SQL_GROUPED_MAP_ARROW_ITER_UDF": PythonKind("applyInArrow", True, True),
+    "SQL_COGROUPED_MAP_PANDAS_UDF": PythonKind("a cogrouped applyInPandas", gives_rows=True),
+    "SQL_COGROUPED_MAP_ARROW_UDF": PythonKind("a cogrouped applyInArrow", gives_rows=True),
+    "SQL_WINDOW_AGG_PANDAS_UDF": PythonKind("a pandas UDF over a window"),
+    "SQL_WINDOW_AGG_ARROW_UDF": PythonKind("an Arrow UDF over a window"),
+    "SQL_MAP_PANDAS_ITER_UDF": PythonKind("mapInPandas", True, True),
+    "SQL_MAP_ARROW_ITER_UDF": PythonKind("mapInArrow", True, True),
 }
 _BY_TYPE = {
     int(getattr(PythonEvalType, name)): kind for name, kind in _NAMED.items() if hasattr(PythonEvalType, name)
 }
+
+GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
+"""The evaluation type of all aggregate functions before 4.1, whose plans do not name it."""
 
 
 def kind_of(eval_type: int) -> PythonKind | None:

@@ -16,14 +16,13 @@ import pyspark
 
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 from kquery_spark.spark_bridge.python_call import PythonCall
-from kquery_spark.spark_bridge.python_streams import STREAMS
+from kquery_spark.spark_bridge.python_inputs import PLAIN_SERIALIZERS, Inputs
+from kquery_spark.spark_bridge.python_streams import STREAMS, counts_groups
 from kquery_spark.spark_bridge.versions import minor_version
 
 Function = Callable[[int, Iterator[Any]], Iterator[Any]]
-Load = Callable[[pa.RecordBatch], Iterator[Any]]
 Dump = Callable[[Any], Iterator[pa.RecordBatch]]
 
-_PLAIN = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "ArrowStreamCoGroupSerializer")
 _MARK_BYTES = 4  # before each Arrow stream that PySpark's serializers write
 
 
@@ -33,20 +32,20 @@ def read_functions(
     calls: tuple[PythonCall, ...],
     settings: Mapping[str, str],
     schema: str,
-) -> tuple[Function, Load, Dump]:
-    """The function that PySpark's worker builds of the calls, and its conversions of batches from and to Arrow.
+) -> tuple[Function, Inputs, Dump]:
+    """The function that PySpark's worker builds of the calls, what it reads arguments by, and how to get at its results.
 
     worker: the module ``pyspark.worker``. schema: of the arguments, in JSON.
     """
-    stream = STREAMS.get(minor_version(pyspark.__version__))
-    if stream is None:
+    layout = STREAMS.get(minor_version(pyspark.__version__))
+    if layout is None:
         udfs = _read_message(worker, eval_type, calls, settings, schema)
     else:
-        parts = stream.written(eval_type, calls, settings, schema)
-        confs = stream.confs(worker, eval_type, settings, schema)
-        udfs = worker.read_udfs(worker.pickleSer, parts, eval_type, *confs)
+        stream = layout.written(eval_type, calls, settings, schema)
+        confs = layout.confs(worker, eval_type, settings, schema)
+        udfs = worker.read_udfs(worker.pickleSer, stream, eval_type, *confs)
     function, _, deserializer, serializer = udfs
-    return function, _loader(deserializer), _dumper(serializer)
+    return function, Inputs(deserializer, counts_groups(pyspark.__version__)), _dumper(serializer)
 
 
 def _read_message(
@@ -71,32 +70,14 @@ def _fields(call: PythonCall) -> tuple[list[memoryview], list[int], dict[str, in
     return [memoryview(c) for c in call.commands], positional, {n: o for o, n in pairs if n}, 0
 
 
-def _loader(deserializer: Any) -> Load:
-    """Reads batches as from Spark's socket: into memory of their own, which functions may not write to."""
-
-    def load(batch: pa.RecordBatch) -> Iterator[Any]:
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        sink.seek(0)
-        items: Iterator[Any] = deserializer.load_stream(sink)
-        return items
-
-    return load
-
-
 def _dumper(serializer: Any) -> Dump:
     def dump(results: Any) -> Iterator[pa.RecordBatch]:
-        if _is_plain(serializer):
+        if type(serializer).__name__ in PLAIN_SERIALIZERS:
             return iter((results,))
         sink = io.BytesIO()
         serializer.dump_stream(iter((results,)), sink)
-        batches: Iterator[pa.RecordBatch] = pa.ipc.open_stream(pa.py_buffer(sink.getbuffer()[_MARK_BYTES:]))
+        stream = sink.getbuffer()[_MARK_BYTES:]
+        batches: Iterator[pa.RecordBatch] = pa.ipc.open_stream(pa.py_buffer(stream)) if stream else iter(())
         return batches
 
     return dump
-
-
-def _is_plain(serializer: Any) -> bool:
-    """Whether a serializer of PySpark only writes batches, so that they may as well stay where they are."""
-    return type(serializer).__name__ in _PLAIN

@@ -11,7 +11,8 @@ from typing import Any
 
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 from kquery_spark.spark_bridge.python_call import PythonCall
-from kquery_spark.spark_bridge.versions import Version
+from kquery_spark.spark_bridge.python_kinds import kind_of
+from kquery_spark.spark_bridge.versions import Version, minor_version
 
 _PICKLED = PythonEvalType.SQL_BATCHED_UDF
 _BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
@@ -22,15 +23,18 @@ class StreamLayout:
     """What a release writes beside offsets and commands.
 
     settings: before the functions, if they cross as Arrow; otherwise the worker has them as an object. input_types: after
-    these, for Arrow-optimized functions. profiled: whether they are profiled. named: whether each argument has a name.
-    result_ids: after each function.
+    these, for Arrow-optimized functions. profiled: whether they are profiled. named: whether each argument has a name;
+    tables_named: also those of functions that give rows. result_ids: after each function. counts_groups: whether each group
+    of rows is a stream of its own, after the number of its tables; otherwise it is a batch of the one stream.
     """
 
     settings: bool
     input_types: bool = False
     profiled: bool = False
     named: bool = True
+    tables_named: bool = False
     result_ids: bool = False
+    counts_groups: bool = True
 
     def written(
         self, eval_type: int, calls: Sequence[PythonCall], settings: Mapping[str, str], schema: str
@@ -45,7 +49,7 @@ class StreamLayout:
             parts.append(_flag(False))
         parts.append(_integer(len(calls)))
         for call in calls:
-            parts += self._call(call)
+            parts += self._call(call, self._names_arguments(eval_type))
         return io.BytesIO(b"".join(parts))
 
     def confs(
@@ -57,11 +61,15 @@ class StreamLayout:
         evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
         return worker.RunnerConf(_pairs(settings)), worker.EvalConf(_pairs(evaluation))
 
-    def _call(self, call: PythonCall) -> list[bytes]:
+    def _names_arguments(self, eval_type: int) -> bool:
+        kind = kind_of(eval_type)
+        return self.tables_named or (self.named and not (kind is not None and kind.gives_rows))
+
+    def _call(self, call: PythonCall, named: bool) -> list[bytes]:
         parts = [_integer(len(call.offsets))]
         for offset, name in zip(call.offsets, call.names, strict=True):
             parts.append(_integer(offset))
-            if self.named:
+            if named:
                 parts += [_flag(True), _text(name)] if name else [_flag(False)]
         parts.append(_integer(len(call.commands)))
         parts += [_sized(command) for command in call.commands]
@@ -72,13 +80,19 @@ class StreamLayout:
 
 STREAMS: Mapping[Version | None, StreamLayout] = MappingProxyType(
     {
-        (3, 5): StreamLayout(settings=True, named=False),
-        (4, 0): StreamLayout(settings=True, profiled=True),
+        (3, 5): StreamLayout(settings=True, named=False, counts_groups=False),
+        (4, 0): StreamLayout(settings=True, profiled=True, counts_groups=False),
         (4, 1): StreamLayout(settings=True, input_types=True, profiled=True),
-        (4, 2): StreamLayout(settings=False, result_ids=True),
+        (4, 2): StreamLayout(settings=False, tables_named=True, result_ids=True),
     }
 )
 """By release; later ones send one message."""
+
+
+def counts_groups(version: str) -> bool:
+    """Whether a version of Spark sends each group of rows as a stream of its own, which may have several batches."""
+    layout = STREAMS.get(minor_version(version))
+    return layout is None or layout.counts_groups
 
 
 def _pairs(settings: Mapping[str, str]) -> io.BytesIO:

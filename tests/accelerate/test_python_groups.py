@@ -18,13 +18,24 @@ from pyspark.sql.types import DoubleType, StringType
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.spark_bridge.python_functions import TABLES_COMPARED
-from tests.accelerate.test_python_functions import ROWS, TYPES, check, plain, shown
-from tests.conftest import SPARK_VERSION
+from tests.accelerate.test_python_functions import (
+    ROWS,
+    TYPES,
+    check,
+    plain,
+    shown,
+    with_arrow_udf,
+    with_names,
+)
+from tests.conftest import SPARK_VERSION, in_faults
 
 pytestmark = pytest.mark.skipif(
     SPARK_VERSION not in TABLES_COMPARED,
     reason="functions of groups stay with a release that was not compared",
 )
+with_tables = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="applyInArrow is of 4.0")
+with_iterators = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="iterators over a group are of 4.1")
+with_folds = pytest.mark.skipif(SPARK_VERSION < (4, 2), reason="aggregates over iterators are of 4.2")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +78,9 @@ total.__annotations__ = {"x": pa.Array, "return": int}
 def test_aggregates_of_each_type(rows: DataFrame) -> None:
     check(rows.where("id < 200").groupBy("p").agg(*(text(column).alias(column) for column in TYPES)))
 
+
+@with_arrow_udf
+def test_arrow_aggregates_of_each_type(rows: DataFrame) -> None:
     def described(x: pa.Array) -> str:
         return f"{x.type} {x.null_count} {sorted(map(repr, x.to_pylist()))}"
 
@@ -90,7 +104,7 @@ def test_what_aggregates_give_of_each_type(rows: DataFrame) -> None:
 
 QUICK_KEYS = ("double", "binary", "timestamp")
 KEYS = [
-    key if key in QUICK_KEYS else pytest.param(key, marks=pytest.mark.in_faults)
+    key if key in QUICK_KEYS else pytest.param(key, marks=in_faults)
     for key in ("p", *TYPES)
     if key not in ("byte", "short")
 ]
@@ -118,11 +132,20 @@ def test_aggregates_at_every_place(rows: DataFrame) -> None:
     check(rows.join(other, rows.id == other.other).groupBy("q").agg(mean("id").alias("m")).orderBy("m"))
     check(rows.groupBy("p", "byte").agg(F.sum("id").alias("s")).groupBy("p").agg(mean("s").alias("m")).where("m > 3"))  # fmt: skip
     check(rows.rollup("p", "bool").agg(mean("id").alias("m")))
-    check(rows.groupBy("p").agg(weighted(weight=F.col("id"), x=F.col("byte")).alias("m")))
     check(rows.groupBy("p").agg(mean(plain(lambda x: x + 1, "bigint")("id")).alias("m")))
+
+
+@with_names
+def test_aggregates_with_named_arguments(rows: DataFrame) -> None:
+    check(rows.groupBy("p").agg(weighted(weight=F.col("id"), x=F.col("byte")).alias("m")))
+
+
+@with_arrow_udf
+def test_arrow_aggregates(rows: DataFrame) -> None:
     check(rows.groupBy("byte").agg(arrow_udf(total, "bigint")("id").alias("t")))
 
 
+@with_folds
 def test_iterators_over_the_batches_of_a_group(rows: DataFrame, spark: SparkSession) -> None:
     @pandas_udf("double")
     def largest(batches: Iterator[pd.Series]) -> float:
@@ -139,29 +162,44 @@ def test_apply_of_each_type(rows: DataFrame) -> None:
     schema = ", ".join(f"{name} {TYPES[name]}" for name in TYPES)
     few = rows.where("id < 100").select("p", *TYPES)
     check(few.groupBy("p").applyInPandas(lambda frame: frame, f"p string, {schema}"))
+    check(
+        few.groupBy("p").applyInPandas(lambda f: pd.DataFrame({"c": [str(f.dtypes.to_dict())]}), "c string")
+    )
+
+
+@with_tables
+def test_apply_of_each_arrow_type(rows: DataFrame) -> None:
+    schema = ", ".join(f"{name} {TYPES[name]}" for name in TYPES)
+    few = rows.where("id < 100").select("p", *TYPES)
     check(few.groupBy("p").applyInArrow(lambda table: table, f"p string, {schema}"))
-    seen = "c string"
-    check(few.groupBy("p").applyInPandas(lambda f: pd.DataFrame({"c": [str(f.dtypes.to_dict())]}), seen))
-    check(few.groupBy("p").applyInArrow(lambda t: pa.table({"c": [t.schema.to_string()]}), seen))
+    check(few.groupBy("p").applyInArrow(lambda t: pa.table({"c": [t.schema.to_string()]}), "c string"))
+
+
+RETURNS = "k string, n long, columns string"
+KEYED = ("id", "p", "bool", "byte", "int", "double")
 
 
 def test_apply_with_keys(rows: DataFrame) -> None:
     def keyed(key: tuple[Any, ...], frame: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"k": [repr(key)], "n": [len(frame)], "columns": [",".join(frame.columns)]})
 
-    def arrow_keyed(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+    few = rows.where("id < 60").select(*KEYED)
+    check(few.groupBy("bool", "p").applyInPandas(keyed, RETURNS))
+    check(few.groupBy(F.expr("id % 7")).applyInPandas(keyed, RETURNS))
+    check(few.groupBy().applyInPandas(keyed, RETURNS))
+    check(few.groupBy("int").applyInPandas(keyed, RETURNS))
+
+
+@with_tables
+def test_apply_to_tables_with_keys(rows: DataFrame) -> None:
+    def keyed(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         return pa.table({"k": [repr(key)], "n": [table.num_rows], "columns": [",".join(table.column_names)]})
 
-    returns = "k string, n long, columns string"
-    few = rows.where("id < 60").select("id", "p", "bool", "byte", "int", "double")
-    check(few.groupBy("bool", "p").applyInPandas(keyed, returns))
-    check(few.groupBy("bool", "p").applyInArrow(arrow_keyed, returns))
-    check(few.groupBy(F.expr("id % 7")).applyInPandas(keyed, returns))
-    check(few.groupBy(F.expr("id % 7").alias("k"), "p").applyInArrow(arrow_keyed, returns))
-    check(few.groupBy().applyInPandas(keyed, returns))
-    check(few.groupBy("int").applyInPandas(keyed, returns))
+    few = rows.where("id < 60").select(*KEYED)
+    check(few.groupBy("bool", "p").applyInArrow(keyed, RETURNS))
+    check(few.groupBy(F.expr("id % 7").alias("k"), "p").applyInArrow(keyed, RETURNS))
     twice = few.select("p", "id", F.col("id").alias("id2"), "double")
-    check(twice.groupBy("double").applyInArrow(arrow_keyed, returns))
+    check(twice.groupBy("double").applyInArrow(keyed, RETURNS))
 
 
 def test_apply_by_name_and_by_position(rows: DataFrame, spark: SparkSession) -> None:
@@ -196,6 +234,7 @@ def test_apply_at_every_place(rows: DataFrame) -> None:
     check(twice.groupBy("byte").applyInPandas(first, returns).union(few))
 
 
+@with_iterators
 def test_iterators_of_apply(rows: DataFrame, spark: SparkSession) -> None:
     def pieces(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for batch in batches:
@@ -326,7 +365,9 @@ DECLINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", DECLINED)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=with_arrow_udf if case == "mixed" else ()) for case in DECLINED]
+)
 def test_what_stays_with_spark(rows: DataFrame, case: str) -> None:
     make, reason = DECLINED[case]
     frame = make(rows)
@@ -338,3 +379,24 @@ def test_repartition_for_a_function_is_spark_s(rows: DataFrame) -> None:
     few = rows.select("id", "p").repartition(8)
     check(few.mapInPandas(lambda f: f, "id long, p string").groupBy("p").count(), whole=False)
     assert shown(few.groupBy("p").agg(mean("id")).collect())
+
+
+def test_what_functions_see_in_another_time_zone(rows: DataFrame, spark: SparkSession) -> None:
+    returns = "schema string, seen string"
+
+    def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            values = [repr(row) for row in batch.to_pylist()]
+            yield pa.RecordBatch.from_pydict({"schema": [batch.schema.to_string()] * len(values), "seen": values})  # fmt: skip
+
+    def frame_seen(frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"schema": [str(frame.dtypes.to_dict())], "seen": [str(sorted(map(str, frame["t"])))]})  # fmt: skip
+
+    few = rows.where("id < 50").select("p", F.col("timestamp").alias("t"), "timestamp_ntz")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        check(few.mapInArrow(seen, returns))
+        check(few.groupBy("p").applyInPandas(frame_seen, returns))
+        check(few.mapInPandas(lambda frames: frames, "p string, t timestamp, timestamp_ntz timestamp_ntz"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")

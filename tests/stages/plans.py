@@ -9,6 +9,7 @@ from kquery_spark.expr import AggregateCall, Call, Cast, Column, InList, Literal
 from kquery_spark.expr.windows import UP_TO_PEERS
 from kquery_spark.logical import (
     Aggregate,
+    CogroupPython,
     EvalPython,
     Expand,
     Filter,
@@ -30,7 +31,9 @@ from kquery_spark.logical import (
     Union,
     Window,
     WindowGroupLimit,
+    WindowPython,
 )
+from kquery_spark.logical.cogroup_python import CogroupSide
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.sources.memory import memory_source
 
@@ -57,6 +60,8 @@ def _logical() -> dict[str, LogicalPlan]:
         EvalPython(scan, (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, b"code", ("s",)),
         GroupPython(scan, (Named(A, "a"),), (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, True, b"code"),
         MapPython(scan, (A,), pa.schema([("v", LONG)]), "f(#a)", 10, b"code"),
+        CogroupPython(scan, other, CogroupSide((A,), (A,)), CogroupSide((b,), (b,)), pa.schema([("v", LONG)]), "f(#a, #b)", 9, b"code"),
+        WindowPython(scan, (A,), (SortKey(A),), (UP_TO_PEERS,), (A,), pa.schema([("v", LONG)]), ("f(#a)",), 9, b"code", ("s",)),
         Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
         Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)), SingleRow(scan),
     ]  # fmt: skip

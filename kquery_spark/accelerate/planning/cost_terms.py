@@ -125,7 +125,7 @@ class PartCosts:
     @property
     def _called_rows(self) -> float:
         """Rows that Spark sends to Python functions in another process, once for each node."""
-        return sum(self._estimator.estimate(n.children[0]).rows for n in self._calls)
+        return sum(self._estimator.estimate(child).rows for n in self._calls for child in n.children)
 
     @cached_property
     def _exchanged_text_bytes(self) -> float:

@@ -36,7 +36,8 @@ _CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython"})
 # As these, nodes that read all columns and pass on none.
 _MAPPING = frozenset(
     {
-        *("MapInPandas", "MapInArrow", "FlatMapGroupsInPandas", "FlatMapGroupsInArrow"),
+        *("MapInPandas", "MapInArrow", "PythonMapInArrow"),
+        *("FlatMapGroupsInPandas", "FlatMapGroupsInArrow"),
         *("FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow"),
     }
 )

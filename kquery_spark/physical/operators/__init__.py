@@ -2,6 +2,7 @@
 
 from kquery_spark.physical.operators.aggregate import AggregateExec, Phase
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.cogroup_python import CogroupPythonExec
 from kquery_spark.physical.operators.eval_python import EvalPythonExec
 from kquery_spark.physical.operators.exchange import ExchangeExec, Partitioning, ReadExec
 from kquery_spark.physical.operators.expand import ExpandExec
@@ -20,10 +21,12 @@ from kquery_spark.physical.operators.sort import SortExec
 from kquery_spark.physical.operators.union import UnionExec
 from kquery_spark.physical.operators.window import WindowExec
 from kquery_spark.physical.operators.window_group_limit import WindowGroupLimitExec
+from kquery_spark.physical.operators.window_python import WindowPythonExec
 
 __all__ = [
     "AggregateExec",
     "BuildSide",
+    "CogroupPythonExec",
     "EvalPythonExec",
     "ExchangeExec",
     "ExpandExec",
@@ -48,4 +51,5 @@ __all__ = [
     "UnionExec",
     "WindowExec",
     "WindowGroupLimitExec",
+    "WindowPythonExec",
 ]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named
-from kquery_spark.physical.clusters import with_group_starts
+from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
@@ -63,23 +63,19 @@ class GroupPythonExec(PythonExec):
 
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
+        for pieces in pieces_of_groups(self._with_starts(batches, pending)):
+            yield iter(one_batch(pieces, self.batch_rows))
+
+    def _with_starts(
+        self, batches: Iterator[Batch], pending: PendingRows
+    ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
+        """Batches of arguments, each with the rows at which a group begins."""
         arguments = self.arguments()
         keys = Program([key.expr for key in self.keys], self.child.schema)
-        held: list[pa.RecordBatch] = []
         for batch, starts in with_group_starts(batches, keys):
             if self.aggregates and starts:
                 pending.add(self._keys(keys, batch.take(pa.array(starts))))
-            rows = arguments.of(batch)
-            begin = 0
-            for start in starts:
-                if start > begin:
-                    held.append(rows.slice(begin, start - begin))
-                if held:
-                    yield iter(one_batch(held, self.batch_rows))
-                    held = []
-                begin = start
-            held.append(rows.slice(begin))
-        yield iter(one_batch(held, self.batch_rows))
+            yield arguments.of(batch), starts
 
     def _keys(self, program: Program, rows: Batch) -> Batch:
         """The keys of rows that begin groups, as they are there: Spark does not normalize them for Python functions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.logical import EvalPython, GroupPython, LogicalPlan, MapPython
+from kquery_spark.logical import EvalPython, GroupPython, LogicalPlan, MapPython, WindowPython
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import (
     EvalPythonExec,
@@ -13,6 +13,7 @@ from kquery_spark.physical.operators import (
     MapPythonExec,
     Partitioning,
     SortExec,
+    WindowPythonExec,
 )
 from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
@@ -61,29 +62,57 @@ def lower_group_python(planner: Planner, plan: GroupPython) -> DistributedPlan:
     return child.renamed(grouped, columns.get)
 
 
+@lowers(WindowPython)
+def lower_window_python(planner: Planner, plan: WindowPython) -> DistributedPlan:
+    """Where the rows of each partition are, in their order."""
+    order = (*map(SortKey, plan.partition), *plan.order)
+    for key in order:
+        check_key_type(key.expr.dtype)
+    child = _in_one_place(planner, plan.child, plan.partition)
+    if plan.order or (order and not child.plan.clusters_by(frozenset(plan.partition))):
+        child = child.over(SortExec(child.plan, order))
+    return child.over(
+        WindowPythonExec(
+            child.plan,
+            plan.partition,
+            plan.order,
+            plan.frames,
+            plan.args,
+            plan.calls,
+            plan.batch_rows,
+            plan.kept,
+            plan.schema,
+            plan.code,
+        )
+    )
+
+
 def clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
     """A plan's rows with those of equal keys in one task, one after the other."""
     for key in keys:
         check_key_type(key.dtype)
-    child = planner.lower(plan)
-    if not child.groups_by(keys):
-        child = _exchanged(planner, plan, child, keys)
+    child = _in_one_place(planner, plan, keys)
     if keys and not child.plan.clusters_by(frozenset(keys)):
         child = child.over(SortExec(child.plan, tuple(map(SortKey, keys))))
     return child
 
 
-def _exchanged(
-    planner: Planner, plan: LogicalPlan, child: DistributedPlan, keys: tuple[Expr, ...]
-) -> DistributedPlan:
-    """By key into at least as many tasks as run at once: a function may take any time for a group."""
+def _in_one_place(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
+    """A plan's rows with those of equal keys in one task."""
+    child = planner.lower(plan)
+    if child.groups_by(keys):
+        return child
     nbytes = planner.nbytes(plan)
     if not keys:
         return planner.to_one_task(child, nbytes)
-    count = planner.reduce_tasks(nbytes)
-    if count == 1 and planner.estimator.estimate(plan).rows > _ONE_TASK_ROWS:
-        count = planner.config.parallelism
+    count = tasks_of_groups(planner, nbytes, planner.estimator.estimate(plan).rows)
     return planner.exchange(child, Partitioning(keys, count), nbytes)
+
+
+def tasks_of_groups(planner: Planner, nbytes: float, rows: float) -> int:
+    """At least as many tasks as run at once: a function may take any time for a group."""
+    count = planner.reduce_tasks(nbytes)
+    return planner.config.parallelism if count == 1 and rows > _ONE_TASK_ROWS else count
 
 
 def single_or_split(child: DistributedPlan) -> Distribution:

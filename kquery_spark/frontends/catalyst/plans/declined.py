@@ -13,8 +13,6 @@ PLANS.declines(
 )
 PLANS.declines(
     "user code",
-    FlatMapCoGroupsInPandas="a cogrouped applyInPandas runs in Spark",
-    FlatMapCoGroupsInArrow="a cogrouped applyInArrow runs in Spark",
     MapElements="a function on objects runs in Spark",
     MapPartitions="a function on partitions runs in Spark",
     DeserializeToObject="a function on objects runs in Spark",

@@ -12,13 +12,27 @@ from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE
 
 _PYTHON = "PythonUDAF"
 
 
 def calls_python(node: CatalystNode) -> bool:
-    """Whether results of an Aggregate are of Python functions."""
-    return any(part.cls == _PYTHON for item in node.trees("aggregateExpressions") for part in item.walk())
+    """Whether results of an Aggregate or of a Window are of Python functions."""
+    items = node.trees("windowExpressions" if node.cls == "Window" else "aggregateExpressions")
+    return any(part.cls == _PYTHON for item in items for part in item.walk())
+
+
+def python_aggregate(node: CatalystNode) -> CatalystNode:
+    """The function of an AggregateExpression of one; Unsupported unless it is called on all rows as they are."""
+    if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
+        raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
+    return node.child("aggregateFunction")
+
+
+def evaluation_type(udf: CatalystNode) -> int:
+    """Of an aggregate function."""
+    return int(udf.fields.get("evalType", GROUPED_AGGREGATE))
 
 
 class PythonAggregates(AggregateSink):
@@ -44,10 +58,8 @@ class PythonAggregates(AggregateSink):
 
     @override
     def python_column(self, node: CatalystNode) -> Column:
-        if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
-            raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
-        udf = node.child("aggregateFunction")
-        self._kinds.add(int(udf["evalType"]))
+        udf = python_aggregate(node)
+        self._kinds.add(evaluation_type(udf))
         self._calls.add(udf)
         name = self._context.names.fresh(str(udf["name"]))
         self.results.append(pa.field(name, self._arguments.type(udf["dataType"]), True))

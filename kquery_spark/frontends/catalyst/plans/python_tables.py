@@ -15,10 +15,10 @@ from kquery_spark.logical import GroupPython, MapPython
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 
-_CONDITION = "deterministic functions without broadcast variables, of atomic types"
+CONDITION = "deterministic functions without broadcast variables, of atomic types"
 
 
-@PLANS.handles("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", family="user code", partly=_CONDITION)
+@PLANS.handles("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", family="user code", partly=CONDITION)
 def map_groups(node: CatalystNode, context: Context) -> Scope:
     """The rows that a function returns for each group."""
     functions = functions_of(context, "applyInPandas")
@@ -38,10 +38,10 @@ def map_groups(node: CatalystNode, context: Context) -> Scope:
     return Scope(plan, output)
 
 
-@PLANS.handles("MapInPandas", "MapInArrow", family="user code", partly=_CONDITION)
+@PLANS.handles("MapInPandas", "MapInArrow", "PythonMapInArrow", family="user code", partly=CONDITION)
 def map_batches(node: CatalystNode, context: Context) -> Scope:
     """The rows that a function returns for all batches of a task."""
-    functions = functions_of(context, node.cls[0].lower() + node.cls[1:])
+    functions = functions_of(context, "mapInPandas" if node.cls == "MapInPandas" else "mapInArrow")
     if node["isBarrier"] or node.fields.get("profile") is not None:
         raise Unsupported("a function with a barrier or a resource profile runs in Spark")
     udf = node.tree("functionExpr")
@@ -94,17 +94,18 @@ def results_of(node: CatalystNode, context: Context) -> tuple[pa.Schema, tuple[t
 
 
 def _arguments(child: Scope, attributes: Sequence[CatalystNode]) -> list[Column]:
-    return [_column(child, attribute["exprId"]) for attribute in attributes]
+    return [column_of(child, attribute["exprId"]) for attribute in attributes]
 
 
 def _keys(child: Scope, ids: Sequence[int]) -> tuple[Named, ...]:
-    columns = [_column(child, key) for key in dict.fromkeys(ids)]
+    columns = [column_of(child, key) for key in dict.fromkeys(ids)]
     for column in columns:
         check_key(column.dtype)
     return tuple(Named(column, column.name) for column in dict.fromkeys(columns))
 
 
-def _column(child: Scope, expr_id: int) -> Column:
+def column_of(child: Scope, expr_id: int) -> Column:
+    """The column of an expression id."""
     column = child.columns.get(expr_id)
     if column is None:
         raise Unsupported(

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey
-from kquery_spark.expr.windows import (
-    WHOLE_PARTITION,
-    Frame,
-    FrameUnit,
-    WindowCall,
-    check_months,
-    check_range,
-    in_days,
-)
+from kquery_spark.expr.windows import Frame, WindowCall
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import WindowSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
-from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.plans.python_aggregates import calls_python
+from kquery_spark.frontends.catalyst.plans.python_windows import window_of_functions
+from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
+from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
 from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
-from kquery_spark.spark_bridge.spark_types import is_year_month
-from kquery_spark.types import names as t
 
 _LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
-_UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
 
 
 @PLANS.handles("Window", family="windows", partly="functions and aggregates in the registry")
 def window(node: CatalystNode, context: Context) -> Scope:
     """Functions over one partition and order, added to the rows."""
+    if calls_python(node):
+        return window_of_functions(node, context)
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
-    partition, order = _specification(node, translate)
+    partition, order = specification(node, translate)
     calls = _Calls(context, translate, order)
     around = context.translator(child.columns, windows=calls)
     computed: list[tuple[int, str, Expr]] = []
@@ -92,23 +84,16 @@ def window_group_limit(node: CatalystNode, context: Context) -> Scope:
     """Only the first rows of each group, because a filter above drops the others."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
-    partition, order = _specification(node, translate)
+    partition, order = specification(node, translate)
     function = window_for_catalyst(node.tree("rankLikeFunction").cls)
     if function is None or not function.cuts_groups:
         raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} stays with Spark")
     return child.over(WindowGroupLimit(child.plan, partition, order, function.name, node["limit"]))
 
 
-def _specification(node: CatalystNode, translate: Translator) -> tuple[tuple[Expr, ...], tuple[SortKey, ...]]:
-    partition = tuple(translate(item) for item in node.trees("partitionSpec"))
-    for expr in partition:
-        check_key(expr.dtype)
-    return partition, sort_keys(node.trees("orderSpec"), translate)
-
-
 def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> WindowCall:
     function = node.child("windowFunction")
-    frame = _frame(node.child("windowSpec").child("frameSpecification"), translate, order)
+    frame = window_frame(node.child("windowSpec").child("frameSpecification"), translate, order)
     if function.cls == "AggregateExpression":
         inner = function.child("aggregateFunction")
         if inner.cls in _LISTS and not order:
@@ -161,80 +146,3 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
         mode=aggregate_parts.mode,
         condition=condition,
     )
-
-
-def _frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> Frame:
-    if node.cls != "SpecifiedWindowFrame":
-        raise Unsupported("a window without a frame stays with Spark")
-    unit = _UNITS[node["frameType"]]
-    low, high = node.child("lower"), node.child("upper")
-    if _is_year_month(low) or _is_year_month(high):
-        return _frame_of_months(low, high, translate, order)
-    lower, upper = _bound(low, translate), _bound(high, translate)
-    if lower is None and upper is None:
-        return WHOLE_PARTITION
-    if unit is FrameUnit.RANGE:
-        lower, upper = (_moving(bound, order) for bound in (lower, upper))
-    return Frame(unit, lower, upper)
-
-
-def _is_year_month(bound: CatalystNode) -> bool:
-    return bound.cls == "Literal" and is_year_month(bound["dataType"])
-
-
-def _frame_of_months(
-    low: CatalystNode, high: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
-) -> Frame:
-    """A RANGE frame with year-month intervals for bounds, none of which is another interval."""
-    if len(order) != 1:
-        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
-    check_months(order[0].expr.dtype)
-    lower, upper = _months(low, translate), _months(high, translate)
-    return Frame(FrameUnit.RANGE, lower, upper, months=True)
-
-
-def _months(node: CatalystNode, translate: Translator) -> Literal | None:
-    """A bound as a number of months."""
-    if _is_year_month(node):
-        return Literal(int(node["value"]), t.INT)
-    bound = _bound(node, translate)
-    if bound is not None and bound != _CURRENT:
-        raise Unsupported("a RANGE frame of months and days stays with Spark")
-    return bound
-
-
-_CURRENT = Literal(0, t.INT)
-
-
-def _moving(bound: Literal | None, order: tuple[SortKey, ...]) -> Literal | None:
-    """The bound of a RANGE frame, converted to the type that is added to the key."""
-    if bound is None or bound == _CURRENT:
-        return bound
-    distance_type = _distance(order)
-    if order[0].expr.dtype == t.DATE and bound.dtype == t.DAY_TIME:
-        bound = in_days(bound)
-    if bound.dtype != distance_type:
-        raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
-    check_range(bound, order[0].expr.dtype)
-    return bound
-
-
-def _bound(node: CatalystNode, translate: Translator) -> Literal | None:
-    if node.cls in ("UnboundedPreceding", "UnboundedFollowing"):
-        return None
-    if node.cls == "CurrentRow":
-        return _CURRENT
-    bound = translate(node)
-    if not isinstance(bound, Literal) or bound.value is None:
-        raise Unsupported("a window frame whose bound is not a constant stays with Spark")
-    return bound
-
-
-def _distance(order: tuple[SortKey, ...]) -> pa.DataType:
-    """The type of distances between values of the one ORDER BY key."""
-    if len(order) != 1:
-        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
-    dtype = order[0].expr.dtype
-    if dtype == t.DATE:
-        return t.INT
-    return t.DAY_TIME if pa.types.is_timestamp(dtype) else dtype

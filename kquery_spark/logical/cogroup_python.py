@@ -1,0 +1,100 @@
+"""Call a Python function of Spark's users on pairs of groups with the same key, as ``cogroup().applyInPandas`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.types.names import spark_name
+
+
+@dataclass(frozen=True)
+class CogroupSide:
+    """The rows of one side: the keys by which they are grouped, and what the function gets of them."""
+
+    keys: tuple[Expr, ...]
+    args: tuple[Expr, ...]
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Every expression over the side's rows."""
+        return (*self.keys, *self.args)
+
+    def mapped(self, rule: Callable[[Expr], Expr]) -> CogroupSide:
+        """The side with ``rule`` applied to each expression."""
+        return CogroupSide(tuple(map(rule, self.keys)), tuple(map(rule, self.args)))
+
+
+@dataclass(frozen=True)
+class CogroupPython(LogicalPlan):
+    """The ``results`` of a function called once for each key, on its rows of both sides, one of which may have none.
+
+    NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. code: the pickled
+    evaluation, which gets pairs of lists of batches of at most ``batch_rows`` rows (0: any number). call: in words.
+    """
+
+    left: LogicalPlan
+    right: LogicalPlan
+    left_side: CogroupSide
+    right_side: CogroupSide
+    results: pa.Schema
+    call: str
+    batch_rows: int
+    code: bytes = field(repr=False)
+
+    calls_python: ClassVar[bool] = True
+
+    @override
+    def derive_schema(self) -> pa.Schema:
+        return self.results
+
+    @override
+    def validate(self) -> None:
+        super().validate()
+        for left, right in zip(self.left_side.keys, self.right_side.keys, strict=True):
+            if left.dtype != right.dtype:
+                raise PlanError(
+                    f"a cogroup by {left} and {right} compares {spark_name(left.dtype)} with {spark_name(right.dtype)}"
+                )
+
+    @property
+    @override
+    def children(self) -> tuple[LogicalPlan, ...]:
+        return (self.left, self.right)
+
+    @override
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        return replace(self, left=children[0], right=children[1])
+
+    @property
+    @override
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*self.left_side.expressions, *self.right_side.expressions)
+
+    @override
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        return replace(self, left_side=self.left_side.mapped(rule), right_side=self.right_side.mapped(rule))
+
+    @override
+    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
+        return columns_of(*self.left_side.expressions), columns_of(*self.right_side.expressions)
+
+    @override
+    def input_of(self, expr: Expr) -> None:
+        return None
+
+    @override
+    def estimated_rows(self, input_rows: Sequence[float]) -> float:
+        return sum(input_rows)
+
+    @override
+    def label(self) -> str:
+        shown = zip(self.left_side.keys, self.right_side.keys, strict=True)
+        return f"CogroupPython: groupExpr=[{', '.join(f'{a} = {b}' for a, b in shown)}], call={self.call}"

@@ -1,0 +1,77 @@
+"""CogroupPythonExec: calls a Python function of Spark's users on pairs of groups with the same key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.expr import Expr
+from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.python_exec import PythonExec
+from kquery_spark.physical.python_batches import (
+    Arguments,
+    Evaluation,
+    coalesced,
+    one_batch,
+    result_columns,
+)
+from kquery_spark.types.batch import Batch
+
+Pair = tuple[list[pa.RecordBatch], list[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class CogroupPythonExec(PythonExec):
+    """See ``logical.CogroupPython``; the rows of a key must all be in this task, sorted by ``keys`` and ``is_right``.
+
+    The child has the rows of both sides: ``is_right`` says which one a row is of. The first ``left_args`` of the arguments
+    are those of left rows. One pair of groups at a time is in memory, and the results of some.
+    """
+
+    child: PhysicalPlan
+    keys: tuple[Expr, ...]
+    is_right: Expr
+    args: tuple[Expr, ...]
+    left_args: int
+    call: str
+    batch_rows: int
+    output: pa.Schema
+    code: bytes = field(repr=False)
+
+    @override
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        rows = self.child.run(task)
+        first = next(rows, None)
+        if first is None:
+            return
+        evaluate: Evaluation[Pair] = self.evaluation()
+        pairs = self._pairs(chain((first,), rows))
+        for results in coalesced(evaluate(pairs), task.config.batch_rows):
+            yield Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)
+
+    def _pairs(self, batches: Iterator[Batch]) -> Iterator[Pair]:
+        schema = self.child.schema
+        arguments = Arguments((self.is_right, *self.args), schema)
+        clusters = with_group_starts(batches, Program(list(self.keys), schema))
+        split = 1 + self.left_args
+        left, right = range(1, split), range(split, 1 + len(self.args))
+        for pieces in pieces_of_groups((arguments.of(batch), starts) for batch, starts in clusters):
+            begins = [piece.num_rows - piece.column(0).true_count for piece in pieces]
+            sides = zip(pieces, begins, strict=True)
+            lefts, rights = zip(*((p.slice(0, b), p.slice(b)) for p, b in sides), strict=True)
+            yield self._side(lefts, left), self._side(rights, right)
+
+    def _side(self, pieces: Sequence[pa.RecordBatch], columns: Sequence[int]) -> list[pa.RecordBatch]:
+        """The rows of one side; a batch without rows if there are none."""
+        filled = [piece for piece in pieces if piece.num_rows] or pieces[:1]
+        return one_batch([piece.select(list(columns)) for piece in filled], self.batch_rows)
+
+    @override
+    def label(self) -> str:
+        return f"CogroupPythonExec: groupExpr=[{', '.join(map(str, self.keys))}], call={self.call}"

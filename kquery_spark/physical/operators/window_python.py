@@ -1,0 +1,91 @@
+"""WindowPythonExec: calls Python functions of Spark's users on windows of rows, and puts their results beside these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.expr import Expr, Frame, SortKey
+from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
+from kquery_spark.physical.expr import Program
+from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
+from kquery_spark.physical.operators.python_exec import PythonExec
+from kquery_spark.physical.python_batches import Arguments, Evaluation, PendingRows, one_batch
+from kquery_spark.physical.windows import arrange
+from kquery_spark.physical.windows.frames import frame_rows
+from kquery_spark.types.batch import Batch, coalesced, concat
+from kquery_spark.types.vector import Vector
+
+Partition = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class WindowPythonExec(PythonExec):
+    """See ``logical.WindowPython``; a partition's rows must all be in this task, sorted by ``partition`` and ``order``.
+
+    One partition at a time is in memory. ``kept`` child columns come first in ``output``, the results last.
+    """
+
+    child: PhysicalPlan
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    frames: tuple[Frame, ...]
+    args: tuple[Expr, ...]
+    calls: tuple[str, ...]
+    batch_rows: int
+    kept: tuple[str, ...]
+    output: pa.Schema
+    code: bytes = field(repr=False)
+
+    @override
+    def clusters_by(self, keys: frozenset[Expr]) -> bool:
+        return keys in clustered_keys(self.partition, [key.expr for key in self.order])
+
+    @override
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        rows = self.child.run(task)
+        first = next(rows, None)
+        if first is None:
+            return
+        evaluate: Evaluation[Partition] = self.evaluation()
+        pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
+        results = evaluate(self._partitions(chain((first,), rows), pending))
+        computed = (batch for result in results for batch in pending.beside(result, self.output))
+        yield from coalesced(computed, task.config.batch_rows)
+        pending.check_none_left()
+
+    def _partitions(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Partition]:
+        """The arguments of each partition, whose rows wait for their results from then on."""
+        schema, arguments = self.child.schema, self.arguments()
+        keys = Program(list(self.partition), schema)
+        for pieces in pieces_of_groups(with_group_starts(batches, keys)):
+            rows = concat(schema, pieces)
+            pending.add(rows)
+            yield iter(one_batch([self._with_bounds(rows, arguments)], self.batch_rows))
+
+    def _with_bounds(self, rows: Batch, arguments: Arguments) -> pa.RecordBatch:
+        """The bounds of each row's frames, and the arguments."""
+        given = arguments.of(rows)
+        columns = [*self._bounds(rows), *given.columns]
+        return pa.RecordBatch.from_arrays(columns, names=[f"_{i}" for i in range(len(columns))])
+
+    def _bounds(self, rows: Batch) -> Iterator[pa.Array]:
+        if not self.frames:
+            return
+        n = rows.num_rows
+        values = Program([key.expr for key in self.order], rows.schema).run(rows)
+        order = [(key, Vector(v.dtype, v.physical(n))) for key, v in zip(self.order, values, strict=True)]
+        _, segments = arrange([], order, n)
+        for frame in self.frames:
+            for bound in frame_rows(frame, segments, order):
+                yield pa.array(bound.astype(np.int32))
+
+    @override
+    def label(self) -> str:
+        partition, order = ", ".join(map(str, self.partition)), ", ".join(map(str, self.order))
+        return f"WindowPythonExec: [{', '.join(self.calls)}], partition=[{partition}], order=[{order}]"

@@ -1,0 +1,85 @@
+"""Lowering of calls of Python functions on pairs of groups: both sides meet as one sorted input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kquery_spark.expr import Column, Literal, Named, SortKey
+from kquery_spark.logical import CogroupPython
+from kquery_spark.physical.keys import check_key_type
+from kquery_spark.physical.operators import (
+    CogroupPythonExec,
+    Partitioning,
+    PhysicalPlan,
+    ProjectionExec,
+    SortExec,
+    UnionExec,
+)
+from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.lowering.python_functions import tasks_of_groups
+from kquery_spark.planner.lowering.registry import lowers
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.planner.planner import Planner
+
+
+@lowers(CogroupPython)
+def lower_cogroup_python(planner: Planner, plan: CogroupPython) -> DistributedPlan:
+    """Where the rows of each key of both sides are, those of the left side first."""
+    for key in plan.left_side.keys:
+        check_key_type(key.dtype)
+    left, right = _together(planner, plan)
+    is_single = left.distribution is right.distribution is Distribution.SINGLE
+    union = _both_sides(plan, left.plan, right.plan)
+    names = iter(union.schema)
+    keys = tuple(_column(next(names)) for _ in plan.left_side.keys)
+    is_right, *args = map(_column, names)
+    ordered = SortExec(union, tuple(SortKey(key) for key in (*keys, is_right)))
+    cogrouped = CogroupPythonExec(
+        ordered,
+        keys,
+        is_right,
+        tuple(args),
+        len(plan.left_side.args),
+        plan.call,
+        plan.batch_rows,
+        plan.schema,
+        plan.code,
+    )
+    return DistributedPlan(cogrouped, Distribution.SINGLE if is_single else Distribution.SPLIT)
+
+
+def _together(planner: Planner, plan: CogroupPython) -> tuple[DistributedPlan, DistributedPlan]:
+    """Both sides, with the rows of a key in the same task."""
+    left, right = planner.lower(plan.left), planner.lower(plan.right)
+    left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
+    are_single = left.distribution is right.distribution is Distribution.SINGLE
+    if are_single or not plan.left_side.keys:
+        return planner.to_one_task(left, left_bytes), planner.to_one_task(right, right_bytes)
+    rows = sum(planner.estimator.estimate(side).rows for side in plan.children)
+    count = tasks_of_groups(planner, left_bytes + right_bytes, rows)
+    return (
+        planner.exchange(left, Partitioning(plan.left_side.keys, count), left_bytes),
+        planner.exchange(right, Partitioning(plan.right_side.keys, count), right_bytes),
+    )
+
+
+def _both_sides(plan: CogroupPython, left: PhysicalPlan, right: PhysicalPlan) -> UnionExec:
+    """The rows of both sides: keys, whether it is a right one, and what each side's rows are called on, or NULLs."""
+    sides = ((left, plan.left_side, False), (right, plan.right_side, True))
+    inputs = []
+    for child, side, is_right in sides:
+        own = list(side.args)
+        others = [Literal(None, arg.dtype) for arg in (plan.left_side if is_right else plan.right_side).args]
+        args = [*others, *own] if is_right else [*own, *others]
+        exprs = (*side.keys, Literal(is_right, t.BOOL), *args)
+        inputs.append(ProjectionExec(child, tuple(Named(e, f"_{i}") for i, e in enumerate(exprs))))
+    fields = [pa.field(f.name, f.type, True) for f in inputs[0].schema]
+    return UnionExec(tuple(inputs), pa.schema(fields))
+
+
+def _column(field: pa.Field) -> Column:
+    return Column(field.name, field.type, field.nullable)

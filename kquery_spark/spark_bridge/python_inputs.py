@@ -1,0 +1,78 @@
+"""Arguments of Python functions as PySpark's worker of the release reads them."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import KQueryError
+
+PLAIN_SERIALIZERS = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "ArrowStreamCoGroupSerializer")
+"""Serializers of PySpark that only read and write batches, so that these may as well stay where they are."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Makes of Arrow batches the items that PySpark's function maps.
+
+    deserializer: PySpark's, which reads items from a stream. counts_groups: whether each group is a stream of its own, after
+    the number of its tables; otherwise it is a batch of the one stream.
+    """
+
+    deserializer: Any
+    counts_groups: bool
+
+    def copied(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """The items of a batch in memory of their own, which functions may not write to."""
+        return self._loaded(_stream((batch,)))
+
+    def batch(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """The items of a batch."""
+        return iter((batch,)) if self._is_plain else self.copied(batch)
+
+    def group(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+        """The item of a group: one by one its batches, if PySpark's function takes them so."""
+        if self._is_plain:
+            return iter((batches,))
+        if self.counts_groups:
+            return self._loaded(_counted(_stream(batches)))
+        batch = next(batches)
+        if next(batches, None) is not None:
+            raise KQueryError("a group of rows does not fit one Arrow batch")
+        return self.copied(batch)
+
+    def cogroup(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[Any]:
+        """The item of two groups with the same key, each of at least one batch."""
+        if self._is_plain:
+            return iter(((left, right),))
+        return self._loaded(_counted(_stream(left), _stream(right)))
+
+    @property
+    def _is_plain(self) -> bool:
+        return type(self.deserializer).__name__ in PLAIN_SERIALIZERS
+
+    def _loaded(self, stream: bytes) -> Iterator[Any]:
+        items: Iterator[Any] = self.deserializer.load_stream(io.BytesIO(stream))
+        return items
+
+
+def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Batches, of which there is at least one, as PySpark reads them from Spark's socket."""
+    source = iter(batches)
+    first = next(source)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, first.schema) as writer:
+        for batch in chain((first,), source):
+            writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _counted(*tables: bytes) -> bytes:
+    """The tables of one group after their number, and the end of all groups."""
+    return b"".join([struct.pack("!i", len(tables)), *tables, struct.pack("!i", 0)])
