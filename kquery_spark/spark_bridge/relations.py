@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.bucketing import BucketSpec
 from kquery_spark.sources.delta.column_mapping import Column
 from kquery_spark.sources.file_columns import with_file_columns
 from kquery_spark.sources.file_features import OTHER_DEFAULTS
@@ -215,7 +216,16 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         table_columns=names,
         from_log=from_log,
         defaults=defaults,
+        bucket_spec=_bucket_spec(source, jvm),
     )
+
+
+def _bucket_spec(source: Any, jvm: Jvm) -> BucketSpec | None:
+    option = source.bucketSpec()
+    if not option.isDefined():
+        return None
+    spec = option.get()
+    return BucketSpec(tuple(jvm.strings(spec.bucketColumnNames())), int(spec.numBuckets()))
 
 
 def _table_columns(

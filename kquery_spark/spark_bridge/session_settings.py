@@ -49,6 +49,8 @@ IRRELEVANT: Mapping[str, str] = MappingProxyType(
 # Settings that an option of the relation may overrule: each scan looks at them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+BUCKETING = "spark.sql.sources.bucketing.enabled"
+"""Whether Spark reads bucketed tables by their buckets."""
 FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings.prefixes)
 """What the names of settings begin with that decline a scan of some format, not the query."""
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
@@ -63,6 +65,7 @@ _OWN = (
     "spark.sql.columnNameOfCorruptRecord",
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
+    BUCKETING,
     _MAP_KEYS,
     *(name for entry in FORMATS for name in entry.settings.read),
 )

@@ -18,6 +18,7 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.bucketing import Bucketing, bucketed_files
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.file_columns import (
     INPUT_FILE,
@@ -43,6 +44,7 @@ from kquery_spark.spark_bridge.iceberg import IcebergScan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import V2_SCAN, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.spark_bridge.session_settings import (
+    BUCKETING,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
     SessionSettings,
@@ -227,9 +229,21 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
     try:
         _check_count([listed.path for listed in relation.files])
         files = tuple(_file(listed, context.relations.path) for listed in relation.files)
-        return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
+        buckets = _bucketing(relation, files, settings)
+        read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
+        return file_format.read_relation(read)
     except (ConfigError, SourceError) as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+
+
+def _bucketing(
+    relation: FileRelation, files: Sequence[DataFile], settings: SessionSettings
+) -> Bucketing | None:
+    """The buckets of the files; None where Spark does not look at them."""
+    spec = relation.bucket_spec
+    if spec is None or not settings.is_on(BUCKETING):
+        return None
+    return bucketed_files(spec, [file.path for file in files])
 
 
 def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> Source:
