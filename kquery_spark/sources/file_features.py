@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from kquery_spark.sources.features import Feature
 
+FILE_BLOCKS = Feature(
+    "the same of larger files, which Spark may cut",
+    reason="{column} says in which parts Spark reads larger files, so Spark reads it",
+)
 FILE_COLUMN = Feature(
-    "other hidden columns of files: `_metadata` as a whole, blocks, `row_index`",
+    "other hidden columns of files",
     reason="the column {column} comes from the file and not from its data, so Spark reads it",
 )
 UNKNOWN_OPTION = Feature(
@@ -31,6 +35,12 @@ ANY_FILES = (
         "`_metadata.file_path`, `file_name`, `file_size`, `file_modification_time`, `input_file_name()`",
         "a filter on them leaves whole files out",
     ),
+    Feature(
+        "`_metadata` as a whole, `_metadata.file_block_start`, `file_block_length`, `input_file_block_start()`, "
+        "`input_file_block_length()`",
+        "of files that Spark reads in one piece: of at most `spark.sql.files.openCostInBytes` (4 MB)",
+    ),
+    FILE_BLOCKS,
     FILE_COLUMN,
     UNKNOWN_OPTION,
     MANY_REMOTE_FILES,

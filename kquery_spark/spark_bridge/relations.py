@@ -101,11 +101,15 @@ class RelationReader:
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
 
-    def with_file_columns(self, relation: FileRelation) -> FileRelation:
-        """A relation that was read, with columns for the facts of its files, the same one each time."""
+    def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
+        """A relation that was read, with columns for the facts of its files, the same one each time.
+
+        whole_bytes: files of no more bytes are read by Spark in one piece.
+        """
         extended = self._with_file_columns.get(id(relation))
         if extended is None:
-            extended = self._with_file_columns[id(relation)] = with_file_columns(relation, self._time_zone)
+            extended = with_file_columns(relation, self._time_zone, whole_bytes)
+            self._with_file_columns[id(relation)] = extended
         return extended
 
     def path(self, path: str) -> str:

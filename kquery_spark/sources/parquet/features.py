@@ -20,6 +20,7 @@ FEATURES = (
         "in the modes LEGACY and CORRECTED; in EXCEPTION mode old ones are Spark's to refuse",
     ),
     Feature("field ids", "where names and ids mean the same columns"),
+    Feature("`_metadata.row_index`"),
     *BUCKETS,
     BROTLI,
     NANOSECONDS,
