@@ -35,6 +35,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 U64 = npt.NDArray[np.uint64]
+Int32s = npt.NDArray[np.int32]
 
 
 class _Murmur3:
@@ -202,6 +203,14 @@ def _bytes(unscaled: int | None) -> bytes:
         return b""
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return int(unscaled).to_bytes(size, "big", signed=True)
+
+
+def murmur3_hash(vector: Vector, length: int) -> Int32s:
+    """Spark's Murmur3 of each value with the seed 42, which is the result for NULL, too."""
+    with np.errstate(over="ignore"):
+        return np.asarray(
+            _column(vector, length, np.full(length, murmur3.SPARK_SEED, np.uint32), _Murmur3).view(np.int32)
+        )
 
 
 def xxhash64(vector: Vector, length: int) -> Int64s:

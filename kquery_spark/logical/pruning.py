@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
+from kquery_spark.logical.bucket_pruning import possible_buckets
 from kquery_spark.logical.folders import decided, folder_values
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.types import names as t
@@ -37,10 +38,18 @@ def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
 
 
 def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
-    remaining = source.splits()
+    remaining = _in_possible_buckets(source, filters)
     for condition in filters:
         remaining = list(compress(remaining, _possible(_Splits(source, remaining), condition)))
     return remaining
+
+
+def _in_possible_buckets(source: Source, filters: Sequence[Expr]) -> list[Split]:
+    splits, bucketing = source.splits(), source.bucketing
+    possible = None if bucketing is None else possible_buckets(bucketing.spec, filters)
+    if bucketing is None or possible is None:
+        return splits
+    return [split for split in splits if possible[bucketing.files[split.file]]]
 
 
 def possible_rows(

@@ -8,38 +8,24 @@ local.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr
-from kquery_spark.logical import Aggregate, Join, LogicalPlan, Scan, origin, walk_plan
+from kquery_spark.logical import LogicalPlan, Scan, origin
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.pruning import comparable, sized_splits
+from kquery_spark.planner.file_shares import FileShares, is_even, task_counts
+from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.sources.base import ColumnRange, Split
 from kquery_spark.types import names as t
 
 _MAX_OVERLAP_SHARE = 0.3  # edge row groups are read twice; more than this share of the input is not worth it
 _MAX_SMALL_OVERLAP_SHARE = 0.1  # of all bytes; so much may be read twice of an input that is not the largest
-_MAX_TASK_IMBALANCE = 1.6  # a task that reads this many times an equal share keeps the others waiting
-
-ScanColumn = tuple[Scan, str]
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Key ranges for some scans: ``shares`` are each scan's splits per task, ``columns`` its key column.
-
-    bounds: the first keys of the ranges after the first.
-    """
-
-    shares: NodeMap[tuple[tuple[Split, ...], ...]]
-    columns: NodeMap[str]
-    bounds: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -53,10 +39,10 @@ class _Clustered:
         return sum(s.nbytes for _, _, s in self.splits)
 
 
-def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
+def find_ranges(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:
     """The ranges that spare the most bytes a shuffle, or None when no join or grouping key is clustered."""
     candidates = []
-    for members in _key_classes(plan):
+    for members in key_classes(plan).classes():
         clustered = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
         if clustered:
             candidates.append((sum(c.nbytes for c in clustered), clustered))
@@ -67,61 +53,11 @@ def find_ranges(plan: LogicalPlan, config: EngineConfig) -> Ranges | None:
     return None
 
 
-def ranges_of(plan: LogicalPlan, key: Expr, config: EngineConfig) -> Ranges | None:
+def ranges_of(plan: LogicalPlan, key: Expr, config: EngineConfig) -> FileShares | None:
     """The ranges of one scan's column that an output column is a copy of; None when that scan is not clustered by it."""
     scanned = origin(plan, key)
     clustered = None if scanned is None else _clustered(*scanned)
     return None if clustered is None else _cut([clustered], clustered.nbytes, config)
-
-
-class _KeyClasses:
-    """Scan columns in classes of equal ones: a union-find structure over numbered columns."""
-
-    def __init__(self) -> None:
-        self._columns: list[ScanColumn] = []
-        self._parents: list[int] = []
-        self._numbers: NodeMap[dict[str, int]] = NodeMap()
-
-    def add(self, column: ScanColumn) -> int:
-        """The number of the column that stands for the column's class; a new column is a class of its own."""
-        scan, name = column
-        number = self._numbers.setdefault(scan, dict).setdefault(name, len(self._columns))
-        if number == len(self._columns):
-            self._columns.append(column)
-            self._parents.append(number)
-        while self._parents[number] != number:
-            number = self._parents[number]
-        return number
-
-    def unite(self, column: ScanColumn, other: ScanColumn) -> None:
-        """Make one class of two."""
-        parent = self.add(other)
-        self._parents[self.add(column)] = parent
-
-    def classes(self) -> list[list[ScanColumn]]:
-        """All classes; of each scan the first column in it."""
-        classes: dict[int, NodeMap[ScanColumn]] = {}
-        for column in self._columns:
-            members = classes.setdefault(self.add(column), NodeMap())
-            if column[0] not in members:
-                members[column[0]] = column
-        return [[members[scan] for scan in members] for members in classes.values()]
-
-
-def _key_classes(plan: LogicalPlan) -> list[list[ScanColumn]]:
-    """Scan columns that equal each other by join keys, and single ones that are grouped by; at most one column a scan."""
-    classes = _KeyClasses()
-    for node in walk_plan(plan):
-        if isinstance(node, Join):
-            for key in node.keys:
-                left, right = origin(node.left, key.left), origin(node.right, key.right)
-                if left is not None and right is not None:
-                    classes.unite(left, right)
-        elif isinstance(node, Aggregate):
-            for column in (origin(node.child, named.expr) for named in node.keys):
-                if column is not None:
-                    classes.add(column)
-    return classes.classes()
 
 
 def _clustered(scan: Scan, column: str) -> _Clustered | None:
@@ -146,12 +82,12 @@ def _ends(statistics: ColumnRange | None, dtype: pa.DataType) -> tuple[int, int]
     return (low, high) if isinstance(low, int) and isinstance(high, int) else None
 
 
-def _cut(members: list[_Clustered], nbytes: int, config: EngineConfig) -> Ranges | None:
+def _cut(members: list[_Clustered], nbytes: int, config: EngineConfig) -> FileShares | None:
     """Boundaries from the largest input, as many as sizes ask for and row groups allow; what they do not fit is left out."""
     largest = max(members, key=lambda m: m.nbytes)
     best: list[_Clustered] = []
     cuts: list[int] = []
-    for count in _counts(nbytes, config):
+    for count in task_counts(nbytes, config):
         bounds = _boundaries(largest, count)
         fitting = [m for m in members if _fits(m, bounds, m is largest, nbytes)]
         if (
@@ -167,15 +103,7 @@ def _cut(members: list[_Clustered], nbytes: int, config: EngineConfig) -> Ranges
 
 def _keeps_busy(largest: _Clustered, bounds: Sequence[int], config: EngineConfig) -> bool:
     """Whether the ranges give every core about as much of the largest input to read."""
-    return len(bounds) + 1 >= config.parallelism and _is_even(_loads(largest, bounds))
-
-
-def _counts(nbytes: int, config: EngineConfig) -> Iterator[int]:
-    """How many ranges to try: as many as splits of the usual size, then fewer, but one for each task at a time."""
-    count = config.parallelism * math.ceil(nbytes / (config.split_bytes * config.parallelism))
-    while count >= max(config.parallelism, 2):
-        yield count
-        count //= 2
+    return len(bounds) + 1 >= config.parallelism and is_even(_loads(largest, bounds))
 
 
 def _fits(member: _Clustered, bounds: Sequence[int], is_largest: bool, all_bytes: int) -> bool:
@@ -186,17 +114,12 @@ def _fits(member: _Clustered, bounds: Sequence[int], is_largest: bool, all_bytes
     )
 
 
-def _ranges(members: Sequence[_Clustered], bounds: Sequence[int]) -> Ranges:
-    ranges = Ranges(NodeMap(), NodeMap(), tuple(bounds))
+def _ranges(members: Sequence[_Clustered], bounds: Sequence[int]) -> FileShares:
+    ranges = FileShares(NodeMap(), NodeMap(), tuple(bounds))
     for member in members:
         ranges.shares[member.scan] = _shares(member, bounds)
-        ranges.columns[member.scan] = member.column
+        ranges.columns[member.scan] = (member.column,)
     return ranges
-
-
-def _is_even(loads: Sequence[int]) -> bool:
-    """Whether no task reads far more than its part of the bytes: splits that all span the same keys end up in one."""
-    return max(loads) <= _MAX_TASK_IMBALANCE * sum(loads) / len(loads)
 
 
 def _boundaries(member: _Clustered, count: int) -> list[int]:

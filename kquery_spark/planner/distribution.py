@@ -14,12 +14,12 @@ ONE_TASK = Partitioning((), 1)
 
 
 class Distribution(StrEnum):
-    """SINGLE: all rows in one task. SPLIT: anywhere. KEYED: equal keys in one task. RANGED: by the query's key ranges."""
+    """SINGLE: all rows in one task. SPLIT: anywhere. KEYED: equal keys in one task. SHARED: by the query's file shares."""
 
     SINGLE = "single"
     SPLIT = "split"
     KEYED = "keyed"
-    RANGED = "ranged"
+    SHARED = "shared"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Column, Expr, Named
@@ -16,31 +17,37 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Scan,
+    Window,
+    WindowGroupLimit,
     walk_plan,
 )
+from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import BuildSide
-from kquery_spark.planner.copartition import Ranges
+from kquery_spark.planner.file_shares import FileShares
 
 # how much larger a semi, anti or outer join's natural build side is before the other is built
 _MIN_SWAP_ROW_RATIO = 2.0
 _DECODED_PER_BROADCAST_BYTE = 4  # most bytes that a replicated side may decode for each that it may have
 
-_NONE: frozenset[str] = frozenset()
+SharedKeys = frozenset[tuple[str, ...]]
+"""Lists of columns: rows with equal values of all columns of one are read by one task."""
+
+_NONE: SharedKeys = frozenset()
 
 
 class JoinStrategy:
-    """Answers for the joins of one query (``one_task``: all of it runs in one), from estimates and its key ranges."""
+    """Answers for the joins of one query (``one_task``: all of it runs in one), from estimates and its shares of files."""
 
     def __init__(
-        self, config: EngineConfig, estimator: Estimator, one_task: bool, ranges: Ranges | None
+        self, config: EngineConfig, estimator: Estimator, one_task: bool, shares: FileShares | None
     ) -> None:
-        self._ranges = ranges
+        self._shares = shares
         self._config = config
         self._estimator = estimator
         self._one_task = one_task
-        self._ranged: NodeMap[frozenset[str]] = NodeMap()
+        self._shared: NodeMap[SharedKeys] = NodeMap()
 
     def replicates(self, plan: Join, build: BuildSide) -> bool:
         """Whether every task computes the built side for itself."""
@@ -48,36 +55,43 @@ class JoinStrategy:
         return not _emits_unmatched_build_rows(plan.kind, build) and self.replicable(built)
 
     def meets(self, plan: Join) -> bool:
-        """Whether both sides are spread by the same key ranges and the join compares those keys."""
-        if self._ranges is None or plan.null_aware:
+        """Whether rows that the join pairs are read by one task."""
+        if self._shares is None or plan.null_aware:
             return False
-        left, right = self.ranged(plan.left), self.ranged(plan.right)
-        return any(is_named(k.left, left) and is_named(k.right, right) for k in plan.keys)
+        left, right = self.shared(plan.left), self.shared(plan.right)
+        return any(_are_compared(one, other, plan.keys) for one in left for other in right)
 
-    def ranged(self, plan: LogicalPlan) -> frozenset[str]:
-        """The output columns by whose ranges the plan's rows will be spread; empty when they will not be."""
-        ranges = self._ranges
-        if ranges is None:
+    def shared(self, plan: LogicalPlan) -> SharedKeys:
+        """The output columns by which tasks share the files below the plan; empty when its rows will not stay there."""
+        shares = self._shares
+        if shares is None:
             return _NONE
-        return self._ranged.setdefault(plan, lambda: self._find_ranged(plan, ranges))
+        return self._shared.setdefault(plan, lambda: self._find_shared(plan, shares))
 
-    def _find_ranged(self, plan: LogicalPlan, ranges: Ranges) -> frozenset[str]:
+    def groups_together(self, plan: LogicalPlan, keys: Sequence[Expr]) -> bool:
+        """Whether one task reads all of the plan's rows with equal ``keys``."""
+        names = {key.name for key in keys if isinstance(key, Column)}
+        return any(names.issuperset(columns) for columns in self.shared(plan))
+
+    def _find_shared(self, plan: LogicalPlan, shares: FileShares) -> SharedKeys:
         match plan:
             case Scan():
-                column = ranges.columns.get(plan)
-                return _NONE if column is None else frozenset([column])
+                columns = shares.columns.get(plan)
+                return _NONE if columns is None else frozenset([columns])
             case Filter():
-                return self.ranged(plan.child)
+                return self.shared(plan.child)
             case Projection():
-                return _renamed(plan.exprs, self.ranged(plan.child))
+                return _renamed(plan.exprs, self.shared(plan.child))
             case Aggregate():
-                return _renamed(plan.keys, self.ranged(plan.child))
+                return _renamed(plan.keys, self.shared(plan.child))
+            case Window() | WindowGroupLimit():
+                return self.shared(plan.child) if self.groups_together(plan.child, plan.partition) else _NONE
             case Join():
-                return self._ranged_join(plan)
+                return self._shared_join(plan)
         return _NONE
 
-    def _ranged_join(self, plan: Join) -> frozenset[str]:
-        left, right = self.ranged(plan.left), self.ranged(plan.right)
+    def _shared_join(self, plan: Join) -> SharedKeys:
+        left, right = self.shared(plan.left), self.shared(plan.right)
         if self.meets(plan):
             return _surviving(plan.kind, left, right)
         build = self.build_side(plan)
@@ -125,22 +139,31 @@ class JoinStrategy:
         return estimate.nbytes <= most and estimate.scanned <= _DECODED_PER_BROADCAST_BYTE * most
 
 
-def is_named(expr: Expr, names: frozenset[str]) -> bool:
-    """Whether an expression is one of the columns."""
-    return isinstance(expr, Column) and expr.name in names
+def _are_compared(left: Sequence[str], right: Sequence[str], keys: Sequence[JoinKey]) -> bool:
+    """Whether join keys say that each column on the left equals the one at its place on the right."""
+    equal = {
+        (k.left.name, k.right.name)
+        for k in keys
+        if isinstance(k.left, Column) and isinstance(k.right, Column)
+    }
+    return len(left) == len(right) and equal.issuperset(zip(left, right, strict=True))
 
 
-def _renamed(exprs: Sequence[Named], columns: frozenset[str]) -> frozenset[str]:
-    """The names of those expressions that are one of the columns."""
-    return frozenset(e.name for e in exprs if is_named(e.expr, columns))
+def _renamed(exprs: Sequence[Named], keys: SharedKeys) -> SharedKeys:
+    """The keys under the names of those expressions that are one of their columns."""
+    names: dict[str, list[str]] = {}
+    for named in exprs:
+        if isinstance(named.expr, Column):
+            names.setdefault(named.expr.name, []).append(named.name)
+    return frozenset(renamed for key in keys for renamed in product(*(names.get(c, ()) for c in key)))
 
 
 def _other(side: BuildSide) -> BuildSide:
     return BuildSide.RIGHT if side is BuildSide.LEFT else BuildSide.LEFT
 
 
-def _surviving(kind: JoinKind, left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
-    """Of the key columns of a ranged join, those that still say in which range a row is (padding with NULL does not)."""
+def _surviving(kind: JoinKind, left: SharedKeys, right: SharedKeys) -> SharedKeys:
+    """Of the keys of a join, those that still say which task reads a row (padding with NULL does not)."""
     if kind is JoinKind.INNER:
         return left | right
     if kind is JoinKind.FULL:

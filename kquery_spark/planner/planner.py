@@ -17,9 +17,11 @@ from kquery_spark.logical import Input, LogicalPlan, Projection, Sort, walk_plan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.operators import ExchangeExec, Partitioning, PhysicalPlan
-from kquery_spark.planner.copartition import Ranges, find_ranges, ranges_of
+from kquery_spark.planner.bucket_shares import find_buckets
+from kquery_spark.planner.copartition import find_ranges, ranges_of
 from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution
-from kquery_spark.planner.join_strategy import JoinStrategy, is_named
+from kquery_spark.planner.file_shares import FileShares
+from kquery_spark.planner.join_strategy import JoinStrategy
 from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import projected
 from kquery_spark.planner.lowering.sort import lower_result_sort
@@ -41,13 +43,21 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     # a function may take any time for a row, so its rows are spread however few they are
     spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))
     one_task = scanned <= config.small_bytes and not spread
-    ranges = None if one_task else find_ranges(plan, config)
-    planner = Planner(config, estimator, one_task, ranges, count())
+    shares = None if one_task else _shares(plan, config)
+    planner = Planner(config, estimator, one_task, shares, count())
     return (planner.lower_result(plan) if shared_sort else planner.lower(plan)).plan
 
 
+def _shares(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:
+    """By ranges of a key or by buckets, whichever more bytes are read by."""
+    found = (find_ranges(plan, config), find_buckets(plan, config))
+    return max(
+        (shares for shares in found if shares is not None), key=lambda shares: shares.nbytes, default=None
+    )
+
+
 class Planner:
-    """Lowers the nodes of one query, or of a part of it that one task runs or that is spread by other key ranges.
+    """Lowers the nodes of one query, or of a part of it that one task runs or that has other file shares.
 
     aggregated: the aggregations that only stages feed, so that a node that is in the query twice is computed once.
     """
@@ -57,15 +67,15 @@ class Planner:
         config: EngineConfig,
         estimator: Estimator,
         one_task: bool,
-        ranges: Ranges | None,
+        shares: FileShares | None,
         scan_ids: Iterator[int],
     ) -> None:
         self.config = config
         self.estimator = estimator
         self.one_task = one_task
-        self.ranges = ranges
+        self.shares = shares
         self.scan_ids = scan_ids
-        self.joins = JoinStrategy(config, estimator, one_task, ranges)
+        self.joins = JoinStrategy(config, estimator, one_task, shares)
         self.aggregated: NodeMap[DistributedPlan] = NodeMap()
 
     def in_one_task(self) -> Planner:
@@ -74,13 +84,17 @@ class Planner:
 
     def ranged_by(self, plan: LogicalPlan, key: Expr) -> Planner | None:
         """The planner by which ``plan`` is spread by ranges of ``key``: this one, or one with ranges just for that."""
-        if is_named(key, self.joins.ranged(plan)):
+        if self._is_ranged(plan, key):
             return self
         ranges = ranges_of(plan, key, self.config)
         if ranges is None:
             return None
         planner = Planner(self.config, self.estimator, False, ranges, self.scan_ids)
-        return planner if is_named(key, planner.joins.ranged(plan)) else None
+        return planner if planner._is_ranged(plan, key) else None
+
+    def _is_ranged(self, plan: LogicalPlan, key: Expr) -> bool:
+        by_range = self.shares is not None and self.shares.bounds is not None
+        return by_range and self.joins.groups_together(plan, (key,))
 
     def lower_result(self, plan: LogicalPlan) -> DistributedPlan:
         """The physical form of the whole query, whose last sort tasks may share."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
+from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
@@ -92,6 +93,11 @@ class Source(ABC):
     @abstractmethod
     def schema(self) -> pa.Schema:
         """Columns with Spark types and nullability."""
+
+    @property
+    def bucketing(self) -> Bucketing | None:
+        """The buckets that the files are in; None for a source that is not bucketed."""
+        return None
 
     @abstractmethod
     def splits(self) -> list[Split]:

@@ -15,8 +15,14 @@ from kquery_spark.types import names as t
 METADATA = "_metadata"
 """The struct of hidden columns that every table of files has."""
 
-METADATA_FIELDS = ("file_path", "file_name", "file_size", "file_modification_time")
-"""Its fields that are constants of a file; others depend on how Spark reads it."""
+BLOCK_FIELDS = ("file_block_start", "file_block_length")
+"""Its fields that say which part of a file Spark reads at once: constants of a file that Spark reads in one piece."""
+
+METADATA_FIELDS = ("file_path", "file_name", "file_size", "file_modification_time", *BLOCK_FIELDS)
+"""Its fields that are constants of a file."""
+
+ROW_INDEX = "row_index"
+"""Its field that is the number of a row in its file, where the format has one."""
 
 INPUT_FILE = "input_file_name()"
 """The column of what ``input_file_name()`` gives."""
@@ -35,19 +41,24 @@ def has_own_metadata(relation: FileRelation) -> bool:
     return METADATA in {*relation.data_schema.names, *relation.partition_schema.names, *relation.unread}
 
 
-def with_file_columns(relation: FileRelation, time_zone: str) -> FileRelation:
-    """The relation with further partition columns, one for each fact of its files that the engine knows."""
+def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) -> FileRelation:
+    """The relation with further partition columns, one for each fact of its files that the engine knows.
+
+    whole_bytes: files of no more bytes are read by Spark in one piece.
+    """
     if relation.from_log:
         raise Unsupported("facts of files that a table format's log lists are read by Spark")
-    fields = (
+    fields = [
         pa.field(metadata_column("file_path"), t.STRING, nullable=False),
         pa.field(metadata_column("file_name"), t.STRING, nullable=False),
         pa.field(metadata_column("file_size"), t.LONG, nullable=False),
         pa.field(metadata_column("file_modification_time"), t.timestamp(time_zone), nullable=False),
         pa.field(INPUT_FILE, t.STRING, nullable=False),
-    )
+    ]
+    if all(file.size <= whole_bytes for file in relation.files):
+        fields += [pa.field(metadata_column(name), t.LONG, nullable=False) for name in BLOCK_FIELDS]
     names = {*relation.data_schema.names, *relation.partition_schema.names, *relation.unread}
-    taken = names & {field.name for field in fields}
+    taken = names & {*(field.name for field in fields), metadata_column(ROW_INDEX)}
     if taken:
         raise Unsupported(f"a table with a column called {min(taken)} is read by Spark")
     schema = pa.schema([*relation.partition_schema, *fields])
@@ -68,8 +79,10 @@ def _facts(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
         file.size,
         file.modified_ms * 1000,
         f"{scheme}://{authority or ''}{path}",
+        0,
+        file.size,
     )
-    return [pa.scalar(value, field.type) for value, field in zip(values, fields, strict=True)]
+    return [pa.scalar(value, field.type) for value, field in zip(values, fields, strict=False)]
 
 
 def _uri_parts(path: str) -> tuple[str, str | None, str]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from kquery_spark.sources.features import Feature
 
+FILE_BLOCKS = Feature(
+    "the same of larger files, which Spark may cut",
+    reason="{column} says in which parts Spark reads larger files, so Spark reads it",
+)
 FILE_COLUMN = Feature(
-    "other hidden columns of files: `_metadata` as a whole, blocks, `row_index`",
+    "other hidden columns of files",
     reason="the column {column} comes from the file and not from its data, so Spark reads it",
 )
 UNKNOWN_OPTION = Feature(
@@ -16,12 +20,27 @@ MANY_REMOTE_FILES = Feature(
     reason="the {count:,} files are read by Spark: more than {limit} on another filesystem take the driver "
     "too long to look at",
 )
+BUCKETS = (
+    Feature(
+        "buckets of tables",
+        "joins, aggregates and windows by their columns shuffle nothing where each task gets about as much to read; "
+        "filters on their only column leave buckets out",
+    ),
+)
+"""Of formats that give back exactly what was written: rows are in buckets by the values that they were written with."""
+
 ANY_FILES = (
     Feature("partition folders, columns that older files lack, nested columns"),
     Feature(
         "`_metadata.file_path`, `file_name`, `file_size`, `file_modification_time`, `input_file_name()`",
         "a filter on them leaves whole files out",
     ),
+    Feature(
+        "`_metadata` as a whole, `_metadata.file_block_start`, `file_block_length`, `input_file_block_start()`, "
+        "`input_file_block_length()`",
+        "of files that Spark reads in one piece: of at most `spark.sql.files.openCostInBytes` (4 MB)",
+    ),
+    FILE_BLOCKS,
     FILE_COLUMN,
     UNKNOWN_OPTION,
     MANY_REMOTE_FILES,
@@ -45,12 +64,21 @@ WIDE_DEFAULT = Feature(
     reason="the default of {column}, of more than 18 digits, is given by Spark",
 )
 
+NO_BUCKET = Feature(
+    "bucketed tables with files whose names say no bucket",
+    reason="{file} is in none of its table's buckets, so Spark reads the table",
+)
+
 ANY_TABLES = (
     Feature(
         "Hive tables that Spark reads with its own readers",
         "while Spark converts them, as it does by default",
     ),
-    Feature("bucketed tables", "as other tables are; joins and aggregates shuffle their rows"),
+    Feature(
+        "bucketed tables",
+        "by their buckets where the format has a row for these above, else as other tables are",
+    ),
+    NO_BUCKET,
     Feature("CHAR and VARCHAR columns", "of files that do not pad them"),
     FILLED_WITHOUT_VECTORS,
     OTHER_DEFAULTS,

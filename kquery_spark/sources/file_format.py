@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kquery_spark.sources.base import DataFile, Source
+    from kquery_spark.sources.bucketing import Bucketing
     from kquery_spark.sources.file_relation import FileRelation
     from kquery_spark.sources.hybrid_calendar import HybridZone
 
@@ -117,7 +118,8 @@ class PathsRead:
 class RelationRead:
     """A relation of Spark's plan, and how to read its files.
 
-    schema: columns of the data, then of partitions. options: those that no format ignores.
+    schema: columns of the data, then of partitions. options: those that no format ignores. bucketing: of the files, where
+    Spark follows it, too.
     """
 
     relation: FileRelation
@@ -125,6 +127,7 @@ class RelationRead:
     schema: pa.Schema
     options: Mapping[str, str]
     settings: ReadSettings
+    bucketing: Bucketing | None = None
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

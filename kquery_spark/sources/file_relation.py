@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.sources.bucketing import BucketSpec
 from kquery_spark.sources.deletion_vectors import DeletionVector
 
 
@@ -49,7 +50,7 @@ class FileRelation:
     whose files are read by it. ``defaults`` has the plain values of columns in rows of files that lack them, where these are
     not NULL. ``from_log``: a table format's log lists the files, each of which is never changed.
     ``table_columns`` is there for a table whose columns have other names in its files; everything
-    else goes by the files' names.
+    else goes by the files' names. ``bucket_spec``: None for a table that is not bucketed.
     """
 
     format: str
@@ -64,6 +65,7 @@ class FileRelation:
     from_log: bool = False
     table_columns: TableColumns | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    bucket_spec: BucketSpec | None = None
 
     def stored_name(self, column: str) -> str:
         """The name in the files of a column of the table."""

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.sources.bucketing import BucketSpec
 from kquery_spark.sources.delta.column_mapping import Column
 from kquery_spark.sources.file_columns import with_file_columns
 from kquery_spark.sources.file_features import OTHER_DEFAULTS
@@ -100,12 +101,15 @@ class RelationReader:
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
 
-    def with_file_columns(self, relation: FileRelation) -> FileRelation:
-        """A relation that was read, with columns for the facts of its files, the same one each time."""
+    def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
+        """A relation that was read, with columns for the facts of its files, the same one each time.
+
+        whole_bytes: files of no more bytes are read by Spark in one piece.
+        """
         for known, extended in self._with_file_columns:
             if known is relation:
                 return extended
-        extended = with_file_columns(relation, self._time_zone)
+        extended = with_file_columns(relation, self._time_zone, whole_bytes)
         self._with_file_columns.append((relation, extended))
         return extended
 
@@ -217,7 +221,16 @@ def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation
         table_columns=names,
         from_log=from_log,
         defaults=defaults,
+        bucket_spec=_bucket_spec(source, jvm),
     )
+
+
+def _bucket_spec(source: Any, jvm: Jvm) -> BucketSpec | None:
+    option = source.bucketSpec()
+    if not option.isDefined():
+        return None
+    spec = option.get()
+    return BucketSpec(tuple(jvm.strings(spec.bucketColumnNames())), int(spec.numBuckets()))
 
 
 def _table_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -50,11 +51,16 @@ IRRELEVANT: Mapping[str, str] = MappingProxyType(
 # Settings that an option of the relation may overrule: each scan looks at them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+BUCKETING = "spark.sql.sources.bucketing.enabled"
+"""Whether Spark reads bucketed tables by their buckets."""
 FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings.prefixes)
 """What the names of settings begin with that decline a scan of some format, not the query."""
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
 _UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settings.unset)
 _MAP_KEYS = "spark.sql.mapKeyDedupPolicy"
+_MAX_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
+_OPEN_COST_BYTES = "spark.sql.files.openCostInBytes"
+_SIZE = re.compile(r"([0-9]+)([kmgtp]?)b?", re.IGNORECASE)
 _UNDEFINED = "<undefined>"
 _unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
 _OWN = (
@@ -64,6 +70,9 @@ _OWN = (
     "spark.sql.columnNameOfCorruptRecord",
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
+    BUCKETING,
+    _MAX_PARTITION_BYTES,
+    _OPEN_COST_BYTES,
     _MAP_KEYS,
     *(name for entry in FORMATS for name in entry.settings.read),
 )
@@ -92,6 +101,11 @@ class SessionSettings:
         return str(self.values.get(name)).lower() == "true"
 
     @property
+    def whole_file_bytes(self) -> int:
+        """Files of no more bytes are never cut: Spark's ``FilePartition.maxSplitBytes`` is at least so much."""
+        return min(_bytes(self.text(_MAX_PARTITION_BYTES)), _bytes(self.text(_OPEN_COST_BYTES)))
+
+    @property
     def last_key_wins(self) -> bool:
         """Of equal keys of a map the last one wins; else they are an error."""
         return str(self.values.get(_MAP_KEYS)).upper() == "LAST_WIN"
@@ -109,6 +123,12 @@ class SessionSettings:
             and self.values[name] is not None
             and str(self.values[name]).lower() != expected.lower()
         }
+
+
+def _bytes(text: str) -> int:
+    """A size as Spark takes it (``128m``); 0 for one that is written otherwise."""
+    size = _SIZE.fullmatch(text.strip())
+    return 0 if size is None else int(size[1]) << (10 * " kmgtp".index(size[2].lower() or " "))
 
 
 def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:

@@ -1,45 +1,170 @@
-"""Bucketed tables of the session's catalog: the engine reads them as it reads other tables."""
+"""Bucketed tables of the session's catalog: no shuffle where Spark has none, only the buckets that Spark reads, its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kquery_spark as kq
 from tests.accelerate.checks import check
 from tests.conftest import settings
+
+#: Several tasks for little data, and joins that are not broadcast.
+TASKS = {
+    "spark.kquery.smallBytes": "0",
+    "spark.kquery.broadcastBytes": "0",
+    "spark.kquery.splitBytes": "4k",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.enabled": "false",
+}
+BUCKETING = "spark.sql.sources.bucketing.enabled"
+KEYS = {
+    "b": "id % 2 = 0",
+    "t": "cast(id % 40 AS tinyint)",
+    "i": "cast(id % 40 - 20 AS int)",
+    "l": "id * 10000000019",
+    "d": "if(id % 40 = 3, -0.0D, if(id % 40 = 4, double('NaN'), id % 40 / 4))",
+    "m": "cast(id % 40 / 4 AS decimal(10,2))",
+    "w": "cast(id % 40 AS decimal(30,4))",
+    "s": "concat('ä', id % 40)",
+    "y": "cast(concat('b', id % 40) AS binary)",
+    "day": "date_add(date'1969-12-20', cast(id % 40 AS int))",
+    "at": "timestamp_millis(id % 40 * 1234567)",
+    "n": "cast(timestamp_millis(id % 40 * 1234567) AS timestamp_ntz)",
+}
 
 
 @pytest.fixture(scope="module")
 def tables(spark: Any) -> Iterator[None]:
-    rows = spark.range(500).selectExpr(
-        "id", "if(id % 11 = 0, NULL, id % 7) AS k", "concat('s', id % 13) AS s"
+    """eight and four by k, two by k and s, rest by k into three buckets; in folders by p; as ORC."""
+    rows = spark.range(3000).selectExpr(
+        "id", "if(id % 101 = 0, NULL, id % 97) AS k", "concat('s', id % 13) AS s", "id % 3 AS p"
     )
-    rows.write.bucketBy(4, "k").sortBy("k").saveAsTable("bucketed")
-    rows.where("id % 3 = 0").write.bucketBy(2, "k", "s").saveAsTable("bucketed_otherwise")
-    yield
-    for name in ("bucketed", "bucketed_otherwise"):
+    written = {
+        "eight": rows.write.bucketBy(8, "k").sortBy("k"),
+        "four": rows.where("id % 3 = 0").write.bucketBy(4, "k"),
+        "two": rows.where("id % 2 = 0").write.bucketBy(4, "k", "s"),
+        "rest": rows.where("id % 5 = 0").write.bucketBy(3, "k"),
+        "folders": rows.write.partitionBy("p").bucketBy(4, "k"),
+        "stripes": rows.write.format("orc").bucketBy(4, "k"),
+    }
+    for name, writer in written.items():
+        writer.mode("overwrite").saveAsTable(name)
+    with settings(spark, TASKS):
+        yield
+    for name in written:
         spark.sql(f"DROP TABLE {name}")
 
 
+def stages(frame: Any) -> int:
+    return sum(map(len, kq.explain(frame).stages))
+
+
+def exchanges(frame: Any) -> int:
+    return str(frame._jdf.queryExecution().executedPlan()).count("Exchange ")
+
+
 @pytest.mark.parametrize(
-    "query",
+    ("query", "shuffles"),
     [
-        "SELECT k, count(*), sum(id), min(s) FROM bucketed GROUP BY k",
-        "SELECT a.k, b.s, count(*) FROM bucketed a JOIN bucketed_otherwise b ON a.k = b.k GROUP BY a.k, b.s",
-        "SELECT count(*), max(id) FROM bucketed WHERE k = 3 OR k IS NULL",
+        ("SELECT k, count(*), sum(id), min(s) FROM eight GROUP BY k", 0),
+        ("SELECT s, k, count(DISTINCT id) FROM eight GROUP BY s, k", 0),
+        ("SELECT k, count(*) FROM stripes GROUP BY k", 0),
+        ("SELECT k, p, count(*) FROM folders WHERE p > 0 GROUP BY k, p", 0),
+        ("SELECT s, k, count(*) FROM two GROUP BY k, s", 0),
+        ("SELECT a.id, b.s FROM eight a JOIN eight b ON a.k = b.k AND a.id < b.id WHERE a.id < 500", 0),
+        ("SELECT a.id, b.s FROM stripes a LEFT JOIN folders b ON a.k = b.k AND b.p = 1", 0),
+        ("SELECT k, count(*) FROM four LEFT SEMI JOIN folders USING (k) GROUP BY k", 0),
+        ("SELECT k, a.id, b.id FROM four a FULL JOIN stripes b USING (k)", 0),
+        ("SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM eight", 0),
+        (
+            "SELECT * FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY s, id) AS r FROM eight) WHERE r < 3",
+            0,
+        ),
+        ("SELECT a.id, b.s FROM two a JOIN two b ON a.k = b.k AND a.s = b.s", 0),
+        ("SELECT k, count(*) FROM two GROUP BY k", 1),
+        ("SELECT k + 1, count(*) FROM eight GROUP BY k + 1", 1),
+        ("SELECT a.id, b.s FROM two a JOIN two b ON a.k = b.k AND a.id = b.id", 2),
+        ("SELECT a.id, b.s FROM eight a JOIN rest b USING (k)", None),
+        ("SELECT a.id FROM eight a JOIN four b ON a.k = cast(b.k AS int)", None),
+        ("SELECT k, count(*) FROM (SELECT k FROM eight UNION ALL SELECT k FROM four) GROUP BY k", None),
     ],
 )
-def test_buckets_change_no_answer(spark: Any, tables: None, query: str) -> None:
-    check(spark.sql(query), coverage=1.0)
+def test_no_shuffle_where_spark_has_none(spark: Any, tables: None, query: str, shuffles: int | None) -> None:
+    frame = spark.sql(query)
+    check(frame, coverage=1.0)
+    if shuffles is not None:
+        assert exchanges(frame) == shuffles
+        assert stages(frame) == shuffles + 1
 
 
-def test_joins_of_buckets_without_broadcasts(spark: Any, tables: None) -> None:
-    with settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
-        check(spark.sql("SELECT a.id, b.s FROM bucketed a JOIN bucketed b USING (k) WHERE k IN (2, 5)"))
+def test_tables_of_other_numbers_of_buckets(spark: Any, tables: None) -> None:
+    """Spark shuffles one of them, or coalesces; the engine does not have to shuffle."""
+    frame = spark.sql("SELECT a.id, b.s FROM eight a JOIN four b ON a.k = b.k")
+    check(frame, coverage=1.0)
+    assert stages(frame) == 1
 
 
-def test_rows_that_were_appended_are_in_buckets_of_their_own(spark: Any, tables: None) -> None:
-    spark.sql("INSERT INTO bucketed_otherwise SELECT id + 1000, 3, 'new' FROM range(5)")
-    check(spark.sql("SELECT s, count(*) FROM bucketed_otherwise WHERE k = 3 GROUP BY s"), coverage=1.0)
+def test_without_bucketing(spark: Any, tables: None) -> None:
+    with settings(spark, {BUCKETING: "false"}):
+        frame = spark.sql("SELECT k, count(*) FROM eight GROUP BY k")
+        check(frame, coverage=1.0)
+        assert stages(frame) == exchanges(frame) + 1 == 2
+
+
+def test_few_rows_in_one_task(spark: Any, tables: None) -> None:
+    with settings(spark, {"spark.kquery.smallBytes": "8m"}):
+        check(spark.sql("SELECT k, count(*) FROM eight JOIN four USING (k) GROUP BY k"), coverage=1.0)
+
+
+def test_rows_that_were_appended_are_in_further_files_of_their_buckets(spark: Any, tables: None) -> None:
+    spark.sql("INSERT INTO two SELECT id + 10000, 3, 'new', 0 FROM range(50)")
+    check(spark.sql("SELECT k, s, count(*) FROM two WHERE k = 3 GROUP BY k, s"), coverage=1.0)
+
+
+@pytest.mark.parametrize("key", list(KEYS))
+def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: str) -> None:
+    """A hash other than Spark's would miss rows."""
+    rows = spark.range(200).selectExpr(f"if(id % 23 = 0, NULL, {KEYS[key]}) AS k", "id")
+    try:
+        rows.write.bucketBy(6, "k").saveAsTable("keyed")
+        values = [
+            row.v for row in spark.sql("SELECT DISTINCT string(k) AS v FROM keyed ORDER BY v").collect()
+        ]
+        kind = spark.table("keyed").schema["k"].dataType.simpleString()
+        some = [f"cast('{value}' AS {kind})" for value in values[1:8]]
+        for condition in (
+            f"k = {some[0]}",
+            f"k <=> {some[-1]}",
+            f"k IN ({', '.join(some)})",
+            f"k IN ({', '.join(some[:2])}, NULL) OR k IS NULL",
+            f"k = {some[1]} AND id > 20",
+            f"k = {some[1]} OR id > 190",
+        ):
+            frame = spark.sql(f"SELECT k, id FROM keyed WHERE {condition}")
+            # IN lists with zeros of both signs stay with Spark
+            check(frame, coverage=0.0 if key == "d" and "IN" in condition else 1.0)
+        (stage,) = kq.explain(spark.sql(f"SELECT id FROM keyed WHERE k = {some[0]}")).stages[0]
+        assert stage.splits < stage.all_splits
+    finally:
+        spark.sql("DROP TABLE IF EXISTS keyed")
+
+
+def test_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
+    location = spark.sql("DESCRIBE FORMATTED rest").where("col_name = 'Location'").head().data_type
+    file = next(Path(location.removeprefix("file:")).glob("part-*.parquet"))
+    file.rename(file.with_name("plain.parquet"))
+    try:
+        spark.catalog.refreshTable("rest")
+        frame = spark.sql("SELECT k, count(*) FROM rest GROUP BY k")
+        assert any("plain.parquet" in sentence for _, sentence in kq.explain(frame).reasons)
+        with pytest.raises(Exception, match="INVALID_BUCKET_FILE"):
+            frame.transform(kq.kquery_plan, when="never").collect()
+        with settings(spark, {BUCKETING: "false"}):
+            check(spark.sql("SELECT k, count(*) FROM rest GROUP BY k"), coverage=1.0)
+    finally:
+        file.with_name("plain.parquet").rename(file)
+        spark.catalog.refreshTable("rest")

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from tests.accelerate.checks import check
+from tests.conftest import settings
 
 FORMATS = ("parquet", "orc", "csv", "json")
 
@@ -67,12 +68,68 @@ def test_a_single_file_by_its_path(spark: SparkSession, folder: Path) -> None:
         check(frame.groupBy(F.input_file_name()).count(), coverage=1.0)
 
 
-@pytest.mark.parametrize("text", ["_metadata", "_metadata.file_block_start", "_metadata.file_block_length"])
-def test_what_depends_on_how_spark_reads_a_file_stays_with_it(
-    spark: SparkSession, folder: Path, text: str
-) -> None:
-    report = check(_table(spark, folder, "orc").groupBy(F.expr(text)).count())
-    assert 0 < report.coverage < 1
+BLOCKS = (
+    *("_metadata.file_block_start", "_metadata.file_block_length", "_metadata"),
+    *("input_file_block_start()", "input_file_block_length()"),
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_that_spark_does_not_cut_are_blocks(spark: SparkSession, folder: Path, name: str) -> None:
+    table = _table(spark, folder, name)
+    check(table.where("k > 2").groupBy(*BLOCKS[:2]).agg(F.sum("id")), coverage=1.0)
+    check(table.where("_metadata.file_block_start = 0").selectExpr("id", "_metadata"), coverage=1.0)
+    whole = table.selectExpr("p", "_metadata AS m", "_metadata.file_size AS size").where("size > 0")
+    check(whole.groupBy("p").agg(F.max("m.file_name"), F.sum("size")), coverage=1.0)
+    check(table.select("_metadata", "_metadata.file_name", "*"), coverage=1.0)
+    named = table.where("k > 1 AND input_file_block_start() = 0").selectExpr(
+        "k", *(f"{b} AS b{i}" for i, b in enumerate(BLOCKS))
+    )
+    check(named.groupBy("b3").agg(F.sum("b1"), F.max("b4"), F.max("b2.file_size")), coverage=1.0)
+
+
+def test_blocks_of_files_that_spark_may_cut_stay_with_it(spark: SparkSession, folder: Path) -> None:
+    table = _table(spark, folder, "parquet")
+    for setting in ("openCostInBytes", "maxPartitionBytes"):
+        with settings(spark, {f"spark.sql.files.{setting}": "100b"}):
+            for text in BLOCKS:
+                report = check(table.selectExpr("id % 3 AS m", f"{text} AS t").groupBy("m").agg(F.max("t")))
+                assert 0 < report.coverage < 1
+
+
+def test_numbers_of_rows(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+    """Of files with many row groups and pages, below filters, joins and limits, in partitions and in buckets."""
+    rows = spark.range(20000).selectExpr(
+        "id", "id % 7 AS k", "if(id % 5 = 0, NULL, concat('s', id % 100)) AS s"
+    )
+    written = rows.repartition(2).write.option("parquet.block.size", "20000")
+    written.option("parquet.page.size", "2000").parquet(str(tmp_path / "many"))
+    many = spark.read.parquet(str(tmp_path / "many"))
+    number = F.col("_metadata.row_index").alias("n")
+    check(many.select("id", number).where("n % 1000 < 3 AND k > 2"), coverage=1.0)
+    check(many.where("_metadata.row_index BETWEEN 4990 AND 5010").select("id", number), coverage=1.0)
+    check(many.where("s = 's7' AND id > 15000").groupBy("k").agg(F.sum("_metadata.row_index")), coverage=1.0)
+    check(many.groupBy("_metadata.file_name").agg(F.max("_metadata.row_index"), F.count("*")), coverage=1.0)
+    check(many.select(number).orderBy(F.desc("n")).limit(5), coverage=1.0)
+    check(many.where("k = 1").select("_metadata", "s"), coverage=1.0)
+    at = many.select("id", F.col("_metadata.file_name").alias("f"), number)
+    check(
+        at.join(at.where("n < 500").withColumnRenamed("id", "other"), ["f", "n"])
+        .groupBy()
+        .agg(F.sum("other"))
+    )
+    check(
+        _table(spark, folder, "parquet").where("p = 1").groupBy("p").agg(F.sum("_metadata.row_index")),
+        coverage=1.0,
+    )
+    try:
+        rows.write.bucketBy(4, "k").saveAsTable("numbered")
+        check(
+            spark.table("numbered").where("k = 3").groupBy("k").agg(F.sum("_metadata.row_index")),
+            coverage=1.0,
+        )
+    finally:
+        spark.sql("DROP TABLE IF EXISTS numbered")
 
 
 def test_a_name_is_read_right_above_the_files_only(spark: SparkSession, folder: Path) -> None:

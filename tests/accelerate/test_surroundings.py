@@ -170,7 +170,7 @@ def test_partitioned_tables(spark, tables, same, tmp_path):
     same(frame.groupBy("year").agg(F.count_distinct("status")))
 
 
-def test_metadata_columns_are_read_by_spark(spark, tables, same):
+def test_metadata_columns(spark, tables, same):
     frame = spark.read.parquet(str(tables / "nation.parquet"))
     picked = frame.select("n_regionkey", "_metadata.file_name", "_metadata.row_index")
     report = kq.verify(picked.groupBy("file_name").agg(F.sum("row_index"), F.count("*")))

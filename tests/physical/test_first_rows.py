@@ -264,3 +264,13 @@ def test_rows_left_out_still_raise(spark, times, query):
         spark.sql(query).collect()
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         kq.kquery_plan(spark.sql(query), when="always", fallback="error").collect()
+
+
+def test_estimated_numbers_of_rows_are_no_bounds(tmp_path: Path) -> None:
+    """Lines of one folder are longer than those of the other, by which its rows are estimated."""
+    for folder, line, rows in (("p=0", "x" * 200, 15), ("p=1", "y", 3000)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text("s\n" + f"{line}\n" * rows)
+    context = kq.ExecutionContext()
+    context.register_csv("t", str(tmp_path))
+    assert len(context.sql("SELECT p, s FROM t ORDER BY p LIMIT 50").collect()) == 50

@@ -104,9 +104,3 @@ def test_a_file_is_read_once_however_it_is_cut() -> None:
 def test_a_part_of_a_file_is_sparks() -> None:
     with pytest.raises(Unsupported, match="Spark reads a part of /f only"):
         read_tasks([task(4, 46)])
-
-
-def test_rows_deleted_by_their_values_are_sparks() -> None:
-    delete = '[{"content": "equality-deletes", "file-format": "parquet", "file-path": "/d", "file-size-in-bytes": 9, "record-count": 1}]'
-    with pytest.raises(Unsupported, match="deleted by their values"):
-        read_tasks([task(0, 100, **{"delete-files": delete})])

@@ -1,11 +1,19 @@
-"""Hidden columns of files in Catalyst plans: fields of ``_metadata``, and ``input_file_name()``."""
+"""Hidden columns of files in Catalyst plans: fields of ``_metadata``, ``input_file_name()`` and the like."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from kquery_spark.sources.file_columns import INPUT_FILE, metadata_column
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
-INPUT_FILE_ID = -1
-"""Stands for ``input_file_name()`` among the expression ids of a scan's columns, of which none is negative."""
+INPUT_FILE_COLUMNS = {
+    "InputFileName": (-1, INPUT_FILE),
+    "InputFileBlockStart": (-2, metadata_column("file_block_start")),
+    "InputFileBlockLength": (-3, metadata_column("file_block_length")),
+}
+"""Expressions that name the file being read: what stands for them among the expression ids of a scan's columns, of which
+none is negative, and the hidden column with their values."""
 
 _MAX_FIELDS = 32  # of _metadata, which has 7 and in table formats some more
 _NAMING = frozenset({"Project", "Filter"})
@@ -14,16 +22,20 @@ _PASSING = frozenset({"Filter", "SubqueryAlias", "View"})
 
 def field_id(attribute: CatalystNode, ordinal: int) -> int | None:
     """What stands for a field of a ``_metadata`` attribute among the expression ids of a scan's columns."""
-    return -2 - (attribute["exprId"] * _MAX_FIELDS + ordinal) if ordinal < _MAX_FIELDS else None
+    if ordinal >= _MAX_FIELDS:
+        return None
+    expr_id: int = attribute["exprId"]
+    return -1 - len(INPUT_FILE_COLUMNS) - (expr_id * _MAX_FIELDS + ordinal)
 
 
-def names_input_file(node: CatalystNode) -> bool:
-    """Whether an expression of a plan node has ``input_file_name()`` in it."""
-    return any(part.cls == "InputFileName" for top in node.expressions() for part in top.walk())
+def input_file_expressions(node: CatalystNode) -> Iterator[str]:
+    """The classes of those expressions in a plan node that name the file being read."""
+    for top in node.expressions():
+        yield from (part.cls for part in top.walk() if part.cls in INPUT_FILE_COLUMNS)
 
 
 def named_relation(node: CatalystNode) -> CatalystNode | None:
-    """The files that ``input_file_name()`` in a plan node names: those right below; None if it may see other rows."""
+    """The files that such expressions in a plan node name: those right below; None if they may see other rows."""
     if node.cls not in _NAMING:
         return None
     below = node.children[0]

@@ -5,7 +5,7 @@ An accelerated part gives its rows in other partitions than Spark's own plan wou
 
 from __future__ import annotations
 
-from kquery_spark.frontends.catalyst.file_columns import named_relation
+from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, named_relation
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _NUMBERED = "is computed from the partition that Spark's own plan has a row in"
@@ -28,7 +28,7 @@ _EXPRESSIONS = {
 
 def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
     """Whether the answer is a file's own, so that nothing but the files has to be right below."""
-    return part.cls == "InputFileName" and named_relation(node) is not None
+    return part.cls in INPUT_FILE_COLUMNS and named_relation(node) is not None
 
 
 def partition_dependence(node: CatalystNode) -> str | None:

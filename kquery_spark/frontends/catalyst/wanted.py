@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kquery_spark.frontends.catalyst.file_columns import named_relation, names_input_file
+from kquery_spark.frontends.catalyst.file_columns import input_file_expressions, named_relation
 from kquery_spark.sources.file_columns import METADATA
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
@@ -49,7 +49,7 @@ class Wanted:
     """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read.
 
     ``metadata``: the ordinals of the fields of each ``_metadata`` attribute that are read, None for a read of all.
-    ``named``: the leaves (by identity) of whose files somebody reads the names.
+    ``named``: by a leaf's identity, the classes of expressions that name the file being read, which is one of the leaf's.
     ``redistributed``: nodes (by identity) whose partitions nobody sees.
     ``filters``: there is one. ``null_filters``: it has a condition that NULL may pass and a value may not.
     """
@@ -57,7 +57,7 @@ class Wanted:
     ids: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
     metadata: dict[int, set[int | None]] = field(default_factory=dict)
-    named: set[int] = field(default_factory=set)
+    named: dict[int, set[str]] = field(default_factory=dict)
     redistributed: set[int] = field(default_factory=set)
     filters: bool = False
     null_filters: bool = False
@@ -92,8 +92,9 @@ class Wanted:
         """Adds what a node's expressions read; returns the plans of their subqueries, still to be visited."""
         plans = []
         self.filters |= node.cls == "Filter"
-        if names_input_file(node) and (relation := named_relation(node)) is not None:
-            self.named.add(id(relation))
+        naming = set(input_file_expressions(node))
+        if naming and (relation := named_relation(node)) is not None:
+            self.named.setdefault(id(relation), set()).update(naming)
         for tree in node.expressions():
             ordinals: dict[int, int] = {}  # of fields, by the identity of the attribute below
             for part in tree.walk():

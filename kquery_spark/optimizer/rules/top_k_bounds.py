@@ -68,6 +68,8 @@ class _Part:
 
 def _bound(source: Source, name: str, ascending: bool, nulls_first: bool, rows: int) -> Expr | None:
     """A condition that the first rows by a column meet, and few others."""
+    if source.row_count() is None:  # rows of its splits may be fewer than they say
+        return None
     field = source.schema.field(name)
     parts = _finer_parts(source, _Order(name, field.type, ascending), rows)
     last = _last(parts, rows)

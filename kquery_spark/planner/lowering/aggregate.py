@@ -45,9 +45,9 @@ def _aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
         child = planner.lower(levels.child)
         return _final(planner, plan, DistributedPlan(levels.states(child.plan), child.distribution))
     child = planner.lower(plan.child)
-    if child.distribution is Distribution.RANGED and planner.joins.ranged(plan):
+    if child.distribution is Distribution.SHARED and planner.joins.shared(plan):
         return DistributedPlan(
-            AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.RANGED
+            AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
         )
     if child.groups_by(tuple(k.expr for k in plan.keys)):
         return _in_place(child, plan)

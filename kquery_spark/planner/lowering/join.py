@@ -1,4 +1,4 @@
-"""Lowering of joins: in one task, by key ranges, over a replicated side, or with both sides shuffled."""
+"""Lowering of joins: in one task, by shares of files, over a replicated side, or with both sides shuffled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _without_shuffle(planner: Planner, plan: Join) -> DistributedPlan | None:
     if planner.one_task or planner.joins.meets(plan):
         left, right = planner.lower(plan.left), planner.lower(plan.right)
         joined = _join_exec(plan, left.plan, right.plan, build)
-        return DistributedPlan(joined, Distribution.SINGLE if planner.one_task else Distribution.RANGED)
+        return DistributedPlan(joined, Distribution.SINGLE if planner.one_task else Distribution.SHARED)
     return _over_replicated(planner, plan, build) if planner.joins.replicates(plan, build) else None
 
 
@@ -61,7 +61,7 @@ def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> Distribu
             keys = [(right, left) for left, right in keys]
 
         def is_shuffled(aggregate: Aggregate) -> bool:
-            return not planner.joins.ranged(aggregate)
+            return not planner.joins.shared(aggregate)
 
         probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
     probed = planner.lower(probe)
@@ -125,9 +125,9 @@ def _sent_to_ranges(planner: Planner, plan: Join, build: BuildSide) -> Distribut
         for key in plan.keys:
             side_key, other_key = (key.left, key.right) if stays is BuildSide.LEFT else (key.right, key.left)
             by_range = planner.ranged_by(side, side_key)
-            if by_range is None or by_range.ranges is None:
+            bounds = None if by_range is None or by_range.shares is None else by_range.shares.bounds
+            if by_range is None or bounds is None:
                 continue
-            bounds = by_range.ranges.bounds
             partitioning = Partitioning((other_key,), len(bounds) + 1, bounds)
             read = by_range.lower(side).plan
             sent = ExchangeExec(planner.lower(other).plan, partitioning, planner.nbytes(other))

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @lowers(Scan)
 def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
-    """A scan of the splits that statistics leave; by the query's key ranges if the scan is clustered by them."""
+    """A scan of the splits that statistics leave; by the query's shares of files if the scan is in these."""
     splits = tuple(sized_splits(plan.source, plan.filters, plan.schema.names))
     filters = needed_filters(plan.source, splits, plan.filters)
     columns = tuple(plan.schema.names)
     scan_id = next(planner.scan_ids)
     scan = ScanExec(scan_id, plan.table, plan.source, columns, filters, splits, planner.one_task)
-    shares = None if planner.ranges is None else planner.ranges.shares.get(plan)
+    shares = None if planner.shares is None else planner.shares.shares.get(plan)
     if shares is not None:
-        return DistributedPlan(replace(scan, shares=shares), Distribution.RANGED)
+        return DistributedPlan(replace(scan, shares=shares), Distribution.SHARED)
     return DistributedPlan(scan, Distribution.SINGLE if planner.one_task else Distribution.SPLIT)
 
 

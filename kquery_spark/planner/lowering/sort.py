@@ -34,7 +34,7 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     first = plan.keys[0]
     by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
     child = (by_range or planner).lower(plan.child)
-    if by_range is not None and child.distribution is Distribution.RANGED:  # read from files in that order
+    if by_range is not None and child.distribution is Distribution.SHARED:  # read from files in that order
         return DistributedPlan(SortExec(child.plan, plan.keys), Distribution.SPLIT)
     count = planner.reduce_tasks(nbytes)
     ranges = sort_ranges(plan, count) if count > 1 and child.distribution is not Distribution.SINGLE else None

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from kquery_spark.sources.features import Feature, SourceSection
 
-EQUALITY_DELETES = Feature(
-    "equality deletes, as Flink writes them",
-    reason="Iceberg tables whose rows are deleted by their values are read by Spark",
+EQUALITY_COLUMN = Feature(
+    "equality deletes by columns that were dropped since, or inside of columns",
+    reason="rows are deleted by values of a column that the table no longer has as such, so Spark leaves them out",
+)
+EQUALITY_TYPE = Feature(
+    "equality deletes by floating-point numbers, times of day, UUIDs",
+    reason="rows that are deleted by values of {column}, a {kind}, are left out by Spark",
+)
+MANY_EQUALITY_DELETES = Feature(
+    "equality deletes of more than 20 million values",
+    reason="the {count:,} values by which rows are deleted are looked up by Spark",
 )
 OTHER_FILES = Feature("ORC and Avro files", reason="{kind} files of Iceberg tables are read by Spark")
 OTHER_DELETE_FILES = Feature(
@@ -41,11 +49,17 @@ those that Iceberg's own scan plans.""",
         Feature("format versions 1, 2 and 3; branches, tags, `VERSION AS OF`"),
         Feature("hidden and identity partitions, also after the partitioning changed"),
         Feature("position deletes (version 2), deletion vectors (version 3)"),
+        Feature(
+            "equality deletes, as Flink writes them",
+            "in Parquet files; each task holds those of its data files",
+        ),
         Feature("columns and fields by field id: renamed, moved, dropped, added again"),
         Feature("initial defaults of columns"),
         Feature("promoted types"),
         Feature("Parquet files"),
-        EQUALITY_DELETES,
+        EQUALITY_COLUMN,
+        EQUALITY_TYPE,
+        MANY_EQUALITY_DELETES,
         OTHER_FILES,
         OTHER_DELETE_FILES,
         NO_FIELD_IDS,
@@ -57,6 +71,6 @@ those that Iceberg's own scan plans.""",
     ),
     closing="""\
 Without Spark, `ExecutionContext.register_iceberg(name, table, snapshot=None)` reads what the package `pyiceberg` plans
-(`pip install 'kquery-spark[iceberg]'`), given one of its tables or the path of a metadata file; deletion vectors are
-not read there.""",
+(`pip install 'kquery-spark[iceberg]'`), given one of its tables or the path of a metadata file; deletion vectors and
+equality deletes are not read there.""",
 )

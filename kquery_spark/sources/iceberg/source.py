@@ -17,8 +17,10 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.concatenated import ConcatenatedSource
+from kquery_spark.sources.deleted_values import WithoutDeletedValues
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.files import modified_ms, stamp_of
+from kquery_spark.sources.iceberg.equality_deletes import equality_deletes, further_keys
 from kquery_spark.sources.iceberg.features import NESTED_DEFAULT, NO_FIELD_IDS
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
@@ -54,15 +56,44 @@ def iceberg_source(
     """
     if not files:
         return local_source(schema.empty_table())
+    deletes = equality_deletes(files)
+    keys = further_keys(deletes, fields, schema.names)
+    read_schema = pa.schema([*schema, *(column for column, _ in keys)])
+    read_fields = [*fields, *(key for _, key in keys)]
+    source, in_order = _joined(read_schema, read_fields, files, path_of)
+    if not deletes:
+        return source
+    names = dict(zip((field.id for field in read_fields), read_schema.names, strict=True))
+    values = tuple(
+        _deleted_values(delete, pa.schema([read_schema.field(names[key.id]) for key in delete.keys]), path_of)
+        for delete in deletes
+    )
+    numbers = {delete.path: number for number, delete in enumerate(deletes)}
+    deleted = tuple(tuple(numbers[delete.path] for delete in file.equality_deletes) for file in in_order)
+    return WithoutDeletedValues(source, schema, values, deleted)
+
+
+def _deleted_values(delete: DeleteFile, schema: pa.Schema, path_of: Callable[[str], str]) -> Source:
+    """The values of a file of deleted ones."""
+    columns = pa.schema([column.with_nullable(True) for column in schema])
+    source, _ = _joined(columns, delete.keys, [PlannedFile(delete.path, delete.size)], path_of)
+    return source
+
+
+def _joined(
+    schema: pa.Schema, fields: Sequence[Field], files: Sequence[PlannedFile], path_of: Callable[[str], str]
+) -> tuple[Source, list[PlannedFile]]:
+    """All rows of the files but those that are deleted by their positions; the files in the order that the source has."""
     plain = [_data_file(file, path_of(file.path)) for file in files]
     by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
     for opened, file in zip(open_files(plain), files, strict=True):
         layout, values = _laid_out(schema, fields, file, opened)
         by_layout[layout].append((replace(opened.file, partition=values), file))
     sources = tuple(_source(schema, layout, some, path_of) for layout, some in by_layout.items())
+    in_order = [file for some in by_layout.values() for _, file in some]
     if len(sources) == 1:
-        return sources[0]
-    return ConcatenatedSource(sources, tuple(map(len, by_layout.values())))
+        return sources[0], in_order
+    return ConcatenatedSource(sources, tuple(map(len, by_layout.values()))), in_order
 
 
 def _source(

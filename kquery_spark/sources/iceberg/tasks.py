@@ -14,13 +14,14 @@ from typing import Any
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.iceberg.features import (
     ENCRYPTED,
-    EQUALITY_DELETES,
+    EQUALITY_COLUMN,
     METADATA_TABLES,
     OTHER_DELETE_FILES,
     OTHER_FILES,
 )
 
-_POSITION_DELETES, _PUFFIN, _PARQUET = "position-deletes", "puffin", "parquet"
+_POSITION_DELETES, _EQUALITY_DELETES = "position-deletes", "equality-deletes"
+_PUFFIN, _PARQUET = "puffin", "parquet"
 _FILE_TASK = "file-scan-task"
 _PARQUET_HEADER_BYTES = 4
 _LAST_FIELD_ID = 2147483447  # that is no metadata column's (Iceberg's specification, "Reserved Field IDs")
@@ -51,7 +52,7 @@ class DeleteFile:
     """A file that says which rows of data files are deleted.
 
     rows: as many as it has. offset, nbytes: where in the file the deletion vector of one data file is, None for a Parquet
-    file of paths and positions.
+    file. keys: the fields of a file of deleted values; a file of paths and positions has none.
     """
 
     path: str
@@ -59,16 +60,21 @@ class DeleteFile:
     rows: int
     offset: int | None = None
     nbytes: int | None = None
+    keys: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """A data file that the scan reads as a whole. constants: values of columns by field id, in JSON, from its partition."""
+    """A data file that the scan reads as a whole. constants: values of columns by field id, in JSON, from its partition.
+
+    deletes: of its rows by their positions. equality_deletes: by their values.
+    """
 
     path: str
     size: int
     constants: Mapping[int, Any] = field(default_factory=dict)
     deletes: tuple[DeleteFile, ...] = ()
+    equality_deletes: tuple[DeleteFile, ...] = ()
 
 
 def read_schema(text: str) -> tuple[Field, ...]:
@@ -119,8 +125,14 @@ def _data_file(tasks: Sequence[Mapping[str, Any]]) -> PlannedFile:
     if "key-metadata" in file:
         raise ENCRYPTED.declined()
     _check_whole(path, size, sorted((task["start"], task["length"]) for task in tasks))
-    deletes = tuple(map(_delete_file, first.get("delete-files", ())))
-    return PlannedFile(path, size, _constants(first["spec"], file.get("partition", {})), deletes)
+    deletes = [_delete_file(given, first) for given in first.get("delete-files", ())]
+    return PlannedFile(
+        path,
+        size,
+        _constants(first["spec"], file.get("partition", {})),
+        tuple(delete for delete in deletes if not delete.keys),
+        tuple(delete for delete in deletes if delete.keys),
+    )
 
 
 def _check_whole(path: str, size: int, ranges: Sequence[tuple[int, int]]) -> None:
@@ -146,13 +158,25 @@ def _constants(spec: Mapping[str, Any], partition: Mapping[str, Any] | list[Any]
     return {f["source-id"]: values[f["field-id"]] for f in fields if f["transform"] == "identity"}
 
 
-def _delete_file(given: Mapping[str, Any]) -> DeleteFile:
+def _delete_file(given: Mapping[str, Any], task: Mapping[str, Any]) -> DeleteFile:
     kind, file_format = given["content"].lower().replace("_", "-"), given["file-format"].lower()
     path, size, rows = given["file-path"], given["file-size-in-bytes"], given["record-count"]
-    if kind != _POSITION_DELETES:
-        raise EQUALITY_DELETES.declined()
+    if kind not in (_POSITION_DELETES, _EQUALITY_DELETES):
+        raise Unsupported(f"{kind} of Iceberg tables are read by Spark")
     if file_format == _PUFFIN:
         return DeleteFile(path, size, rows, given["content-offset"], given["content-size-in-bytes"])
     if file_format != _PARQUET:
         raise OTHER_DELETE_FILES.declined(kind=file_format.upper())
+    if "key-metadata" in given:
+        raise ENCRYPTED.declined()
+    if kind == _EQUALITY_DELETES:
+        return DeleteFile(path, size, rows, keys=_keys(given["equality-ids"], task["schema"]))
     return DeleteFile(path, size, rows)
+
+
+def _keys(ids: Sequence[int], schema: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Fields of a schema; Unsupported for one that it no longer has, or has inside of a column."""
+    by_id = {given["id"]: given for given in schema["fields"]}
+    if not by_id.keys() >= set(ids):
+        raise EQUALITY_COLUMN.declined()
+    return tuple(_field(by_id[field_id]) for field_id in ids)

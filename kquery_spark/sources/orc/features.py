@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.sources.features import Feature
+from kquery_spark.sources.file_features import BUCKETS
 
 PADDED = Feature(
     "CHAR and VARCHAR columns", reason="{column} is of a char or varchar type, which ORC files may pad"
@@ -12,4 +13,4 @@ UNNAMED = Feature(
     reason="ORC files without column names are not supported.",
 )
 
-FEATURES = (PADDED, UNNAMED)
+FEATURES = (*BUCKETS, PADDED, UNNAMED)

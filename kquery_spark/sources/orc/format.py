@@ -54,6 +54,7 @@ def _read_relation(read: RelationRead) -> Source:
         read.partition_columns,
         zone=read.relation.jvm_zone,
         defaults=filled_defaults(read, _VECTORIZED),
+        bucketing=read.bucketing,
     )
 
 

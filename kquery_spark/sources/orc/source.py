@@ -17,6 +17,7 @@ from typing_extensions import override
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
+from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.files import (
     changed_error,
     constant,
@@ -58,6 +59,7 @@ class OrcSource(Source):
     partition_columns: tuple[str, ...] = ()
     zone: str = "UTC"
     defaults: tuple[tuple[str, Any], ...] = ()
+    bucketing: Bucketing | None = None
 
     @property
     @override

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.sources.features import Feature
+from kquery_spark.sources.file_features import BUCKETS
 
 BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which Spark has no codec for.")
 NANOSECONDS = Feature(
@@ -19,6 +20,8 @@ FEATURES = (
         "in the modes LEGACY and CORRECTED; in EXCEPTION mode old ones are Spark's to refuse",
     ),
     Feature("field ids", "where names and ids mean the same columns"),
+    Feature("`_metadata.row_index`"),
+    *BUCKETS,
     BROTLI,
     NANOSECONDS,
     CONVERTED_INT96,

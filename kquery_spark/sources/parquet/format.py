@@ -72,7 +72,14 @@ def _read_relation(read: RelationRead) -> Source:
     decline_options(read.options, _DATETIME_OPTION, _INT96_OPTION)
     rebase = _rebase_settings(read.options, read.settings)
     defaults = filled_defaults(read, _VECTORIZED)
-    return ParquetSource(read.files, read.schema, read.partition_columns, rebase=rebase, defaults=defaults)
+    return ParquetSource(
+        read.files,
+        read.schema,
+        read.partition_columns,
+        rebase=rebase,
+        defaults=defaults,
+        bucketing=read.bucketing,
+    )
 
 
 def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> RebaseSettings:

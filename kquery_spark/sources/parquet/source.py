@@ -14,6 +14,7 @@ from typing_extensions import override
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
+from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.sources.files import (
     constant,
@@ -56,6 +57,7 @@ class ParquetSource(Source):
     compiled: bool = True
     rebase: RebaseSettings = CORRECTED_ALL
     defaults: tuple[tuple[str, Any], ...] = ()
+    bucketing: Bucketing | None = None
 
     @property
     @override

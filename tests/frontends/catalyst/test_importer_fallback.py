@@ -17,6 +17,7 @@ from kquery_spark.frontends.catalyst.support import Level
 from kquery_spark.frontends.catalyst.support_page import support_page
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.relations import RelationReader
+from tests.conftest import settings
 from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
 
 
@@ -110,8 +111,8 @@ def test_calls_that_no_release_answers_otherwise_do_not_stay(
             "the number of a Spark partition is known to Spark only",
         ),
         (
-            "select id, input_file_block_start() as f from t",
-            "the part of the file being read is known to Spark only",
+            "select id, input_file_block_start() as f from range(3)",
+            "which file is being read is known to Spark only",
         ),
         (
             f"select * from values {', '.join(f'(array({i}))' for i in range(201))} as v(a)",
@@ -132,9 +133,13 @@ def test_one_sentence_says_why(taken: Any, query: str, reason: str) -> None:
     assert reason in declined(taken(query))
 
 
-def test_hidden_columns_of_files_are_read_by_spark(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
-    query = take(spark, jvm, spark.read.parquet(str(zoo_dir / "t")).select("id", "_metadata.row_index"))
-    assert declined(query) == "_metadata.row_index says how Spark reads the file, so Spark reads it"
+def test_parts_of_files_are_known_to_spark(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
+    with settings(spark, {"spark.sql.files.openCostInBytes": "1b"}):
+        frame = spark.read.parquet(str(zoo_dir / "t")).select("id", "_metadata.file_block_start")
+        reason = declined(take(spark, jvm, frame))
+    assert (
+        reason == "_metadata.file_block_start says in which parts Spark reads larger files, so Spark reads it"
+    )
 
 
 def test_the_first_node_that_is_unsupported_is_named(taken: Any) -> None:

@@ -21,8 +21,6 @@ EXPRESSIONS.declines(
     Shuffle="random orders are drawn by Spark",
     MonotonicallyIncreasingID="ids that depend on Spark's partitions are made by Spark",
     SparkPartitionID="the number of a Spark partition is known to Spark only",
-    InputFileBlockStart="the part of the file being read is known to Spark only",
-    InputFileBlockLength="the part of the file being read is known to Spark only",
 )
 EXPRESSIONS.declines(
     "subqueries",

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_ID, field_id
+from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, field_id
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
 from kquery_spark.sources.file_columns import METADATA
@@ -35,11 +35,22 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles("InputFileName", family="values", partly="in a Project or Filter right over files")
-def input_file_name(node: CatalystNode, translate: Translator) -> Expr:
-    """The name of the file that a row is from."""
-    column = translate.columns.get(INPUT_FILE_ID)
+@EXPRESSIONS.handles(
+    "InputFileBlockStart",
+    family="values",
+    partly="in a Project or Filter right over files that Spark does not cut",
+)
+@EXPRESSIONS.handles(
+    "InputFileBlockLength",
+    family="values",
+    partly="in a Project or Filter right over files that Spark does not cut",
+)
+def input_file(node: CatalystNode, translate: Translator) -> Expr:
+    """The name of the file that a row is from, or where the part of it begins that is read, and how long it is."""
+    column_id, _ = INPUT_FILE_COLUMNS[node.cls]
+    column = translate.columns.get(column_id)
     if column is None:
-        raise Unsupported("the name of the file being read is known to Spark only")
+        raise Unsupported("which file is being read is known to Spark only")
     return column
 
 

@@ -39,8 +39,11 @@ class Relations(Protocol):
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
 
-    def with_file_columns(self, relation: FileRelation) -> FileRelation:
-        """A relation with columns for the facts of its files, the same one each time."""
+    def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
+        """A relation with columns for the facts of its files, the same one each time.
+
+        whole_bytes: files of no more bytes are read by Spark in one piece.
+        """
 
     def path(self, path: str) -> str:
         """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""

@@ -12,20 +12,20 @@ import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, SourceError, Unsupported
 from kquery_spark.expr import Named
-from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_ID, field_id
 from kquery_spark.frontends.catalyst.file_options import followed_options
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.plans.hidden_columns import (
+    ROW_INDEX,
+    check_blocks,
+    hidden_columns,
+    is_metadata,
+    with_metadata,
+)
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.sources.bucketing import Bucketing, bucketed_files
 from kquery_spark.sources.deletion_vectors import DeletionVector
-from kquery_spark.sources.file_columns import (
-    INPUT_FILE,
-    METADATA,
-    METADATA_FIELDS,
-    has_own_metadata,
-    metadata_column,
-)
 from kquery_spark.sources.file_features import FILE_COLUMN, MANY_REMOTE_FILES
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
@@ -35,6 +35,7 @@ from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
+from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.object_stores import bucket_of
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
@@ -43,6 +44,7 @@ from kquery_spark.spark_bridge.iceberg import IcebergScan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import V2_SCAN, LocalRows, OtherRelation, RangeRelation
 from kquery_spark.spark_bridge.session_settings import (
+    BUCKETING,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
     SessionSettings,
@@ -54,7 +56,6 @@ _MAX_INLINE_VALUES = 20_000
 _MAX_RANGE_WIDTH = 1 << 62
 # Their footers are fetched by the driver while it plans, and stay in memory; ``parquet.file`` keeps about as many.
 _MAX_REMOTE_FILES = 500
-_METADATA_COLUMNS = frozenset(map(metadata_column, METADATA_FIELDS))
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
@@ -68,17 +69,18 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
-    hidden = _hidden_columns(node, relation, context)
+    hidden = hidden_columns(node, relation, context)
     if hidden:
-        relation = context.relations.with_file_columns(relation)
+        relation = context.relations.with_file_columns(relation, context.settings.whole_file_bytes)
+        check_blocks(hidden, relation)
     file_format = format_named(relation.format)
     source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context))
     attributes = [
         attribute
         for attribute in node.trees("output")
-        if context.wanted(node, attribute) and not _is_metadata(attribute, relation)
+        if context.wanted(node, attribute) and not is_metadata(attribute, relation)
     ]
-    columns = list(hidden.values())
+    columns = [column for column in hidden.values() if column != ROW_INDEX]
     for column in (attribute["name"] for attribute in attributes):
         stored = relation.stored_name(column)
         if stored in relation.unread:
@@ -97,36 +99,10 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     source = source.once("table", partial(_table_source, relation, source, context.relations.path))
     if context.wanted.filters:
         source = source.under_filters(context.wanted.null_filters)
-    return _scan(_table_name(relation), source, attributes, context, hidden)
-
-
-def _is_metadata(attribute: CatalystNode, relation: FileRelation) -> bool:
-    return bool(attribute["name"] == METADATA) and not has_own_metadata(relation)
-
-
-def _hidden_columns(node: CatalystNode, relation: FileRelation, context: Context) -> dict[int, str]:
-    """The columns of facts of files that the query reads, by their ids; Unsupported for what only Spark knows of files."""
-    wanted = context.wanted
-    columns = {INPUT_FILE_ID: INPUT_FILE} if id(node) in wanted.named else {}
-    every_field: set[int | None] = {None}
-    for attribute in node.trees("output"):
-        if not wanted(node, attribute) or not _is_metadata(attribute, relation):
-            continue
-        is_whole = id(node) in wanted.whole
-        ordinals = every_field if is_whole else wanted.metadata.get(attribute["exprId"], every_field)
-        columns.update(_metadata_field(attribute, ordinal) for ordinal in ordinals)
-    return columns
-
-
-def _metadata_field(attribute: CatalystNode, ordinal: int | None) -> tuple[int, str]:
-    """The id and the column of a field of ``_metadata``; Unsupported if only Spark knows it, or for all fields (None)."""
-    if ordinal is None:
-        raise Unsupported(f"{METADATA} says how Spark reads the file, so Spark reads it")
-    name = metadata_column(attribute["dataType"]["fields"][ordinal]["name"])
-    column_id = field_id(attribute, ordinal)
-    if name not in _METADATA_COLUMNS or column_id is None:
-        raise Unsupported(f"{name} says how Spark reads the file, so Spark reads it")
-    return column_id, name
+    if ROW_INDEX in hidden.values():
+        source = NumberedRows(source, ROW_INDEX)
+    scope = _scan(_table_name(relation), source, attributes, context, hidden)
+    return with_metadata(scope, node, relation, context)
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
@@ -227,9 +203,21 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
     try:
         _check_count([listed.path for listed in relation.files])
         files = tuple(_file(listed, context.relations.path) for listed in relation.files)
-        return file_format.read_relation(RelationRead(relation, files, pa.schema(fields), options, settings))
+        buckets = _bucketing(relation, files, settings)
+        read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
+        return file_format.read_relation(read)
     except (ConfigError, SourceError) as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+
+
+def _bucketing(
+    relation: FileRelation, files: Sequence[DataFile], settings: SessionSettings
+) -> Bucketing | None:
+    """The buckets of the files; None where Spark does not look at them."""
+    spec = relation.bucket_spec
+    if spec is None or not settings.is_on(BUCKETING):
+        return None
+    return bucketed_files(spec, [file.path for file in files])
 
 
 def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> Source:

@@ -1,0 +1,62 @@
+"""Columns whose values decide which rows of Iceberg's files are deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+import pyarrow as pa
+
+from kquery_spark.sources.iceberg.features import EQUALITY_TYPE, MANY_EQUALITY_DELETES
+from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
+from kquery_spark.types import names as t
+
+_MAX_VALUES = 20_000_000  # of all files of deleted values; every task may hold most of them
+_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+# Equal values have one form. Iceberg tells apart zeros and NaNs that Spark does not, so floating-point numbers are not here.
+_TYPES = {
+    "boolean": t.BOOL,
+    "int": t.INT,
+    "long": t.LONG,
+    "string": t.STRING,
+    "binary": t.BINARY,
+    "date": t.DATE,
+    "timestamp": t.TIMESTAMP_NTZ,
+    "timestamptz": t.timestamp("UTC"),
+}
+
+
+def equality_deletes(files: Iterable[PlannedFile]) -> list[DeleteFile]:
+    """The files of deleted values that apply to some of the data files, each once; Unsupported for too many values."""
+    deletes = {delete.path: delete for file in files for delete in file.equality_deletes}
+    count = sum(delete.rows for delete in deletes.values())
+    if count > _MAX_VALUES:
+        raise MANY_EQUALITY_DELETES.declined(count=count)
+    for delete in deletes.values():
+        for key in delete.keys:
+            _key_type(key)
+    return list(deletes.values())
+
+
+def further_keys(
+    deletes: Iterable[DeleteFile], fields: Sequence[Field], names: Collection[str]
+) -> list[tuple[pa.Field, Field]]:
+    """The columns of no field in ``fields``, which only decide what is deleted, under names that are none of ``names``."""
+    known = {field.id for field in fields}
+    keys = {key.id: key for delete in deletes for key in delete.keys if key.id not in known}
+    columns = []
+    for key in keys.values():
+        name = f"key {key.id}"
+        while name in names:
+            name += "_"
+        columns.append((pa.field(name, _key_type(key)), key))
+    return columns
+
+
+def _key_type(key: Field) -> pa.DataType:
+    decimal = _DECIMAL.fullmatch(key.kind)
+    if decimal is not None:
+        return t.decimal(int(decimal[1]), int(decimal[2]))
+    if key.kind not in _TYPES:
+        raise EQUALITY_TYPE.declined(column=key.name, kind=key.kind)
+    return _TYPES[key.kind]
