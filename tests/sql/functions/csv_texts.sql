@@ -1,4 +1,5 @@
 -- Structs of CSV texts, and texts of structs.
+-- MinSparkVersion: 4.0
 -- Config: spark.sql.ansi.enabled=true,false
 
 statement

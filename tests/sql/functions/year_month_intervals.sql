@@ -61,6 +61,7 @@ SELECT id, d + y AS a, d - y AS b, ts + y AS c, ts - y * 2 AS e FROM (SELECT *, 
 query context_declines(there is no function make_ym_interval)
 SELECT make_ym_interval(k, 1) AS y FROM t UNION SELECT make_ym_interval(0, m) FROM t
 
+-- MinSparkVersion: 4.0
 query expect_error(INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION) context_declines(there is no function make_ym_interval)
 SELECT make_ym_interval(178956970 + k, 11) AS y FROM t
 
