@@ -83,8 +83,8 @@ class Column(Expr):
 class Literal(Expr):
     """One value: None, bool, int, float, str, bytes or Decimal.
 
-    Dates are days, timestamps and day-time intervals microseconds, both as int, so that a literal never depends on a
-    time zone or a Python calendar's range.
+    Dates are days, timestamps and day-time intervals microseconds, year-month intervals months, all as int, so that a
+    literal never depends on a time zone or a Python calendar's range.
     """
 
     value: Any
@@ -123,6 +123,8 @@ class Literal(Expr):
             return f"{kind} '{_timestamp_text(self.value, self.type.tz)}'"
         if self.type == t.DAY_TIME:
             return f"INTERVAL '{self.value / 1e6:g}' SECOND"
+        if self.type == t.YEAR_MONTH:
+            return f"INTERVAL '{self.value}' MONTH"
         if isinstance(self.value, bytes):
             return f"X'{self.value.hex().upper()}'"
         return str(self.value).upper() if isinstance(self.value, bool) else str(self.value)

@@ -23,7 +23,7 @@ def _sum(types: Sequence[pa.DataType]) -> pa.DataType:
         return t.LONG
     if t.is_fractional(dtype):
         return t.DOUBLE
-    if dtype == t.DAY_TIME:
+    if t.is_interval(dtype):
         return dtype
     raise PlanError(f"sum does not accept {t.spark_name(dtype)}")
 
@@ -34,7 +34,7 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
         return decimals.bounded(dtype.precision + 4, dtype.scale + 4)
     if t.is_numeric(dtype):
         return t.DOUBLE
-    if dtype == t.DAY_TIME:
+    if t.is_interval(dtype):
         return dtype
     raise PlanError(f"avg does not accept {t.spark_name(dtype)}")
 

@@ -26,7 +26,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
-from kquery_spark.types.units import INT64_MAX
+from kquery_spark.types.units import INT32_MAX, INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
 _BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
@@ -45,6 +45,21 @@ def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
         "ARITHMETIC_OVERFLOW",
         f'{name} overflow. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
     )
+
+
+def interval_too_long(advice: str) -> ExecutionError:
+    """Spark's error for a sum or a negation of intervals that is too long, with or without advice."""
+    return ExecutionError(
+        f"INTERVAL_ARITHMETIC_OVERFLOW.{advice}", "Integer overflow while operating with intervals."
+    )
+
+
+def within_int(intervals: pa.Array, too_long: ExecutionError) -> pa.Array:
+    """Year-month intervals, whose months must fit an int."""
+    ends = pc.min_max(intervals.view(t.LONG))
+    if ends["min"].is_valid and not -INT32_MAX - 1 <= ends["min"].as_py() <= ends["max"].as_py() <= INT32_MAX:
+        raise too_long
+    return intervals
 
 
 def divide_by_zero() -> ExecutionError:
@@ -72,7 +87,7 @@ def _result(op: str) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
             return decimals.result_type(op, left, right)
         if left != right:
             raise PlanError(f"cannot {op} {t.spark_name(left)} and {t.spark_name(right)}")
-        if left == t.DAY_TIME and op in ("add", "subtract"):
+        if t.is_interval(left) and op in ("add", "subtract"):
             return left
         if not t.is_numeric(left):
             raise PlanError(f"cannot {op} values of type {t.spark_name(left)}")
@@ -118,6 +133,8 @@ def _int_op(
     checked: Callable[[Any, Any], Any], wrapping: Callable[[Any, Any], Any]
 ) -> Callable[[Vector, Vector, CallContext], Data]:
     def run(left: Vector, right: Vector, context: CallContext) -> Data:
+        if context.dtype == t.YEAR_MONTH:
+            return within_int(wrapping(left.data, right.data), interval_too_long("WITH_SUGGESTION"))
         if not t.is_integral(context.dtype) and context.dtype != t.DAY_TIME:
             return wrapping(left.data, right.data)
         if context.mode is EvalMode.LEGACY:
@@ -125,6 +142,8 @@ def _int_op(
         try:
             return checked(left.data, right.data)
         except pa.ArrowInvalid:
+            if context.dtype == t.DAY_TIME:
+                raise interval_too_long("WITH_SUGGESTION") from None
             if context.mode is EvalMode.ANSI:
                 raise overflow(context.dtype, binary=True) from None
         return _try_int(checked, wrapping, left, right, context)

@@ -172,6 +172,8 @@ def _numbers(array: pa.Array, seed: Any, method: Any) -> Any:
         array = array.cast(t.BYTE)
     elif kind == t.DATE:
         array = array.view(t.INT)
+    elif kind == t.YEAR_MONTH:
+        array = array.view(t.LONG).cast(t.INT)
     elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         array = array.view(t.LONG)
     values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)

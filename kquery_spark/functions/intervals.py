@@ -1,4 +1,4 @@
-"""Intervals of days to seconds: from fields, times and divided by numbers, and their fields."""
+"""Intervals times and divided by numbers; those of days to seconds: from fields, and their fields."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.functions.arithmetic import interval_too_long
 from kquery_spark.functions.call_form import FOUR_COLUMNS
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -22,7 +24,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
-from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
+from kquery_spark.types.units import DAY_MICROS, INT32_MAX, INT64_MAX, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
 
 _MINUTE = 60 * SECOND_MICROS
@@ -30,8 +32,8 @@ _HOUR = 60 * _MINUTE
 _ARGUMENT_UNITS = (DAY_MICROS, _HOUR, _MINUTE, 1)  # of MAKE_DT_INTERVAL, in microseconds
 
 
-def _micros(vector: Vector, length: int) -> Int64s:
-    """The microseconds; 0 for NULL."""
+def counts(vector: Vector, length: int) -> Int64s:
+    """The microseconds or months of intervals; 0 for NULL."""
     plain = vector.array(length).view(t.LONG).fill_null(0)
     return np.asarray(plain.to_numpy(zero_copy_only=False), np.int64)
 
@@ -42,8 +44,18 @@ def _number(vector: Vector, length: int, missing: int) -> Any:
     return np.asarray(data.fill_null(missing).to_numpy(zero_copy_only=False))
 
 
-def _overflow() -> ExecutionError:
+def interval_overflow() -> ExecutionError:
+    """Spark's error for an interval that is too long."""
     return ExecutionError("INTERVAL_ARITHMETIC_OVERFLOW", "Integer overflow while operating with intervals.")
+
+
+def intervals(values: Int64s, mask: npt.NDArray[np.bool_] | None, dtype: pa.DataType) -> pa.Array:
+    """Microseconds or months as intervals; months that fit no int raise."""
+    if dtype == t.YEAR_MONTH:
+        months = values if mask is None else np.where(mask, 0, values)
+        if len(months) and (months.max() > INT32_MAX or months.min() < -INT32_MAX - 1):
+            raise interval_overflow()
+    return pa.array(values, mask=mask).view(dtype)
 
 
 def _rounded(values: Any) -> Int64s:
@@ -51,56 +63,57 @@ def _rounded(values: Any) -> Int64s:
     near = np.rint(values)
     near = np.where(np.abs(values - near) == 0.5, values + np.copysign(0.5, values), near)
     if not ((near >= -(2.0**63)) & (near < 2.0**63)).all():
-        raise _overflow()
+        raise interval_overflow()
     return np.asarray(near, np.int64)
 
 
 def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    micros, number, mask = _micros(args[0], n), _number(args[1], n, 0), joint_mask(args, n)
+    count, number, mask = counts(args[0], n), _number(args[1], n, 0), joint_mask(args, n)
     if mask is not None:
-        micros, number = np.where(mask, 0, micros), np.where(mask, 0, number)
+        count, number = np.where(mask, 0, count), np.where(mask, 0, number)
     with np.errstate(all="ignore"):
         if number.dtype == np.int64:
-            product = micros * number
-            bound = np.abs(micros.astype(np.float64)) * np.abs(number.astype(np.float64))
+            product = count * number
+            bound = np.abs(count.astype(np.float64)) * np.abs(number.astype(np.float64))
             near = np.flatnonzero(bound > 2.0**62)  # few: these are multiplied again without a limit
-            exact = [int(micros[i]) * int(number[i]) for i in near]
+            exact = [int(count[i]) * int(number[i]) for i in near]
             if any(not -INT64_MAX - 1 <= value <= INT64_MAX for value in exact):
-                raise _overflow()
+                raise interval_overflow()
         else:
-            product = _rounded(micros * number)
-    return pa.array(product, mask=mask).view(t.DAY_TIME)
+            product = _rounded(count * number)
+    return intervals(product, mask, context.dtype)
 
 
 def _divide(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    micros, number, mask = _micros(args[0], n), _number(args[1], n, 1), joint_mask(args, n)
+    count, number, mask = counts(args[0], n), _number(args[1], n, 1), joint_mask(args, n)
     if mask is not None:
-        micros, number = np.where(mask, 0, micros), np.where(mask, 1, number)
+        count, number = np.where(mask, 0, count), np.where(mask, 1, number)
     if (number == 0).any():
         raise ExecutionError("INTERVAL_DIVIDED_BY_ZERO", "Division by zero.")
     with np.errstate(all="ignore"):
         if number.dtype != np.int64:
-            return pa.array(_rounded(micros / number), mask=mask).view(t.DAY_TIME)
-        if ((micros == -INT64_MAX - 1) & (number == -1)).any():
-            raise _overflow()
-        whole = micros // number
-        rest = micros - whole * number
-        negative = (micros < 0) != (number < 0)
+            return intervals(_rounded(count / number), mask, context.dtype)
+        least = -INT32_MAX - 1 if context.dtype == t.YEAR_MONTH else -INT64_MAX - 1
+        if ((count == least) & (number == -1)).any():
+            raise interval_too_long("WITH_SUGGESTION")
+        whole = count // number
+        rest = count - whole * number
+        negative = (count < 0) != (number < 0)
         # Towards zero first: what is left of that decides, halves going away from zero.
         inexact = (rest != 0) & negative
         whole = np.where(inexact, whole + 1, whole)
         left = np.abs(np.where(inexact, number - rest, rest)).view(np.uint64)
         up = (rest != 0) & (left >= np.abs(number).view(np.uint64) - left)
-    return pa.array(whole + np.where(up, np.where(negative, -1, 1), 0), mask=mask).view(t.DAY_TIME)
+    return intervals(whole + np.where(up, np.where(negative, -1, 1), 0), mask, context.dtype)
 
 
 def _field(unit: int, modulus: int, dtype: pa.DataType) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
-        micros = _micros(args[0], n)
-        within = micros if not modulus else np.fmod(micros, modulus)
+        count = counts(args[0], n)
+        within = count if not modulus else np.fmod(count, modulus)
         values = within - np.fmod(within, unit)
         return pa.array(values // unit, mask=joint_mask(args, n)).cast(dtype)
 
@@ -110,7 +123,7 @@ def _field(unit: int, modulus: int, dtype: pa.DataType) -> Callable[[Sequence[Ve
 def _seconds(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     # the digits of a decimal
-    return pa.array(np.fmod(_micros(args[0], n), _MINUTE), mask=joint_mask(args, n))
+    return pa.array(np.fmod(counts(args[0], n), _MINUTE), mask=joint_mask(args, n))
 
 
 def _make(args: Sequence[Vector], context: CallContext) -> Data:
@@ -118,12 +131,12 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     total = np.zeros(n, np.int64)
     mask = joint_mask(args, n)
-    counts = [
+    fields = [
         (_unscaled(a, n) if unit == 1 else numbers(a, n), unit)
         for a, unit in zip(args, _ARGUMENT_UNITS, strict=False)
     ]
     # Spark begins with the seconds, and any sum may overflow
-    for count, unit in counts[3:] + counts[:3]:
+    for count, unit in fields[3:] + fields[:3]:
         counted = count if mask is None else np.where(mask, 0, count)
         with np.errstate(all="ignore"):
             part = counted * unit
@@ -144,24 +157,24 @@ def _unscaled(vector: Vector, length: int) -> Int64s:
 
 
 def _scaled(types: Sequence[pa.DataType]) -> pa.DataType:
-    if types[0] != t.DAY_TIME or not (t.is_integral(types[1]) or t.is_fractional(types[1])):
+    if not t.is_interval(types[0]) or not (t.is_integral(types[1]) or t.is_fractional(types[1])):
         raise PlanError(
             f"an interval and {t.spark_name(types[1])} are not multiplied or divided by the engine"
         )
-    return t.DAY_TIME
+    return types[0]
 
 
 def _part(name: str, catalyst: str, unit: int, modulus: int, dtype: pa.DataType) -> Function:
     return Function(name, _field(unit, modulus, dtype), accept(dtype, t.DAY_TIME), catalyst=(catalyst,))
 
 
-def _scaling(name: str, run: Kernel, catalyst: str) -> Function:
-    return Function(name, run, _scaled, catalyst=(catalyst,), arity=(2, 2), raises=ALWAYS_RAISES)
+def _scaling(name: str, run: Kernel, *catalyst: str) -> Function:
+    return Function(name, run, _scaled, catalyst=catalyst, arity=(2, 2), raises=ALWAYS_RAISES)
 
 
 register_internal(
-    _scaling("multiply_interval", _multiply, "MultiplyDTInterval"),
-    _scaling("divide_interval", _divide, "DivideDTInterval"),
+    _scaling("multiply_interval", _multiply, "MultiplyDTInterval", "MultiplyYMInterval"),
+    _scaling("divide_interval", _divide, "DivideDTInterval", "DivideYMInterval"),
     _part("interval_days", "ExtractANSIIntervalDays", DAY_MICROS, 0, t.INT),
     _part("interval_hours", "ExtractANSIIntervalHours", _HOUR, DAY_MICROS, t.BYTE),
     _part("interval_minutes", "ExtractANSIIntervalMinutes", _MINUTE, _HOUR, t.BYTE),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions.casts.floats import java_text
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.json_paths import check_path, parse_path
+from kquery_spark.functions.json_paths import EACH, check_path, parse_path
 from kquery_spark.functions.registry import (
     CallContext,
     Function,
@@ -66,12 +66,28 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
     if steps is None:
         return pa.nulls(context.num_rows, t.STRING)
 
+    if EACH in steps:
+        return _matches(args[0], steps, context)
+
     def one(text: str) -> str | None:
         document = json_documents.parse(text)
         value = None if document is None else json_documents.value_at(document, steps)
         return None if value is None else _shown(value)
 
     return _values_at(args[0], steps, False, one, context)
+
+
+def _matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
+    """What is behind each element of an array, as an array of more than one value or as one value."""
+    at = steps.index(EACH)
+
+    def one(text: str) -> str | None:
+        document = json_documents.parse(text)
+        values = [] if document is None else json_documents.matches(document, steps[:at], steps[at + 1 :])
+        texts = [json_documents.written(value, java_text, escapes_wide=False) for value in values]
+        return f"[{','.join(texts)}]" if len(texts) > 1 else texts[0] if texts else None
+
+    return _values_at(vector, steps, False, one, context)
 
 
 def _values_at(
@@ -93,7 +109,11 @@ def _values_at(
     out = np.empty(int(offsets[-1] - offsets[0]) + 8, np.uint8)
     status = np.empty(len(array), np.uint8)
     name_bytes = np.frombuffer(b"".join(names), np.uint8)
-    size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
+    if EACH in steps:
+        at = steps.index(EACH)
+        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, at, ends, out, status)
+    else:
+        size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
     values = build(ends, out[:size], _is_missing(array, status))
     return _completed(values, status, array, one, context)
 

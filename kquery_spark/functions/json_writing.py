@@ -1,4 +1,4 @@
-"""TO_JSON: structs and arrays as texts, as Jackson writes them for Spark; fields that are NULL are left out."""
+"""TO_JSON: structs, arrays and maps as texts, as Jackson writes them for Spark; fields that are NULL are left out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.date_fields import local
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, call, function, register
+from kquery_spark.kernels.elements import elements, list_offsets
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -33,6 +34,8 @@ def _written(array: pa.Array, context: CallContext) -> pa.Array:
     dtype = array.type
     if pa.types.is_struct(dtype):
         return _objects(array, context)
+    if pa.types.is_map(dtype):
+        return _maps(array, context)
     if pa.types.is_list(dtype):
         return _arrays(array, context)
     if dtype == t.STRING:
@@ -40,18 +43,20 @@ def _written(array: pa.Array, context: CallContext) -> pa.Array:
     if dtype == t.BINARY:
         plain = Vector(t.BOOL, pa.scalar(False))
         return quoted(_called("base64", [Vector(dtype, array), plain], t.STRING, context))
-    if dtype == t.DATE:
-        _check_days(array.view(pa.int32()))
-        return quoted(_text(array, context))
-    if pa.types.is_timestamp(dtype):
-        return quoted(_moments(array, context))
-    texts = _text(array, context)
+    texts = plain_text(array, context)
+    if dtype == t.DATE or pa.types.is_timestamp(dtype):
+        return quoted(texts)
     if not t.is_fractional(dtype):
         return texts
     return pc.if_else(pc.match_substring_regex(texts, _FINITE), texts, quoted(texts))
 
 
-def _text(array: pa.Array, context: CallContext) -> pa.Array:
+def plain_text(array: pa.Array, context: CallContext) -> pa.Array:
+    """Values that are not nested as Spark writes them to text formats, without quotes."""
+    if array.type == t.DATE:
+        _check_days(array.view(pa.int32()))
+    if pa.types.is_timestamp(array.type):
+        return _moments(array, context)
     # outside of ANSI mode decimals are printed by BigDecimal.toString, as Jackson prints them
     return cast(Vector(array.type, array), t.STRING, EvalMode.LEGACY, context.tz, len(array)).array(
         len(array)
@@ -79,7 +84,7 @@ def _offset(minutes: int) -> str:
 def _check_days(days: pa.Array) -> None:
     bounds = pc.min_max(days).as_py()
     if bounds["min"] is not None and not _FIRST_DAY <= bounds["min"] <= bounds["max"] <= _LAST_DAY:
-        raise Unsupported("TO_JSON of dates before the year 1 or past 9999 is not supported.")
+        raise Unsupported("Texts of dates before the year 1 or past 9999 is not supported.")
 
 
 def _called(name: str, args: Sequence[Vector], dtype: pa.DataType, context: CallContext) -> pa.Array:
@@ -106,6 +111,16 @@ def _arrays(array: pa.Array, context: CallContext) -> pa.Array:
     return _enclosed("[", pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), "]", array)
 
 
+def _maps(array: pa.Array, context: CallContext) -> pa.Array:
+    """Objects of the entries; unlike fields of structs, values that are NULL are written."""
+    entries = elements(array, array.keys)
+    names = quoted(plain_text(entries.values, context))
+    values = pc.fill_null(_written(elements(array, array.items).values, context), "null")
+    pairs = pc.binary_join_element_wise(names, values, ":")
+    lists = pa.ListArray.from_arrays(list_offsets(entries.sizes, entries.nulls), pairs)
+    return _enclosed("{", pc.binary_join(lists, ","), "}", array)
+
+
 def _enclosed(first: str, texts: pa.Array, last: str, array: pa.Array) -> pa.Array:
     whole = pc.binary_join_element_wise(first, texts, last, "")
     return pc.if_else(array.is_valid(), whole, pa.scalar(None, t.STRING)) if array.null_count else whole
@@ -121,8 +136,8 @@ def quoted(array: pa.Array) -> pa.Array:
 
 
 def _type(types: Sequence[pa.DataType]) -> pa.DataType:
-    if not (pa.types.is_struct(types[0]) or pa.types.is_list(types[0])):
-        raise PlanError("to_json needs a struct or an array")
+    if not t.is_nested(types[0]):
+        raise PlanError("to_json needs a struct, an array or a map")
     _check_type(types[0])
     return t.STRING
 
@@ -131,6 +146,10 @@ def _check_type(dtype: pa.DataType) -> None:
     if pa.types.is_struct(dtype):
         for field in dtype:
             _check_type(field.type)
+    elif pa.types.is_map(dtype):
+        if not (dtype.key_type == t.STRING or t.is_integral(dtype.key_type)):
+            raise Unsupported(f"to_json of maps with {t.spark_name(dtype.key_type)} keys stays with Spark")
+        _check_type(dtype.item_type)
     elif pa.types.is_list(dtype):
         _check_type(dtype.value_type)
     elif not (

@@ -21,6 +21,7 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "/"
 _WRITTEN = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _SPECIAL = re.compile('[\x00-\x1f"\\\\\ud800-\udfff\U00010000-\U0010ffff]')
+_SPECIAL_CHARACTERS = re.compile(r'[\x00-\x1f"\\]')
 _MAX_DEPTH = 300
 _MAX_NUMBER_CHARACTERS = 1000  # Jackson reads no longer ones
 _MAX_NAME_CHARACTERS = 50_000
@@ -175,15 +176,18 @@ def _paired(text: str) -> str:
 PrintDouble = Callable[[float], str]
 
 
-def written(document: Document, print_double: PrintDouble) -> str:
-    """A value as Jackson copies it: no blanks, numbers as Java prints them, characters past 16 bits as escapes."""
-    return "".join(_pieces(document, print_double))
+def written(document: Document, print_double: PrintDouble, escapes_wide: bool = True) -> str:
+    """A value as Jackson copies it: no blanks, numbers as Java prints them.
+
+    escapes_wide: characters past 16 bits become escapes, as where Jackson writes bytes; they stay where it writes text.
+    """
+    return "".join(_pieces(document, print_double, quoted if escapes_wide else _quoted_characters))
 
 
-def _pieces(document: Document, print_double: PrintDouble) -> Iterator[str]:
+def _pieces(document: Document, print_double: PrintDouble, quote: Callable[[str], str]) -> Iterator[str]:
     match document.kind:
         case "string":
-            yield quoted(document.value)
+            yield quote(document.value)
         case "integer":
             yield "0" if document.value == "-0" else document.value
         case "float":
@@ -194,18 +198,25 @@ def _pieces(document: Document, print_double: PrintDouble) -> Iterator[str]:
         case "array":
             for i, item in enumerate(document.items):
                 yield "," if i else "["
-                yield from _pieces(item, print_double)
+                yield from _pieces(item, print_double, quote)
             yield "]" if document.items else "[]"
         case _:
             for i, (name, item) in enumerate(zip(document.names, document.items, strict=True)):
-                yield f"{',' if i else '{'}{quoted(name)}:"
-                yield from _pieces(item, print_double)
+                yield f"{',' if i else '{'}{quote(name)}:"
+                yield from _pieces(item, print_double, quote)
             yield "}" if document.items else "{}"
 
 
 def quoted(text: str) -> str:
     """A string in quotes, escaped as Jackson escapes what it writes as UTF-8."""
     return f'"{_SPECIAL.sub(_escape, text)}"'
+
+
+def _quoted_characters(text: str) -> str:
+    """A string in quotes, escaped as Jackson escapes what it writes as characters."""
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise Unsupported("Half a surrogate pair behind a wildcard of a JSON path is not supported.")
+    return f'"{_SPECIAL_CHARACTERS.sub(_escape, text)}"'
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -237,6 +248,31 @@ def value_at(document: Document, steps: Sequence[str | int]) -> Document | None:
             if found is not None:
                 return found
     return None
+
+
+def values_at(document: Document, steps: Sequence[str | int]) -> Iterator[Document]:
+    """All values at a path of names and indexes, as a name may come twice."""
+    if not steps:
+        yield document
+        return
+    step, *others = steps
+    if isinstance(step, int):
+        if document.kind == "array" and step < len(document.items):
+            yield from values_at(document.items[step], others)
+    elif document.kind == "object":
+        for name, item in zip(document.names, document.items, strict=True):
+            if name == step and not is_null(item):
+                yield from values_at(item, others)
+
+
+def matches(document: Document, before: Sequence[str | int], behind: Sequence[str | int]) -> list[Document]:
+    """What a second path finds in the elements of the first array at a path in which it finds anything."""
+    for array in values_at(document, before):
+        if array.kind == "array":
+            found = (value_at(item, behind) for item in array.items)
+            if values := [value for value in found if value is not None]:
+                return values
+    return []
 
 
 def is_null(document: Document) -> bool:

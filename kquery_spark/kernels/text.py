@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
@@ -23,6 +24,15 @@ def layout(array: pa.Array) -> tuple[Int64s, Bytes]:
     data = array.buffers()[2]
     raw = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     return offsets, raw
+
+
+def as_lines(texts: pa.Array) -> bytes:
+    """The texts, none of which is NULL, one after another with a line end behind each."""
+    if not len(texts):
+        return b""
+    lines = pc.binary_join_element_wise(texts, "", "\n")
+    offsets = np.frombuffer(lines.buffers()[1], np.int32, len(lines) + 1, 4 * lines.offset)
+    return bytes(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
 
 
 class Words:

@@ -265,4 +265,6 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
 
 def has_integer_order(dtype: pa.DataType) -> bool:
     """Whether literals of the type are integers, ordered as its values are."""
-    return bool(t.is_integral(dtype) or dtype == t.DATE or pa.types.is_timestamp(dtype))
+    return bool(
+        t.is_integral(dtype) or dtype == t.DATE or pa.types.is_timestamp(dtype) or t.is_interval(dtype)
+    )

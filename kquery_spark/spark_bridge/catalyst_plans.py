@@ -106,13 +106,19 @@ class SparkPlans:
         names = list(plan.schema().fieldNames())
         return len(set(names)) == len(names)
 
-    def renamed(self, plan: Any, output: Any) -> Any:
-        """A plan under a projection that gives its columns the names and expression ids of ``output``."""
+    def renamed(self, plan: Any, output: Any, converted: Sequence[int] = ()) -> Any:
+        """A plan under a projection that gives its columns the names and expression ids of ``output``.
+
+        converted: the positions of columns that get another type, too, the same one to the JVM (see ``crossing_types``).
+        """
         jvm, new = self._jvm, plan.output()
         items = []
         for i in range(output.size()):
-            old = output.apply(i)
-            arguments = new.apply(i), old.name(), old.exprId(), jvm.empty(), jvm.none(), jvm.empty()
+            old, column = output.apply(i), new.apply(i)
+            if i in converted:
+                types = column.dataType(), old.dataType()
+                column = jvm.new(f"{_EXPRESSIONS}PreciseTimestampConversion", column, *types)
+            arguments = column, old.name(), old.exprId(), jvm.empty(), jvm.none(), jvm.empty()
             items.append(jvm.new(f"{_EXPRESSIONS}Alias", *arguments))
         return jvm.new(f"{_PLANS}Project", jvm.sequence(items), plan)
 

@@ -23,6 +23,7 @@ from kquery_spark.spark_bridge.expected_rows import UNKNOWN_ROWS, expected_rows
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import from_text
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, parse_expression, parse_plan
+from kquery_spark.spark_bridge.spark_types import is_year_month
 
 EvalMode = Literal["ANSI", "TRY", "LEGACY"]
 
@@ -73,6 +74,9 @@ class Facts(Protocol):
 
     def has_options(self, node: CatalystNode) -> bool:
         """Whether the options of JsonToStructs (or another class with ``options``) are not empty."""
+
+    def options(self, node: CatalystNode) -> dict[str, str]:
+        """The options of CsvToStructs (or another class with ``options``)."""
 
     def integers(self, node: CatalystNode, field: str) -> list[int]:
         """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
@@ -235,6 +239,11 @@ class FactFetcher(Facts):
     @override
     def has_options(self, node: CatalystNode) -> bool:
         return not self.jvm_object(node).options().isEmpty()
+
+    @_fetching
+    @override
+    def options(self, node: CatalystNode) -> dict[str, str]:
+        return self._jvm.java_map(self.jvm_object(node).options())
 
     @_fetching
     @override
@@ -419,7 +428,7 @@ def internal_element(owner: Any, i: int, spark: Any) -> Any:
         precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
         return _internal(owner.getDecimal(i, int(precision), int(scale)), kind)
     if kind.startswith("interval "):
-        return owner.getLong(i)
+        return owner.getInt(i) if is_year_month(kind) else owner.getLong(i)
     getter = _GETTERS.get(kind)
     if getter is None:
         raise Unsupported(f"a constant of type {kind} cannot be read")

@@ -13,6 +13,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.pandas.types import to_arrow_schema as _to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kquery_spark.errors import Unsupported
+from kquery_spark.types import names as t
+
 try:
     from pyspark.core.rdd import _prepare_for_python_RDD as prepare_for_python_rdd
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -50,7 +53,12 @@ def arrow_schema_of(schema: StructType) -> pa.Schema:
 
 
 def spark_schema_of(schema: pa.Schema) -> StructType:
-    """Spark's schema of an Arrow schema; timestamps without a time zone are ``timestamp_ntz``."""
+    """Spark's schema of an Arrow schema; timestamps without a time zone are ``timestamp_ntz``.
+
+    Raises Unsupported for year-month intervals, whose fields no schema of the engine's has.
+    """
+    if any(dtype == t.YEAR_MONTH or t.has_months_within(dtype) for dtype in schema.types):
+        raise Unsupported("year-month intervals stay with Spark, except in its own queries")
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 

@@ -1,7 +1,8 @@
 """Spark's JSON data types as Arrow types and back.
 
 A ``timestamp`` is an Arrow timestamp in the session's time zone, a ``timestamp_ntz`` one without a zone, a
-day-time interval a duration; all in microseconds, as Spark keeps them.
+day-time interval a duration; all in microseconds, as Spark keeps them. A year-month interval is what ``names.YEAR_MONTH``
+says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.types import names as t
 
 _ATOMIC: dict[str, pa.DataType] = {
     "void": pa.null(),
@@ -31,19 +33,21 @@ _NAMES = {
     **{arrow: name for name, arrow in _ATOMIC.items()},
     **dict.fromkeys((pa.large_string(), pa.string_view()), "string"),
     **dict.fromkeys((pa.large_binary(), pa.binary_view()), "binary"),
-    pa.duration("us"): "interval day to second",
+    t.DAY_TIME: "interval day to second",
+    t.YEAR_MONTH: "interval year to month",
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
+MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs stay with Spark"
 _PLAIN_COLLATION = "UTF8_BINARY"  # how strings without a collation compare
 _VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 def is_year_month(spark: Any) -> bool:
-    """Whether a Spark type in JSON is an interval of years and months, which the engine has no type for."""
+    """Whether a Spark type in JSON is an interval of years and months."""
     return isinstance(spark, str) and _YEAR_MONTH.fullmatch(spark) is not None
 
 
@@ -53,7 +57,10 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
     Raises Unsupported for types whose values or comparisons the engine cannot promise to match.
     """
     if isinstance(spark, dict):
-        return _nested(spark, time_zone)
+        dtype = _nested(spark, time_zone)
+        if t.has_months_within(dtype):
+            raise Unsupported(MONTHS_WITHIN)
+        return dtype
     if not isinstance(spark, str):
         raise Unsupported(f"the data type {spark!r} is not known")
     atomic = _ATOMIC.get(spark.removesuffix(f" collate {_PLAIN_COLLATION}"))
@@ -67,7 +74,9 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
             raise Unsupported(f"the type {spark} has a negative or too large scale")
         return pa.decimal128(precision, scale)
     if _DAY_TIME.fullmatch(spark):
-        return pa.duration("us")
+        return t.DAY_TIME
+    if _YEAR_MONTH.fullmatch(spark):
+        return t.YEAR_MONTH
     raise Unsupported(_why_not(spark))
 
 
@@ -161,8 +170,6 @@ def _spark_field(field: pa.Field) -> dict[str, Any]:
 def _why_not(spark: str) -> str:
     if spark.startswith("string collate"):
         return f"{spark.removeprefix('string ')} needs collation-aware comparison"
-    if _YEAR_MONTH.fullmatch(spark):
-        return "year-month intervals stay with Spark"
     if spark == "interval":
         return "calendar intervals stay with Spark"
     if spark == "variant":

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector, decode, fill, from_arrow, widen
+from kquery_spark.types.vector import Data, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,13 @@ class Batch:
         if not arrays:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * self.num_rows, pa.struct([])))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def to_spark(self) -> pa.RecordBatch:
+        """A plain Arrow batch of the types that Spark takes."""
+        batch = self.to_arrow()
+        if t.YEAR_MONTH not in self.schema.types:
+            return batch
+        return pa.RecordBatch.from_arrays([to_spark(c) for c in batch.columns], names=self.schema.names)
 
     @classmethod
     def from_arrow(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Batch:

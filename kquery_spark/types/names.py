@@ -20,6 +20,8 @@ BINARY: Final = pa.binary()
 DATE: Final = pa.date32()
 TIMESTAMP_NTZ: Final = pa.timestamp("us")
 DAY_TIME: Final = pa.duration("us")
+YEAR_MONTH: Final = pa.duration("s")
+"""An interval of years and months: its count is months, not seconds. Arrow has no kernels for its own type of these."""
 
 _NAMES: Final = {
     NULL: "void",
@@ -35,6 +37,7 @@ _NAMES: Final = {
     DATE: "date",
     TIMESTAMP_NTZ: "timestamp_ntz",
     DAY_TIME: "interval day to second",
+    YEAR_MONTH: "interval year to month",
 }
 
 
@@ -105,6 +108,16 @@ def is_string(dtype: pa.DataType) -> bool:
 def is_timestamp(dtype: pa.DataType) -> bool:
     """Whether the type is ``timestamp`` (with the session time zone), not ``timestamp_ntz``."""
     return bool(pt.is_timestamp(dtype)) and dtype.tz is not None
+
+
+def is_interval(dtype: pa.DataType) -> bool:
+    """Whether the type is an interval of days and less, or of years and months."""
+    return dtype in (DAY_TIME, YEAR_MONTH)
+
+
+def has_months_within(dtype: pa.DataType) -> bool:
+    """Whether a nested type has year-month intervals inside."""
+    return any(part == YEAR_MONTH or has_months_within(part) for part in _parts(dtype))
 
 
 def is_nested(dtype: pa.DataType) -> bool:

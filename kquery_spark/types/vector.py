@@ -5,6 +5,8 @@ The physical form may differ from the type in two ways, and every kernel relies 
 * ``decimal(p, s)`` is either decimal128 of scale ``s`` or **narrow**: int64 holding the unscaled value;
 * ``string`` is either string or a dictionary with int32 indices and string values.
 
+Files and Spark have year-month intervals as int32; ``from_arrow`` and ``to_spark`` convert them.
+
 A literal is one scalar and a length, never a filled array.
 """
 
@@ -188,6 +190,11 @@ def narrow(data: Data) -> Data | None:
     )
 
 
+def to_spark(data: pa.Array) -> pa.Array:
+    """A column in the form in which Spark takes it: year-month intervals as their months."""
+    return data.view(t.LONG).cast(t.INT) if data.type == t.YEAR_MONTH else data
+
+
 def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
     """Take a column as a file or a user has it into the engine's forms (views and large types become plain)."""
     kind = data.type
@@ -198,6 +205,8 @@ def from_arrow(dtype: pa.DataType, data: Data) -> Vector:
         return Vector(dtype, data if slim is None else slim)
     if kind == dtype:
         return Vector(dtype, data)
+    if dtype == t.YEAR_MONTH:
+        return Vector(dtype, data.cast(t.LONG).view(dtype))
     if pa.types.is_dictionary(kind):
         if dtype == t.STRING and kind == pa.dictionary(pa.int32(), t.STRING):
             return Vector(dtype, data)

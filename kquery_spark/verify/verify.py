@@ -16,9 +16,9 @@ from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.errors import VerifyError
 from kquery_spark.progress import progress
 from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.spark_bridge.crossing_types import comparable_table
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
 from kquery_spark.spark_bridge.job_descriptions import draws_progress
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.session import check_frame
 from kquery_spark.verify.compare import Difference, compare_tables
 from kquery_spark.verify.order import chance, ordered_columns
@@ -115,7 +115,7 @@ def _run(frame: DataFrame) -> _Outcome:
     started = time.perf_counter()
     result: pa.Table | BaseException
     try:
-        result = arrow_table(frame)
+        result = comparable_table(frame)
     except SPARK_ERRORS as error:
         result = error
     return _Outcome(result, time.perf_counter() - started)

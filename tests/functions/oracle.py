@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.spark_bridge.pyspark_names import arrow_table, spark_schema_of
+from kquery_spark.spark_bridge.crossing_types import comparable_table, converted_columns
+from kquery_spark.spark_bridge.pyspark_names import spark_schema_of
 from kquery_spark.spark_bridge.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import settings, uncompiled
@@ -126,7 +127,11 @@ class Oracle:
             ]
             view = self._store(cases, good, max(map(len, rows)), f"{view}-good")
         frame = self.spark.sql(select(texts, view))
-        return frame, arrow_table(frame)
+        table = comparable_table(frame)
+        for i in converted_columns(frame.schema):
+            intervals = table.column(i).cast(t.LONG).cast(t.YEAR_MONTH)
+            table = table.set_column(i, table.field(i).with_type(t.YEAR_MONTH), intervals)
+        return frame, table
 
     def _texts(self, cases: Sequence[Case], reference: Reference | None = None) -> list[str]:
         """Spark's text of each call over the columns of the stored file."""
@@ -136,12 +141,14 @@ class Oracle:
     @staticmethod
     def _reference(i: int, j: int, arg: Arg) -> str:
         column = f"c{i}_{j}"
+        if arg.dtype == t.YEAR_MONTH:
+            return f"make_ym_interval(0, {column})"
         return f"(timestamp_micros({column}) - timestamp_micros(0))" if arg.dtype == t.DAY_TIME else column
 
     @classmethod
     def _tight(cls, i: int, j: int, arg: Arg) -> str:
         """A reference Spark takes for non-nullable, for analysis only."""
-        if t.is_nested(arg.dtype) or arg.dtype == t.DAY_TIME:
+        if t.is_nested(arg.dtype) or t.is_interval(arg.dtype):
             return cls._reference(i, j, arg)
         defaults = {
             t.DATE: "date'2000-01-01'",

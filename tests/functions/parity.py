@@ -140,8 +140,8 @@ def rows_of(case: Case) -> list[tuple[Any, ...]]:
 
 def storage_type(dtype: pa.DataType) -> pa.DataType:
     """The type a column has in the Parquet file."""
-    if dtype == t.DAY_TIME:
-        return t.LONG
+    if t.is_interval(dtype):
+        return t.LONG if dtype == t.DAY_TIME else t.INT
     return pa.timestamp("us", "UTC") if t.is_timestamp(dtype) else dtype
 
 
@@ -149,7 +149,7 @@ def column_array(dtype: pa.DataType, values: Sequence[Any]) -> pa.Array:
     """Values as Arrow; dates, timestamps and intervals are given as integers."""
     if dtype == t.DATE:
         return pa.array(values, pa.int32()).cast(t.DATE)
-    if pa.types.is_timestamp(dtype) or dtype == t.DAY_TIME:
+    if pa.types.is_timestamp(dtype) or t.is_interval(dtype):
         return pa.array(values, pa.int64()).cast(dtype)
     return pa.array(values, dtype)
 
@@ -264,7 +264,7 @@ def check(case: Case, answer: Answer) -> list[str]:
         if differs(expr.nullable, answer.nullable):
             problems.append(f"nullable {expr.nullable}, Spark {answer.nullable}")
         strict = [replace(c, null=False) for c in columns]
-        nested = any(t.is_nested(a.dtype) or a.dtype == t.DAY_TIME for a in case.columns)
+        nested = any(t.is_nested(a.dtype) or t.is_interval(a.dtype) for a in case.columns)
         if columns and not nested and differs(case.expr(strict).nullable, answer.nullable_tight):
             problems.append(
                 f"nullable over non-null input {case.expr(strict).nullable}, Spark {answer.nullable_tight}"

@@ -7,6 +7,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.spark_types import arrow_schema, arrow_type, spark_type
+from kquery_spark.types.names import YEAR_MONTH
 
 PAIRS = [
     ("void", pa.null()),
@@ -25,6 +26,7 @@ PAIRS = [
     ("timestamp", pa.timestamp("us", tz="Asia/Tokyo")),
     ("timestamp_ntz", pa.timestamp("us")),
     ("interval day to second", pa.duration("us")),
+    ("interval year to month", YEAR_MONTH),
     (
         {"type": "array", "elementType": "integer", "containsNull": False},
         pa.list_(pa.field("element", pa.int32(), False)),
@@ -46,6 +48,11 @@ def test_types_go_both_ways(spark, arrow):
     assert spark_type(arrow) == spark
 
 
+@pytest.mark.parametrize("name", ["interval year", "interval month"])
+def test_every_year_month_interval_is_of_months(name):
+    assert arrow_type(name, "UTC") == YEAR_MONTH
+
+
 @pytest.mark.parametrize("name", ["interval day", "interval hour to minute", "interval second"])
 def test_every_day_time_interval_is_a_duration(name):
     assert arrow_type(name, "UTC") == pa.duration("us")
@@ -54,7 +61,7 @@ def test_every_day_time_interval_is_a_duration(name):
 @pytest.mark.parametrize(
     ("spark", "reason"),
     [
-        ("interval year to month", "year-month"),
+        ({"type": "array", "elementType": "interval month", "containsNull": True}, "year-month"),
         ("interval", "calendar"),
         ("variant", "variant"),
         ("string collate UTF8_LCASE", "UTF8_LCASE"),

@@ -21,8 +21,8 @@ from pyspark.sql.types import StructType
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError, KQueryError, Unsupported
+from kquery_spark.spark_bridge.crossing_types import comparable_table
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from tests.conftest import SPARK_BEFORE_4_3, settings, uncompiled
 from tests.sql.compare import is_ordered, row_difference, schema_difference
@@ -130,7 +130,7 @@ class Engines:
         """Run the query in all engines, and compare."""
         try:
             frame = self.spark.sql(query.sql)
-            expected, schema = _outcome(lambda: arrow_table(frame)), frame.schema
+            expected, schema = _outcome(lambda: comparable_table(frame)), frame.schema
         except ERRORS as error:  # Spark does not understand the query, and so nobody plans it
             frame, expected, schema = None, Failure(error), None
         if query.error is None and isinstance(expected, Failure):
@@ -157,14 +157,14 @@ class Engines:
             verdict.declined = declined.reason
             fast = kq.kquery_plan(frame, when="always")
         if query.error is not None:
-            return _error_problem(name, query.error, _outcome(lambda: arrow_table(fast)))
+            return _error_problem(name, query.error, _outcome(lambda: comparable_table(fast)))
         if query.fallback is not None:
             reasons = _reasons_for_spark(frame)
             if not any(query.fallback in reason for reason in reasons):
                 return f"{name}: no reason for Spark says {query.fallback!r}: {reasons}"
         if fast.schema != frame.schema:
             return f"{name}: the schema is {fast.schema}, Spark's is {frame.schema}"
-        return _difference(name, query, expected, _outcome(lambda: arrow_table(fast)))
+        return _difference(name, query, expected, _outcome(lambda: comparable_table(fast)))
 
     def _context_problem(self, query: Query, expected: Outcome, schema: StructType | None) -> str | None:
         name = "ExecutionContext"
@@ -214,7 +214,7 @@ def _reasons_for_spark(frame: DataFrame) -> list[str]:
     if planned:
         return planned
     fast = kq.kquery_plan(frame, when="always", fallback="error")
-    outcome = _outcome(lambda: arrow_table(fast))
+    outcome = _outcome(lambda: comparable_table(fast))
     return [str(outcome)] if isinstance(outcome, Failure) else []
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.execution.execution import Execution, PlacedQuery
-from kquery_spark.accelerate.planning.decision import fits_driver, has_columns
+from kquery_spark.accelerate.planning.decision import crosses_as_arrow, fits_driver
 from kquery_spark.accelerate.planning.part import Part, Position
 from kquery_spark.accelerate.planning.part_search import position_below
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery
@@ -63,7 +63,7 @@ def accelerate(
         (part,), link, schema = parts, planned.bridge, planned.frame.schema
         if fits_driver(planned, part):
             driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
-        if has_columns(part) and not (driver_only and driver):
+        if crosses_as_arrow(part) and not (driver_only and driver):
             frame = partial(payload_frame, link, part.compiled.graph, planned.config)
             placed_frame = partial(placed, frame, "Spark brings the rows")
             payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)

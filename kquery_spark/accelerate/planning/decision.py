@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from kquery_spark.accelerate.planning.cost_terms import CostTerm, PartCosts, arrow_result_saves
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery
+from kquery_spark.types import names as t
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,23 @@ def fits_driver(planned: PlannedQuery, part: Part) -> bool:
     """
     graph = part.compiled.graph
     little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
-    return planned.whole and little and has_columns(part) and part.is_bounded and not part.exceeds_driver
+    return planned.whole and little and crosses_as_arrow(part) and part.is_bounded and not part.exceeds_driver
 
 
-def has_columns(part: Part) -> bool:
-    """Whether the rows can be collected as Arrow: PySpark's Arrow collect does not count rows without columns."""
-    return bool(len(part.compiled.physical.schema))
+def crosses_as_arrow(part: Part) -> bool:
+    """Whether the rows can be collected as Arrow.
+
+    PySpark's Arrow collect does not count rows without columns, and has no type for year-month intervals.
+    """
+    schema = part.compiled.physical.schema
+    return bool(len(schema)) and t.YEAR_MONTH not in schema.types
 
 
 def _saves_as_arrow(planned: PlannedQuery, part: Part) -> bool:
     query = part.compiled
-    return arrow_result_saves(query.optimized, query.estimate.rows, planned.cost) > 0
+    return (
+        crosses_as_arrow(part) and arrow_result_saves(query.optimized, query.estimate.rows, planned.cost) > 0
+    )
 
 
 def _in_workers(planned: PlannedQuery, part: Part) -> Decision:

@@ -17,6 +17,8 @@ from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.spark_types import MONTHS_WITHIN
+from kquery_spark.types import names as t
 
 Position = tuple[int, ...]
 """Where a node is in Spark's plan: the indexes of children from the root."""
@@ -94,7 +96,7 @@ def plan_part(position: Position, node: CatalystNode, imported: Imported, config
     """Compile an imported subtree; Unsupported if its rows cannot cross to Spark, or one task would sort too many."""
     placement = IN_TASK_ORDER if position == () else IN_ANY_ORDER
     query = compile_query(with_output(imported.plan, imported.output), config, placement, check=False)
-    _check_names(query.optimized)
+    _check_crossing(query.optimized)
     tasks, rows = len(query.graph.result.tasks), query.estimate.rows
     if query.is_ordered and rows > config.sort_rows * tasks:
         where = "one task" if tasks == 1 else f"{tasks} tasks"
@@ -104,10 +106,15 @@ def plan_part(position: Position, node: CatalystNode, imported: Imported, config
     return Part(position, node, imported, query)
 
 
-def _check_names(plan: LogicalPlan) -> None:
-    """Raise Unsupported when rows with a struct that repeats a name would change sides: Java's Arrow reads one field."""
+def _check_crossing(plan: LogicalPlan) -> None:
+    """Raise Unsupported when rows would change sides that cannot.
+
+    Of a struct that repeats a name Java's Arrow reads one field, and year-month intervals are converted as columns only.
+    """
     crossing = (plan, *(n for n in walk_plan(plan) if isinstance(n, Input)))
     for field in (field for node in crossing for field in node.schema):
+        if t.has_months_within(field.type):
+            raise Unsupported(MONTHS_WITHIN)
         if (name := _repeated_name(field.type)) is not None:
             raise Unsupported(
                 f"Column {field.name} has a struct with two fields named {name}, which do not cross between Spark and Arrow."

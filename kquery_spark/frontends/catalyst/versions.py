@@ -13,6 +13,7 @@ from kquery_spark.expr import Expr, Literal
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_functions
 from kquery_spark.functions.casts import CAST_CHANGES
 from kquery_spark.functions.registry import COLUMN, Function, for_catalyst, functions
+from kquery_spark.sources.csv.format import CSV
 from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -25,6 +26,11 @@ _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
 _PRINTING = ("DateFormatClass", "FromUnixTime")
 # Those whose results are decimals of a type that a setting decides.
 _DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
+# The formats whose records are read from texts, too, and by what.
+_READERS = (
+    (JSON.title, "from_json", "JsonToStructs", JSON.settings.prefixes),
+    (CSV.title, "from_csv", "CsvToStructs", CSV.settings.prefixes),
+)
 CORRUPT_RECORD = "_corrupt_record"
 """The column of malformed records, unless a setting names another, for which JSON texts stay with Spark."""
 CAST = "cast"
@@ -83,9 +89,10 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
     if settings.unexpected(LEAVES_OUT_NULLS):
         reason = f"to_json stays with Spark while {LEAVES_OUT_NULLS} is false"
         changes.append(ChangedCall("to_json", (), None, reason))
-    for name, value in _json_settings(settings).items():
-        reason = f"JSON texts stay with Spark while {name} is {value}"
-        changes.append(ChangedCall("from_json", ("JsonToStructs",), None, reason))
+    for title, function, cls, prefixes in _READERS:
+        for name, value in _reader_settings(settings, prefixes).items():
+            reason = f"{title} texts stay with Spark while {name} is {value}"
+            changes.append(ChangedCall(function, (cls,), None, reason))
     calls: dict[str, tuple[ChangedCall, ...]] = {}
     for call in changes:
         calls[call.function] = (*calls.get(call.function, ()), call)
@@ -96,10 +103,12 @@ def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
     """What parses or prints times otherwise under the value of the setting that the engine does not follow everywhere."""
     if policy is None:
         return []
-    reason = f"times in JSON texts stay with Spark while {TIME_PARSER} is {policy}"
-    changes = [ChangedCall("from_json", ("JsonToStructs",), None, reason)]
-    if policy != EXCEPTION:
-        changes.append(ChangedCall("to_json", (), None, reason))
+    changes = []
+    for title, function, cls, _ in _READERS:
+        reason = f"times in {title} texts stay with Spark while {TIME_PARSER} is {policy}"
+        changes.append(ChangedCall(function, (cls,), None, reason))
+        if policy != EXCEPTION:
+            changes.append(ChangedCall(f"to_{title.lower()}", (), None, reason))
     texts = "texts that may not match a pattern" if policy == EXCEPTION else "patterns of times"
     reason = f"{texts} stay with Spark while {TIME_PARSER} is {policy}"
     for entry in filter(None, map(for_catalyst, _PARSING)):
@@ -112,9 +121,9 @@ def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
     return bool(types[0] == t.STRING)
 
 
-def _json_settings(settings: SessionSettings) -> Mapping[str, str]:
-    """The settings of reading JSON that the engine does not follow, with their values."""
-    unexpected = settings.unexpected(*JSON.settings.prefixes)
+def _reader_settings(settings: SessionSettings, prefixes: Sequence[str]) -> Mapping[str, str]:
+    """The settings of reading a text format that the engine does not follow, with their values."""
+    unexpected = settings.unexpected(*prefixes)
     if settings.corrupt_record_column != CORRUPT_RECORD:
         unexpected["spark.sql.columnNameOfCorruptRecord"] = settings.corrupt_record_column
     return unexpected

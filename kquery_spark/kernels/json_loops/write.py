@@ -155,7 +155,7 @@ def _write_number(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -
 
 
 @numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
-def _write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     """Write an object or an array, known to be well-formed, without blanks; where it ends, or -1."""
     while at < end:
         byte = raw[at]
@@ -189,7 +189,7 @@ def write_value(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> 
     if kind == ESCAPED:
         return _write_unescaped(raw, at + 1, end - 1, out, done)
     if kind == CONTAINER:
-        return _write_container(raw, at, end, out, done)
+        return write_container(raw, at, end, out, done)
     if kind == INTEGER or kind == FLOAT:  # noqa: SIM109  numba compares faster
         return _write_number(raw, at, end, kind, out, done)
     if kind == STRING:

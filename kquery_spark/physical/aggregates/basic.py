@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.arithmetic import overflow
+from kquery_spark.functions.arithmetic import overflow, within_int
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
@@ -58,7 +58,7 @@ def _grouped_sum(vector: Vector, groups: Groups) -> Vector:
     state = sum_state(vector.dtype)
     if state == t.DOUBLE:
         return Vector(state, pa.array(reduce.sum_float(vector.data, groups)))
-    if vector.dtype == t.DAY_TIME:
+    if t.is_interval(vector.dtype):
         vector = Vector(pa.decimal128(38, 0), vector.data.view(t.LONG))
     elif not t.is_decimal(vector.dtype):
         vector = Vector(pa.decimal128(38, 0), vector.data.cast(t.LONG))
@@ -98,9 +98,10 @@ class Sum(Accumulator):
         out = context.dtype
         if out == t.DOUBLE:
             return pc.if_else(empty, pa.scalar(None, t.DOUBLE), total.data)
-        if out in (t.LONG, t.DAY_TIME):
+        if out == t.LONG or t.is_interval(out):
             if not total.is_narrow:
                 return self._past_long(total, empty, context).view(out)
+            _check_months(total, out)
             return pc.if_else(empty, pa.scalar(None, t.LONG), total.data).view(out)
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
@@ -113,11 +114,17 @@ class Sum(Accumulator):
         return dk.to_wide(Vector(total.dtype, data), context)
 
     def _past_long(self, total: Vector, empty: pa.Array, context: CallContext) -> Data:
-        if context.mode is EvalMode.ANSI or context.dtype == t.DAY_TIME:
+        if context.mode is EvalMode.ANSI or t.is_interval(context.dtype):
             raise overflow(context.dtype)
         as_long = _long_or_null if context.mode is EvalMode.TRY else _wrapped_around
         sums = [None if v is None else as_long(int(v)) for v in total.plain().to_pylist()]
         return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(sums, t.LONG))
+
+
+def _check_months(total: Vector, dtype: pa.DataType) -> None:
+    """Raise for sums of year-month intervals that fit no int."""
+    if dtype == t.YEAR_MONTH:
+        within_int(total.data.fill_null(0).view(dtype), overflow(dtype))
 
 
 def _long_or_null(value: int) -> int | None:
@@ -150,13 +157,14 @@ class Average(Sum):
             sums = total.data if total.dtype == t.DOUBLE else _as_double(total)
             divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
             return pc.divide(sums, divisor)
-        if context.dtype == t.DAY_TIME:
+        if t.is_interval(context.dtype):
             if not total.is_narrow:
-                raise overflow(t.DAY_TIME)
+                raise overflow(context.dtype)
+            _check_months(total, context.dtype)
             shares = dk.div_half_up(
                 np.asarray(dk.as_int64(total.data)), np.maximum(np.asarray(counts.data), 1)
             )
-            return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(shares)).view(t.DAY_TIME)
+            return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(shares)).view(context.dtype)
         divisor = Vector(pa.decimal128(20, 0), pc.if_else(empty, pa.scalar(None, t.LONG), counts.data))
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()

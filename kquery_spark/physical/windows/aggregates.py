@@ -30,7 +30,7 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
 
-_INT64 = np.iinfo(np.int64)
+_INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 _EXACT_DOUBLES = 2**53
 
 
@@ -71,7 +71,7 @@ def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: I
     if entry.adds:
         state = accumulator_of(call).state_types([args[0].dtype], call.dtype)[0]
         states = _sums(Vector(args[0].dtype, args[0].physical(n)), state, low, high)
-        if states is None:
+        if states is None or args[0].dtype == t.YEAR_MONTH:
             _check_sums(call, args, low, high)
     elif entry.extreme:
         values = Vector(args[0].dtype, args[0].physical(n))
@@ -95,6 +95,9 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
         sizes = np.abs(decimal_words(vector.data)[:, 1].astype(np.float64)) * 2.0**64 + 2.0**64
     elif call.function == "sum" and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY:
         limit = float(_INT64.max)
+        sizes = np.abs(slots(vector.data).astype(np.float64))
+    elif t.is_interval(vector.dtype):
+        limit = float(_INT32.max if vector.dtype == t.YEAR_MONTH else _INT64.max)
         sizes = np.abs(slots(vector.data).astype(np.float64))
     else:
         return

@@ -15,6 +15,7 @@ from kquery_spark.runtime.spark.metering import Meter
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
 from kquery_spark.sources.object_stores import stores_named_in
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
@@ -45,13 +46,14 @@ def to_dataframe(
     """
     plans = SparkPlans(link)
     attributes = plans.attributes(schema) if output is None else output
-    if len(set(schema.names)) == len(schema.names) and not inputs:
+    converted = converted_columns(schema)
+    if len(set(schema.names)) == len(schema.names) and not inputs and not converted:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
-    # own above a hand-over, whose plan may have the ids of ``output``
+    # own above a hand-over, whose plan may have the ids of ``output``; types that do not cross are converted there, too
     own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
-    return plans.frame(plans.renamed(plan, attributes))
+    return plans.frame(plans.renamed(plan, attributes, converted))
 
 
 def _calls_python(plan: PhysicalPlan) -> bool:
@@ -60,8 +62,9 @@ def _calls_python(plan: PhysicalPlan) -> bool:
 
 
 def _with_own_names(schema: StructType) -> StructType:
+    fields = enumerate(schema.fields)
     return StructType(
-        [StructField(f"c{i}", f.dataType, f.nullable, f.metadata) for i, f in enumerate(schema.fields)]
+        [StructField(f"c{i}", crossing_type(f.dataType), f.nullable, f.metadata) for i, f in fields]
     )
 
 
@@ -180,9 +183,10 @@ class _Builder:
     def _handed_over(self, frame: DataFrame) -> Any:
         """The plan of rows that Spark hands over, which a Python worker takes under names that differ."""
         plan = self._plans.of(frame)
-        if self._plans.names_differ(plan):
+        converted = converted_columns(frame.schema)
+        if self._plans.names_differ(plan) and not converted:
             return plan
-        return self._plans.renamed(plan, self._plans.attributes(_with_own_names(frame.schema)))
+        return self._plans.renamed(plan, self._plans.attributes(_with_own_names(frame.schema)), converted)
 
     def input_rows(self, stage: Stage) -> Any:
         """The plan of the payload rows that a stage of stages reads."""

@@ -246,7 +246,7 @@ class StageRun:
         else:
             for batch in rows:
                 for piece in cut(batch, config.batch_rows):
-                    part = piece.to_arrow()
+                    part = piece.to_spark()
                     yield part.rename_columns(self.names) if self.names is not None else part
 
     def _payload(self, target: int, batch: Batch) -> pa.RecordBatch:

@@ -257,7 +257,7 @@ def _by_lines(
     strange = np.flatnonzero(odd)
     if len(strange) or not parts:
         lines = (block[starts[i] : ends[i]] for i in strange)
-        arrays, widths = _tokenized(lines, options, column_indexes, selected)
+        arrays, widths = tokenized(lines, options, column_indexes, selected)
         parts.append(arrays)
         uneven[strange] = widths != columns
     merged = _in_line_order(parts, regular, strange)
@@ -275,7 +275,7 @@ def _in_line_order(parts: list[list[pa.Array]], regular: Positions, strange: Pos
     return [a.take(pa.array(order)) for a in merged]
 
 
-def _tokenized(
+def tokenized(
     lines: Iterable[bytes], options: CsvOptions, column_indexes: list[int], selected: list[int] | None
 ) -> tuple[list[pa.Array], Positions]:
     """The texts of some columns of lines cut by Spark's rules, and how many values each line has."""
@@ -421,4 +421,4 @@ def _outside(separators: Positions, at: Positions, line: Positions, starts: Posi
     return outside
 
 
-__all__ = ["TextColumns", "count_rows", "text_columns"]
+__all__ = ["TextColumns", "count_rows", "text_columns", "tokenized"]

@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     register_internal,
 )
 from kquery_spark.kernels.elements import of_type
+from kquery_spark.kernels.text import as_lines
 from kquery_spark.sources.json.blocks import LineError, read_rows
 from kquery_spark.sources.json.infer import has_twice
 from kquery_spark.sources.json.options import JsonOptions
@@ -71,9 +72,7 @@ def _lines(texts: pa.Array) -> bytes:
     texts = pc.if_else(pc.starts_with(texts, "{"), texts, "{}")
     for line_end in "\n\r":  # blanks between values, and errors in strings, as tabs are
         texts = pc.replace_substring(texts, line_end, "\t")
-    lines = pc.binary_join_element_wise(texts, "", "\n")
-    offsets = np.frombuffer(lines.buffers()[1], np.int32, len(lines) + 1, 4 * lines.offset)
-    return bytes(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
+    return as_lines(texts)
 
 
 def _no_type(types: Sequence[pa.DataType]) -> pa.DataType:

@@ -5,6 +5,7 @@ from tests.functions.cases import (
     casts,
     codings,
     conditional,
+    csv,
     dates,
     json,
     maps,
@@ -27,5 +28,6 @@ ALL = [
     *maps.CASES,
     *others.CASES,
     *json.CASES,
+    *csv.CASES,
     *codings.CASES,
 ]

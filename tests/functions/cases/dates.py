@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from kquery_spark.expr import Call, Expr
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.cases.strings import c
-from tests.functions.parity import Arg, Case, text
+from tests.functions.parity import Arg, Build, Case, text
 
 ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata")
 STEPS = Arg(t.INT, (0, 1, -1, 30, 365, -366, 100000))
@@ -86,6 +89,35 @@ CASES += [
     c("add", v.INTERVALS, v.INTERVALS, sql="{0} + {1}"),
     c("subtract", v.INTERVALS, v.INTERVALS, sql="{0} - {1}"),
 ]
+MONTH_COUNTS = Arg(t.YEAR_MONTH, (0, 1, -1, 11, 12, -12, 13, -25, 1200, 2**30, 2**31 - 1, -(2**31)))
+FEW_MONTHS = Arg(t.YEAR_MONTH, (0, 7, -13, 24, 2**31 - 1))
+
+
+def _shown(fields: str) -> Build:
+    def build(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
+        interval = Call.of("interval_whole_years", args[0]) if fields == YEAR else args[0]
+        return Call.of("interval_text", interval, args[1])
+
+    return build
+
+
+FACTORS = (v.INTS, v.LONGS, v.BYTES, v.SHORT_DOUBLES, v.DOUBLES)
+CASES += [
+    c("make_ym_interval", v.INTS, v.INTS), c("make_ym_interval", v.INTS, MONTHS),
+    c("interval_total_months", MONTH_COUNTS, sql="cast(cast({0} as interval month) as int)"),
+    c("interval_years", MONTH_COUNTS, sql="extract(years from {0})"), c("interval_years", MONTH_COUNTS, sql="cast(cast({0} as interval year) as int)"),
+    c("interval_months", MONTH_COUNTS, sql="extract(months from {0})"), c("interval_whole_years", MONTH_COUNTS, sql="cast({0} as interval year)"),
+    *(c("interval_text", MONTH_COUNTS, text(f), sql=f"cast(cast({{0}} as {f}) as string)", build=_shown(f)) for f in (YEAR, MONTH, YEAR_TO_MONTH)),
+    *(
+        c("interval_of_text", Arg(t.STRING, values), text(f), sql=f"cast({{0}} as {f})", check_nullable=False)
+        for f, values in ((YEAR_TO_MONTH, ("1-2", "-0-11", "+178956970-07", "-178956970-8", "178956970-8", "999999999-0")), (YEAR, ("1", "-20", "+3", "178956970", "178956971")), (MONTH, ("0", "-1", "999999999")))
+    ),
+    *(c("multiply_interval", MONTH_COUNTS, b, sql="{0} * {1}") for b in FACTORS), *(c("divide_interval", MONTH_COUNTS, b, sql="{0} / {1}") for b in FACTORS),
+    *(c(name, MONTH_COUNTS, FEW_MONTHS, sql=f"{{0}} {op} {{1}}") for name, op in (("add", "+"), ("subtract", "-"))),
+    *(c(name, a, sql=sql) for name, sql in (("negative", "-{0}"), ("abs", "abs({0})")) for a in (MONTH_COUNTS, v.INTERVALS, WIDE)),
+    *(c(name, MONTH_COUNTS, FEW_MONTHS, sql=f"{{0}} {op} {{1}}") for name, op in (("eq", "="), ("lt", "<"), ("gteq", ">="), ("eq_null_safe", "<=>"))),
+    *(c(name, MONTH_COUNTS, FEW_MONTHS) for name in ("greatest", "least", "hash", "xxhash64")),
+]  # fmt: skip
 
 for tz in ZONES:
     for pattern in (

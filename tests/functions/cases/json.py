@@ -22,7 +22,7 @@ DOCUMENTS = Arg(
     ),
 )  # fmt: skip
 PATHS = (
-    "$", "$.a", "$.b", "$.c", "$.a.b", "$.a.b[0]", "$.a.b[2].c", "$[0]", "$[1][1]", "$[1].a[1]", "$['a']", "$.a['b']", "$.é", "$.a.a", "a", "", "$.", "$..a", "$[x]", "$a", "$.a]", "$[-1]",
+    "$", "$.a", "$.b", "$.c", "$.a.b", "$.a.b[0]", "$.a.b[2].c", "$[0]", "$[1][1]", "$[1].a[1]", "$['a']", "$.a['b']", "$.é", "$.a.a", "a", "", "$.", "$..a", "$[x]", "$a", "$.a]", "$[-1]", "$[*]", "$[*].a", "$.a[*]", "$.a.b[*]", "$.a.b[*].c", "$[*][1]", "$[*].a[1]", "$.b[*]", "$['a'][*]",
 )  # fmt: skip
 
 
@@ -71,4 +71,18 @@ CASES += [
     for name, arg in {
         "a": v.STRINGS, "b c": v.INTS, "é": v.DEC, "d": v.PRINTED_DOUBLES, "e": v.PRINTED_FLOATS, "f": DATES, "g": v.NTZ, "h": v.BINARIES, "i": v.DEC38_38, "j": v.BOOLS,
     }.items()
+]  # fmt: skip
+
+
+def _map_to_json(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
+    return Call.of("to_json", args[0], mode=mode, tz=tz)
+
+
+CASES += [
+    c("to_json", arg, build=_map_to_json, check_nullable=False)
+    for arg in (
+        Arg(pa.map_(t.STRING, t.LONG), ([], [("a", 1)], [("b", None), ('"é\\', -2)], [("", 3), ("x", 4), ("y\n", 5)])),
+        Arg(pa.map_(t.INT, t.STRING), ([], [(1, "x"), (-2, None)], [(3, '"q"')])),
+        Arg(pa.map_(t.STRING, pa.list_(t.DOUBLE)), ([], [("a", [1.5, None, float("nan")]), ("b", []), ("c", None)])),
+    )
 ]  # fmt: skip

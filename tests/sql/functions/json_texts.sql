@@ -28,9 +28,20 @@ SELECT get_json_object(s, '$.d') AS d, count(*) AS n FROM t WHERE get_json_objec
 query
 SELECT id, json_array_length(s) AS n, json_object_keys(s) AS k FROM t
 
--- a path with a wildcard stays with Spark
-query expect_fallback(wildcard) context_declines(a wildcard)
-SELECT get_json_object(s, '$.a[*]') AS a, count(*) AS n FROM t GROUP BY 1
+-- through each element of an array
+query
+SELECT id, get_json_object(s, '$.a.b[*]') AS a, get_json_object(s, '$.a.b[*].c') AS b, get_json_object(s, '$[*]') AS c,
+  get_json_object(s, '$[*][0]') AS e, get_json_object(s, '$.d[*]') AS f FROM t
+
+-- paths with other wildcards stay with Spark
+query expect_fallback(two wildcards) context_declines(two wildcards)
+SELECT get_json_object(s, '$.a[*].b[*]') AS a, count(*) AS n FROM t GROUP BY 1
+
+query expect_fallback(behind an index) context_declines(behind an index)
+SELECT get_json_object(s, '$[1][*]') AS a, count(*) AS n FROM t GROUP BY 1
+
+query expect_fallback(wildcard for names) context_declines(wildcard for names)
+SELECT get_json_object(s, '$.*') AS a, count(*) AS n FROM t GROUP BY 1
 
 -- a path from a column stays with Spark
 query expect_fallback(literal) context_declines(must be a literal)

@@ -18,3 +18,11 @@ SELECT id, to_json(array(i, id)) AS a, to_json(array(named_struct('x', i), NULL)
 
 query
 SELECT to_json(named_struct('i', i)) AS j, count(*) AS n FROM t GROUP BY 1
+
+-- maps
+query
+SELECT id, to_json(map('s', s, 'i', CAST(i AS STRING))) AS a, to_json(map(id, m)) AS b, to_json(named_struct('m', map('d', dt))) AS c,
+  to_json(array(map('x', ts), NULL)) AS e FROM t
+
+query expect_fallback(keys stays with Spark) context_declines(keys stays with Spark)
+SELECT to_json(map(dt, i)) AS j FROM t WHERE dt IS NOT NULL

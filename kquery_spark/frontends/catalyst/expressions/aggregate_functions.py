@@ -88,6 +88,8 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
     mode = EvalMode.ANSI
     if cls in ("Sum", "Average") and not t.is_fractional(args[0].dtype):
         mode = translate.eval_mode(function)
+        if mode is EvalMode.TRY and t.is_interval(args[0].dtype):
+            raise Unsupported(f"try_{entry.name} of intervals stays with Spark")
     return Aggregated(entry, args, mode)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
+from kquery_spark.frontends.catalyst.expressions.months import cast_of_months
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
@@ -20,7 +21,9 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
     child = translate(node.child("child"))
     target = translate.type(node["dataType"])
     interval = str(node["dataType"])
-    if interval.startswith("interval ") and not interval.endswith("second"):
+    if t.YEAR_MONTH in (child.dtype, target) and child.dtype != t.NULL:
+        return cast_of_months(child, node, translate)
+    if interval.startswith("interval ") and not interval.endswith("second") and target != t.YEAR_MONTH:
         raise Unsupported(f"a cast to {interval}, which cuts off what is smaller, stays with Spark")
     if child.dtype == target:
         return child

@@ -77,19 +77,18 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     "Sequence", family="functions", partly="whole numbers, dates and timestamps; months are a constant"
 )
 def sequence(node: CatalystNode, translate: Translator) -> Expr:
-    """SEQUENCE; a step of months, which has no type in the engine, is a number."""
-    step = node.children[2] if len(node.children) > 2 else None
-    unit = None if step is None else str(step.fields.get("dataType"))
-    if step is None or unit is None or not unit.startswith(("interval year", "interval month")):
+    """SEQUENCE; a step of months is a number."""
+    step = translate(node.children[2]) if len(node.children) > 2 else None
+    if step is None or step.dtype != t.YEAR_MONTH:
         call = translate.call(function("sequence"), node)
         assert isinstance(call, Call)
         if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
             raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
         return call
-    if step.cls != "Literal" or step["value"] is None:
+    if not isinstance(step, Literal) or step.value is None:
         raise Unsupported("a sequence by months that are no constant stays with Spark")
     start, stop = (translate(child) for child in node.children[:2])
-    return Call.of("sequence_by_months", start, stop, Literal(int(step["value"]), t.INT))
+    return Call.of("sequence_by_months", start, stop, Literal(step.value, t.INT))
 
 
 def _is_less_than_a_day(step: Expr) -> bool:
