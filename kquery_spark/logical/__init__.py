@@ -8,6 +8,7 @@ from kquery_spark.logical.generate import Generate, Generator
 from kquery_spark.logical.group_python import GroupPython
 from kquery_spark.logical.input import Input
 from kquery_spark.logical.join import Join, JoinKind
+from kquery_spark.logical.lateral_join import LateralJoin, LateralQuery
 from kquery_spark.logical.limit import Limit
 from kquery_spark.logical.map_python import MapPython
 from kquery_spark.logical.origin import computed_from, origin
@@ -32,6 +33,8 @@ __all__ = [
     "Input",
     "Join",
     "JoinKind",
+    "LateralJoin",
+    "LateralQuery",
     "Limit",
     "LogicalPlan",
     "MapPython",

@@ -40,6 +40,7 @@ class QueryAnalyzer:
         self.sql = sql
         self.catalog = catalog
         self.facts = facts
+        self.convert = Conversions(facts)
         self.names = Names()
         self.relations = RelationAnalyzer(self)
         self.generators = GeneratorAnalyzer(self)
@@ -139,11 +140,10 @@ class QueryAnalyzer:
         self, left: Sequence[ScopeColumn], right: Sequence[ScopeColumn], op: str, node: Node | None
     ) -> list[list[Expr]]:
         """The columns of both sides in pairs, each pair at one type."""
-        convert = Conversions(self.facts)
         pairs = []
         for position, (a, b) in enumerate(zip(left, right, strict=True), 1):
             try:
-                pairs.append(convert.common([a.value, b.value], op))
+                pairs.append(self.convert.common([a.value, b.value], op))
             except PlanError:
                 self.fail(
                     f"[INCOMPATIBLE_COLUMN_TYPE] column {position} of {op} is {t.spark_name(a.value.dtype)} on one "
@@ -223,13 +223,14 @@ class QueryAnalyzer:
         return key
 
     def _limit(self, relation: ResolvedRelation, node: q.Query) -> ResolvedRelation:
-        count = None if node.limit is None else self._row_count(node.limit, "LIMIT")
-        offset = 0 if node.offset is None else self._row_count(node.offset, "OFFSET")
+        count = None if node.limit is None else self.row_count(node.limit, "LIMIT")
+        offset = 0 if node.offset is None else self.row_count(node.offset, "OFFSET")
         if count is None and not offset:
             return relation
         return ResolvedRelation(Limit(relation.plan, count, offset), relation.scope)
 
-    def _row_count(self, node: ast.Expression, word: str) -> int:
+    def row_count(self, node: ast.Expression, word: str) -> int:
+        """The constant number of rows that LIMIT and the like take."""
         if any(isinstance(n, ast.Name | ast.Star) for n, _ in walk(node)):
             self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE] {word} must be constant", node)
         value = constant_of(self.expressions(Scope((), self.facts), None, word).expr(node))
