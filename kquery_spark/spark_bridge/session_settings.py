@@ -54,6 +54,9 @@ FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings
 # SQLConf refuses to say the value of a setting that has no default, unless one is given along.
 _UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settings.unset)
 _MAP_KEYS = "spark.sql.mapKeyDedupPolicy"
+# Since Spark 4.1.
+_RECURSION_LEVELS = "spark.sql.cteRecursionLevelLimit"
+_RECURSION_ROWS = "spark.sql.cteRecursionRowLimit"
 _UNDEFINED = "<undefined>"
 _unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
 _OWN = (
@@ -64,6 +67,8 @@ _OWN = (
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
     _MAP_KEYS,
+    _RECURSION_LEVELS,
+    _RECURSION_ROWS,
     *(name for entry in FORMATS for name in entry.settings.read),
 )
 
@@ -94,6 +99,16 @@ class SessionSettings:
     def last_key_wins(self) -> bool:
         """Of equal keys of a map the last one wins; else they are an error."""
         return str(self.values.get(_MAP_KEYS)).upper() == "LAST_WIN"
+
+    @property
+    def recursion_levels(self) -> int | None:
+        """How many rounds a recursive query may have; None if any number."""
+        return _limit(self.values.get(_RECURSION_LEVELS))
+
+    @property
+    def recursion_rows(self) -> int | None:
+        """How many rows the rounds of a recursive query may have together; None if any number."""
+        return _limit(self.values.get(_RECURSION_ROWS))
 
     def text(self, name: str) -> str:
         """The value of a setting that was read; Unsupported if this Spark does not know it."""
@@ -173,3 +188,8 @@ def _text(values: Mapping[str, str | None], name: str) -> str:
     if value is None:
         raise Unsupported(f"this version of Spark does not know the setting {name}")
     return value
+
+
+def _limit(text: str | None) -> int | None:
+    """The value of a limit, of which -1 is none; so is that of a Spark without the setting."""
+    return None if text is None or int(text) < 0 else int(text)

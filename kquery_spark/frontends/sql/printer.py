@@ -19,7 +19,7 @@ def to_sql(node: Node) -> str:
 
 @render.register
 def _(node: q.Query) -> str:
-    text = f"WITH {commas(node.ctes)} " if node.ctes else ""
+    text = f"WITH {'RECURSIVE ' if node.recursive else ''}{commas(node.ctes)} " if node.ctes else ""
     text += f"({render(node.body)})" if isinstance(node.body, q.Query) else render(node.body)
     if node.order_by:
         text += f" ORDER BY {commas(node.order_by)}"
@@ -35,7 +35,8 @@ def _(node: q.Query) -> str:
 @render.register
 def _(node: q.CommonTable) -> str:
     columns = f" ({names_to_sql(node.columns)})" if node.columns else ""
-    return f"{name_to_sql(node.name)}{columns} AS ({render(node.query)})"
+    rounds = "" if node.max_rounds is None else f" MAX RECURSION LEVEL {node.max_rounds}"
+    return f"{name_to_sql(node.name)}{columns}{rounds} AS ({render(node.query)})"
 
 
 @render.register

@@ -1,6 +1,16 @@
 """From logical nodes to operators: one function for each class of node, registered by ``@lowers``."""
 
-from kquery_spark.planner.lowering import aggregate, join, python_functions, rows, scan, sort, union, window
+from kquery_spark.planner.lowering import (
+    aggregate,
+    join,
+    python_functions,
+    recursion,
+    rows,
+    scan,
+    sort,
+    union,
+    window,
+)
 from kquery_spark.planner.lowering.registry import lowering_of, lowers
 
 __all__ = [
@@ -9,6 +19,7 @@ __all__ = [
     "lowering_of",
     "lowers",
     "python_functions",
+    "recursion",
     "rows",
     "scan",
     "sort",

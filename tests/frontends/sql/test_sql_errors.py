@@ -41,7 +41,7 @@ from kquery_spark.frontends.sql.cursor import MAX_NESTING
         ("select a from t cluster by a", "CLUSTER BY is not supported", 1, 17),
         ("select a from t offset 1 limit 2", "LIMIT must come before OFFSET", 1, 26),
         ("select a from t |> where a", "pipe syntax is not supported", 1, 17),
-        ("with recursive a as (select 1) select 1", "WITH RECURSIVE is not supported", 1, 6),
+        ("with recursive a max recursion 5 as (select 1) select 1", "after MAX RECURSION", 1, 32),
         ("select 1 /*+ x */", "unexpected '/\\*\\+'", 1, 10),
         ("insert into t values (1)", "INSERT is not supported", 1, 1),
         ("select ?", "parameters are not supported", 1, 8),
