@@ -21,7 +21,7 @@ from kquery_spark.frontends.catalyst.importer import Importer
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.frontends.sql.analyzer.catalog import Catalog
-from kquery_spark.logical import Input, LogicalPlan, Projection, Scan, transform_plan
+from kquery_spark.logical import Input, LogicalPlan, Projection, Recursion, Scan, transform_plan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
@@ -35,6 +35,10 @@ from kquery_spark.spark_bridge.session import Bridge, bridge
 from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.stages import StageGraph
+
+_MAX_ROWS_IN_ROUNDS = (
+    10_000  # of a table of the driver that the plan carries to the task of a recursive query
+)
 
 
 def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
@@ -50,6 +54,8 @@ def _facts(settings: SessionSettings) -> SessionFacts:
         settings.ansi,
         settings.case_sensitive,
         last_key_wins=settings.last_key_wins,
+        recursion_rounds=settings.recursion_levels,
+        recursion_rows=settings.recursion_rows,
     )
 
 
@@ -119,9 +125,14 @@ def _compiled(
     if problem is not None:
         raise Unsupported(problem)
     frames = dict(inputs or {})
+    # rounds read what they need again and again, so their tables travel with the plan, if that is few rows
+    loops = (node for node in walk_plan(analyzed.plan) if isinstance(node, Recursion))
+    in_rounds = {id(node) for loop in loops for node in walk_plan(loop)}
 
     def handed_over(node: LogicalPlan) -> LogicalPlan:
         if isinstance(node, Scan) and isinstance(node.source, MemorySource):
+            if id(node) in in_rounds and node.source.table.num_rows <= _MAX_ROWS_IN_ROUNDS:
+                return node
             source = node.source
             frames.setdefault(source.token, frame_of(spark, source.table, spark_schema_of(source.schema)))
             return Input(node.table, source.schema, source.token)

@@ -357,7 +357,7 @@ def _integral_result(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     left, right = coerce_binary(types)
-    return [left, right] if t.is_decimal(left) else [t.LONG, t.LONG]
+    return [left, right] if t.is_decimal(left) or t.is_fractional(left) else [t.LONG, t.LONG]
 
 
 def _never_overflows(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:

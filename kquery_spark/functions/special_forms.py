@@ -57,6 +57,13 @@ class GeneratorFunction(SpecialForm):
     keeps_row: bool = False
 
 
+@dataclass(frozen=True)
+class TimeWindowFunction(SpecialForm):
+    """The window of time that a row is in, a column of the rows of its SELECT. is_session: it ends where a gap follows."""
+
+    is_session: bool = False
+
+
 _FORMS: dict[str, SpecialForm] = {}
 
 
@@ -75,6 +82,12 @@ def special_form(name: str) -> SpecialForm | None:
 def special_forms() -> tuple[SpecialForm, ...]:
     """All entries."""
     return tuple(dict.fromkeys(_FORMS.values()))
+
+
+def time_window_function(name: str) -> TimeWindowFunction | None:
+    """The window of time called ``name``; None if there is none."""
+    entry = _FORMS.get(name)
+    return entry if isinstance(entry, TimeWindowFunction) else None
 
 
 def generator_function(name: str) -> GeneratorFunction | None:
@@ -125,6 +138,8 @@ register_special_forms(
     GeneratorFunction("posexplode_outer", generator="posexplode", keeps_row=True),
     GeneratorFunction("inline", generator="inline"),
     GeneratorFunction("inline_outer", generator="inline", keeps_row=True),
+    TimeWindowFunction("window"),
+    TimeWindowFunction("session_window", is_session=True),
     *map(CastFunction, ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")),
     *map(CastFunction, ("decimal", "date", "timestamp", "binary", "string")),
 )

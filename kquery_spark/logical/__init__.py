@@ -9,11 +9,13 @@ from kquery_spark.logical.generate import Generate, Generator
 from kquery_spark.logical.group_python import GroupPython
 from kquery_spark.logical.input import Input
 from kquery_spark.logical.join import Join, JoinKind
+from kquery_spark.logical.lateral_join import LateralJoin, LateralQuery
 from kquery_spark.logical.limit import Limit
 from kquery_spark.logical.map_python import MapPython
 from kquery_spark.logical.origin import computed_from, origin
 from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, walk_plan
 from kquery_spark.logical.projection import Projection
+from kquery_spark.logical.recursion import LastRound, Recursion, RoundLimits
 from kquery_spark.logical.scan import Scan
 from kquery_spark.logical.set_operation import SetKind, SetOperation
 from kquery_spark.logical.single_row import SingleRow
@@ -35,10 +37,15 @@ __all__ = [
     "Input",
     "Join",
     "JoinKind",
+    "LastRound",
+    "LateralJoin",
+    "LateralQuery",
     "Limit",
     "LogicalPlan",
     "MapPython",
     "Projection",
+    "Recursion",
+    "RoundLimits",
     "Scan",
     "SetKind",
     "SetOperation",

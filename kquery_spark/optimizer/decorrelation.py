@@ -241,3 +241,15 @@ def _equality(term: Expr) -> tuple[Expr, Expr] | None:
         if not _reads_outer(inner) and columns_of(inner) and _reads_outer(outer) and not columns_of(outer):
             return inner, outer
     return None
+
+
+def disjoint(plan: LogicalPlan, other: LogicalPlan) -> tuple[LogicalPlan, dict[str, str]]:
+    """The plan with columns renamed that another plan has, too, and how."""
+    used_names = set(other.schema.names)
+    aliases = {
+        n: fresh_name(n, [*used_names, *plan.schema.names]) for n in plan.schema.names if n in used_names
+    }
+    if not aliases:
+        return plan, {}
+    renamed = tuple(Named(plan.column(n), aliases.get(n, n)) for n in plan.schema.names)
+    return Projection(plan, renamed), aliases

@@ -61,6 +61,9 @@ _MAP_KEYS = "spark.sql.mapKeyDedupPolicy"
 _MAX_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 _OPEN_COST_BYTES = "spark.sql.files.openCostInBytes"
 _SIZE = re.compile(r"([0-9]+)([kmgtp]?)b?", re.IGNORECASE)
+# Since Spark 4.1.
+_RECURSION_LEVELS = "spark.sql.cteRecursionLevelLimit"
+_RECURSION_ROWS = "spark.sql.cteRecursionRowLimit"
 _UNDEFINED = "<undefined>"
 _unknown: WeakKeyDictionary[Jvm, tuple[str, ...]] = WeakKeyDictionary()
 _OWN = (
@@ -74,6 +77,8 @@ _OWN = (
     _MAX_PARTITION_BYTES,
     _OPEN_COST_BYTES,
     _MAP_KEYS,
+    _RECURSION_LEVELS,
+    _RECURSION_ROWS,
     *(name for entry in FORMATS for name in entry.settings.read),
 )
 
@@ -109,6 +114,16 @@ class SessionSettings:
     def last_key_wins(self) -> bool:
         """Of equal keys of a map the last one wins; else they are an error."""
         return str(self.values.get(_MAP_KEYS)).upper() == "LAST_WIN"
+
+    @property
+    def recursion_levels(self) -> int | None:
+        """How many rounds a recursive query may have; None if any number."""
+        return _limit(self.values.get(_RECURSION_LEVELS))
+
+    @property
+    def recursion_rows(self) -> int | None:
+        """How many rows the rounds of a recursive query may have together; None if any number."""
+        return _limit(self.values.get(_RECURSION_ROWS))
 
     def text(self, name: str) -> str:
         """The value of a setting that was read; Unsupported if this Spark does not know it."""
@@ -194,3 +209,8 @@ def _text(values: Mapping[str, str | None], name: str) -> str:
     if value is None:
         raise Unsupported(f"this version of Spark does not know the setting {name}")
     return value
+
+
+def _limit(text: str | None) -> int | None:
+    """The value of a limit, of which -1 is none; so is that of a Spark without the setting."""
+    return None if text is None or int(text) < 0 else int(text)

@@ -19,10 +19,15 @@ from kquery_spark.logical import (
     Input,
     Join,
     JoinKind,
+    LastRound,
+    LateralJoin,
+    LateralQuery,
     Limit,
     LogicalPlan,
     MapPython,
     Projection,
+    Recursion,
+    RoundLimits,
     Scan,
     SetKind,
     SetOperation,
@@ -51,12 +56,15 @@ def _logical() -> dict[str, LogicalPlan]:
     total = Named(
         AggregateCall.of("sum", A, condition=InList(A, (Literal(1, LONG), Literal(2, LONG)))), "total"
     )
+    rounds = LastRound("r", pa.schema([("c", LONG), ("d", STRING)]))
     made = [
         scan, other, join, Aggregate(join, (Named(b, "b"),), (total,)), Input("input", scan.schema, "k"),
         Filter(join, Call.of("isnotnull", A)), Sort(join, (SortKey(A, False, False),)), Limit(scan, None, 3),
         Union((scan, Filter(scan, Literal(True, pa.bool_())))),
         Window(scan, (Named(WindowCall.of("sum", A, frame=UP_TO_PEERS), "w"),), (A,), (SortKey(A, False, False),)),
         WindowGroupLimit(scan, (A,), (SortKey(A),), "rank", 3), SetOperation(scan, scan, SetKind.EXCEPT, True),
+        LateralJoin(other, LateralQuery(scan, (Named(b, "outer_b"),)), JoinKind.LEFT), rounds,
+        Recursion(scan, rounds, "r", RoundLimits(5, None, 10)),
         EvalPython(scan, (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, b"code", ("s",)),
         GroupPython(scan, (Named(A, "a"),), (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, True, b"code"),
         MapPython(scan, (A,), pa.schema([("v", LONG)]), "f(#a)", 10, b"code"),

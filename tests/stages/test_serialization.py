@@ -294,7 +294,7 @@ def test_what_has_no_form_is_named_when_writing(value: Any) -> None:
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=["one task", "broadcast", "shuffle"])
-@pytest.mark.parametrize("name", sorted(LOGICAL))
+@pytest.mark.parametrize("name", sorted(LOGICAL.keys() - {"LateralJoin"}))  # a rule makes a join of it
 def test_physical_plans_and_stages_round_trip(name: str, config: EngineConfig) -> None:
     plan = plan_query(LOGICAL[name], config)
     assert round_trip(plan) == plan

@@ -31,6 +31,7 @@ from kquery_spark.logical import (
     walk_plan,
 )
 from kquery_spark.logical.node_map import NodeMap
+from kquery_spark.logical.recursion import unbound_rounds
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan_facts import Facts
@@ -102,6 +103,8 @@ class Importer:
         )
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
+        if context.rounds and unbound_rounds(plan):
+            raise Unsupported("the rows of a recursive query's last round are given by Spark")
         plan, inputs = _narrowed(plan, context.inputs)
         return Imported(plan, scope.names(), inputs, tuple(context.declined))
 

@@ -19,7 +19,7 @@ def to_sql(node: Node) -> str:
 
 @render.register
 def _(node: q.Query) -> str:
-    text = f"WITH {commas(node.ctes)} " if node.ctes else ""
+    text = f"WITH {'RECURSIVE ' if node.recursive else ''}{commas(node.ctes)} " if node.ctes else ""
     text += f"({render(node.body)})" if isinstance(node.body, q.Query) else render(node.body)
     if node.order_by:
         text += f" ORDER BY {commas(node.order_by)}"
@@ -35,7 +35,8 @@ def _(node: q.Query) -> str:
 @render.register
 def _(node: q.CommonTable) -> str:
     columns = f" ({names_to_sql(node.columns)})" if node.columns else ""
-    return f"{name_to_sql(node.name)}{columns} AS ({render(node.query)})"
+    rounds = "" if node.max_rounds is None else f" MAX RECURSION LEVEL {node.max_rounds}"
+    return f"{name_to_sql(node.name)}{columns}{rounds} AS ({render(node.query)})"
 
 
 @render.register
@@ -149,6 +150,41 @@ def _(node: r.TableFunction) -> str:
 
 
 @render.register
+def _(node: r.Sampled) -> str:
+    text = f"{_sampled(node.relation)} TABLESAMPLE ({render(node.size)} {node.unit})"
+    return text + _alias(node.alias)
+
+
+@render.register
+def _(node: r.Pivot) -> str:
+    columns = names_to_sql(node.columns)
+    columns = f"({columns})" if len(node.columns) > 1 else columns
+    alias = "" if node.alias is None else f" AS {name_to_sql(node.alias)}"
+    pivot = f"{commas(node.aggregates)} FOR {columns} IN ({commas(node.values)})"
+    return f"{render(node.relation)} PIVOT ({pivot}){alias}"
+
+
+@render.register
+def _(node: r.UnpivotColumns) -> str:
+    columns = ", ".join(names_to_sql(column, ".") for column in node.columns)
+    if len(node.columns) > 1:
+        columns = f"({columns})"
+    return columns + ("" if node.alias is None else f" AS {name_to_sql(node.alias)}")
+
+
+@render.register
+def _(node: r.Unpivot) -> str:
+    values, sets = names_to_sql(node.values), commas(node.columns)
+    if len(node.values) > 1:
+        values = f"({values})"
+    nulls = "INCLUDE NULLS " if node.keeps_nulls else ""
+    alias = "" if node.alias is None else f" AS {name_to_sql(node.alias)}"
+    return (
+        f"{render(node.relation)} UNPIVOT {nulls}({values} FOR {name_to_sql(node.name)} IN ({sets})){alias}"
+    )
+
+
+@render.register
 def _(node: r.Renamed) -> str:
     return f"({render(node.relation)}) {render(node.alias)}"
 
@@ -160,15 +196,26 @@ def _(node: r.Lateral) -> str:
 
 @render.register
 def _(node: r.Join) -> str:
-    text = f"{render(node.left)} {'NATURAL ' if node.natural else ''}{node.kind} JOIN {_joined(node.right)}"
+    left = f"({render(node.left)})" if _takes_alias(node.left) else render(node.left)
+    text = f"{left} {'NATURAL ' if node.natural else ''}{node.kind} JOIN {_joined(node.right)}"
     if node.condition is not None:
         return f"{text} ON {render(node.condition)}"
     return f"{text} USING ({names_to_sql(node.using)})" if node.using else text
 
 
 def _joined(node: r.Relation) -> str:
-    """The right side of a join: another join there was written in parentheses."""
-    return f"({render(node)})" if isinstance(node, r.Join) else render(node)
+    """The right side of a join: another join there, or a pivot, was written in parentheses."""
+    return f"({render(node)})" if isinstance(node, r.Join | r.Pivot | r.Unpivot) else render(node)
+
+
+def _takes_alias(node: r.Relation) -> bool:
+    """Whether Spark would take the word before JOIN for the alias of the relation."""
+    return isinstance(node, r.Pivot | r.Unpivot) and node.alias is None
+
+
+def _sampled(node: r.Relation) -> str:
+    """What TABLESAMPLE stands behind."""
+    return render(node) if isinstance(node, r.Table | r.Derived) else f"({render(node)})"
 
 
 @render.register

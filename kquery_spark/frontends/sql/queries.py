@@ -28,7 +28,7 @@ class QueryParser(RelationParser):
         """Read ``[WITH ...] body [ORDER BY ...] [WINDOW ...] [LIMIT ...] [OFFSET ...]``."""
         with self.nested():
             pos = self.token.pos
-            ctes = self._with()
+            recursive, ctes = self._with()
             body = self._set_operations()
             order = self.comma_separated(self.sort_item) if self.take_word("ORDER", "BY") else ()
             for word in ("CLUSTER", "DISTRIBUTE", "SORT"):
@@ -46,19 +46,19 @@ class QueryParser(RelationParser):
                     self.fail("LIMIT must come before OFFSET")
             if self.at_op("|>"):
                 self.fail("pipe syntax is not supported")
-            return q.Query(body, ctes, order, windows, limit, offset, pos=pos)
+            return q.Query(body, ctes, order, windows, limit, offset, recursive, pos=pos)
 
     def _take_limit_all(self) -> bool:
         return not self.at_op(".", "(", ahead=1) and self.take_word("ALL")
 
     # --- WITH --------------------------------------------------------------------------------------
 
-    def _with(self) -> tuple[q.CommonTable, ...]:
+    def _with(self) -> tuple[bool, tuple[q.CommonTable, ...]]:
+        """Read ``WITH [RECURSIVE] tables``, or nothing."""
         if not self.take_word("WITH"):
-            return ()
-        if self.at_word("RECURSIVE"):
-            self.fail("WITH RECURSIVE is not supported")
-        return self.comma_separated(self._common_table)
+            return False, ()
+        recursive = self.take_word("RECURSIVE")
+        return recursive, self.comma_separated(self._common_table)
 
     def _common_table(self) -> q.CommonTable:
         pos = self.token.pos
@@ -66,10 +66,12 @@ class QueryParser(RelationParser):
         columns: tuple[str, ...] = ()
         if self.at_op("(") and not self.at_query(1):
             columns = self.names_in_parentheses("a column's name")
-        if self.at_word("MAX", "RECURSION"):
-            self.fail("WITH RECURSIVE is not supported")
+        max_rounds = None
+        if self.take_word("MAX", "RECURSION"):
+            self.expect_word("LEVEL", " after MAX RECURSION")
+            max_rounds = self.integer("a number of rounds")
         self.take_word("AS")
-        return q.CommonTable(name, self.query_in_parentheses(), columns, pos=pos)
+        return q.CommonTable(name, self.query_in_parentheses(), columns, max_rounds, pos=pos)
 
     # --- set operations ----------------------------------------------------------------------------
 

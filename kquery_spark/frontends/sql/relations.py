@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kquery_spark.frontends.sql.ast import expressions as e
 from kquery_spark.frontends.sql.ast import relations as r
-from kquery_spark.frontends.sql.expressions import ExpressionParser
+from kquery_spark.frontends.sql.pivots import PivotParser
 from kquery_spark.frontends.sql.tokens import Kind
 
 # How a join may be written and what it is called in the tree.
@@ -25,7 +25,7 @@ _JOIN_KINDS = (
 )
 
 
-class RelationParser(ExpressionParser):
+class RelationParser(PivotParser):
     """Reads relations."""
 
     def from_clause(self) -> r.Relation:
@@ -76,9 +76,13 @@ class RelationParser(ExpressionParser):
         return self._joins(self._lateral_primary())
 
     def _joins(self, left: r.Relation) -> r.Relation:
-        while (kind := self._join_kind()) is not None:
-            left = self._join(left, *kind)
-        return left
+        while True:
+            if self.at_pivot():
+                left = self.pivoted(left)
+            elif (kind := self._join_kind()) is not None:
+                left = self._join(left, *kind)
+            else:
+                return left
 
     def _join_kind(self) -> tuple[str, bool, int] | None:
         """Read ``[NATURAL] kind JOIN`` or nothing."""
@@ -142,14 +146,21 @@ class RelationParser(ExpressionParser):
             return r.TableFunction(name, self._arguments(), self._alias(), pos=token.pos)
         if self.at_op("-"):
             self.fail("a name with a minus sign needs backticks")
+        if self._at_sample():
+            return self.sampled(r.Table(name, pos=token.pos))
         return r.Table(name, self._alias(), pos=token.pos)
 
     def _parenthesised(self, pos: int) -> r.Relation:
         if self.at_query(1):
-            return r.Derived(self.query_in_parentheses(), self._alias(), pos=pos)
+            query = self.query_in_parentheses()
+            if self._at_sample():
+                return self.sampled(r.Derived(query, pos=pos))
+            return r.Derived(query, self._alias(), pos=pos)
         self.expect_op("(")
         relation = self._relation()
         self.expect_op(")", " after the relation")
+        if self._at_sample():
+            return self.sampled(relation)
         alias = self._alias()
         return relation if alias is None else r.Renamed(relation, alias, pos=pos)
 
@@ -160,12 +171,14 @@ class RelationParser(ExpressionParser):
         self._no_table_clause()
         return alias
 
+    def _at_sample(self) -> bool:
+        return self.at_word("TABLESAMPLE") and self._is_table_clause()
+
     def _no_table_clause(self) -> None:
-        if self._is_table_clause():
-            clause = self.token.upper
-            self.fail(
-                "time travel is not supported" if clause not in _CLAUSES else f"{clause} is not supported"
-            )
+        if self._at_sample():
+            self.fail("TABLESAMPLE stands right behind a table or a query in parentheses, before its alias")
+        if self._is_table_clause() and not self.at_pivot():
+            self.fail("time travel is not supported")
 
     def _arguments(self) -> tuple[e.Expression, ...]:
         self.expect_op("(")
@@ -180,6 +193,3 @@ class RelationParser(ExpressionParser):
 
 def _is_struct(name: tuple[str, ...]) -> bool:
     return len(name) == 1 and name[0].lower() == "struct"
-
-
-_CLAUSES = ("TABLESAMPLE", "PIVOT", "UNPIVOT")

@@ -24,6 +24,7 @@ from kquery_spark.logical import (
     Filter,
     Join,
     JoinKind,
+    LateralJoin,
     Limit,
     LogicalPlan,
     Projection,
@@ -37,8 +38,9 @@ from kquery_spark.logical.plan import fresh_name, over
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
-from kquery_spark.optimizer.decorrelation import bind_outer, is_correlated, pull_up
+from kquery_spark.optimizer.decorrelation import bind_outer, disjoint, is_correlated, pull_up
 from kquery_spark.optimizer.empty_input import value_over_no_rows
+from kquery_spark.optimizer.lateral_joins import plain_join
 from kquery_spark.optimizer.normal_conditions import with_normal_conditions
 from kquery_spark.types import names as t
 
@@ -48,7 +50,8 @@ def subquery_to_join(plan: LogicalPlan) -> LogicalPlan:
 
     EXISTS and IN become semi joins, NOT EXISTS anti joins, NOT IN null-aware anti joins; inside other expressions they are
     the column of an existence join. A scalar subquery becomes a left join; a correlated one is grouped by what it is
-    compared on, and rows it has no group for get what its aggregates give for no rows (0 for a count).
+    compared on, and rows it has no group for get what its aggregates give for no rows (0 for a count). So is that of a
+    lateral join.
     """
     if not any(_has_subquery(expr) for node in walk_plan(plan) for expr in node.expressions):
         return plan
@@ -63,6 +66,8 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     plan = over(plan, [_rewrite(c) for c in plan.children])
     if not any(map(_has_subquery, plan.expressions)):
         return plan
+    if isinstance(plan, LateralJoin):
+        return plain_join(plan, _rewritten(plan.query))
     plan = plan.map_expressions(lambda e: transform(e, _plain_truth))
     if isinstance(plan, Filter):
         return _filter(plan)
@@ -174,7 +179,7 @@ class _Joined:
     def _not_in(self, expr: InSubquery) -> None:
         """A row stays when every comparison is FALSE: neither TRUE nor unknown."""
         if len(expr.values) == 1 and not expr.outer and columns_of(expr.values[0]):
-            inner = _disjoint(_rewritten(expr), self.plan)[0]
+            inner = disjoint(_rewritten(expr), self.plan)[0]
             key = JoinKey(expr.values[0], inner.column(inner.schema.names[0]))
             self.plan = Join(self.plan, inner, JoinKind.ANTI, (key,), null_aware=True)
             return
@@ -204,7 +209,7 @@ class _Joined:
         pulled, terms = pull_up(plan, existence=True)
         compared = names if isinstance(expr, InSubquery) else []
         pulled = _only(pulled, keep, columns_of(*terms) | set(compared))
-        renamed, aliases = _disjoint(pulled, self.plan)
+        renamed, aliases = disjoint(pulled, self.plan)
         outer = {n.name: n.expr for n in expr.outer}
         condition = [bind_outer(rename_columns(x, aliases), outer) for x in terms]
         if isinstance(expr, InSubquery):
@@ -218,7 +223,7 @@ class _Joined:
             return self._correlated_scalar(expr, plan)
         name = plan.schema.names[0]
         kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
-        inner, aliases = _disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan)
+        inner, aliases = disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan)
         self.plan = Join(self.plan, inner, kind)
         return self.plan.column(aliases.get(name, name))
 
@@ -235,7 +240,7 @@ class _Joined:
         if empty.value is not None:
             columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
             pulled = Projection(pulled, (*columns, group_exists))
-        inner, aliases = _disjoint(pulled, self.plan)
+        inner, aliases = disjoint(pulled, self.plan)
         condition = conjunction([bind_outer(rename_columns(x, aliases), outer) for x in terms])
         keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
         if len(keys) < len(terms):
@@ -290,15 +295,3 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
                 plan = plan.child
             case _:
                 return plan
-
-
-def _disjoint(plan: LogicalPlan, other: LogicalPlan) -> tuple[LogicalPlan, dict[str, str]]:
-    """The plan with columns renamed that another plan has, too, and how."""
-    used_names = set(other.schema.names)
-    aliases = {
-        n: fresh_name(n, [*used_names, *plan.schema.names]) for n in plan.schema.names if n in used_names
-    }
-    if not aliases:
-        return plan, {}
-    renamed = tuple(Named(plan.column(n), aliases.get(n, n)) for n in plan.schema.names)
-    return Projection(plan, renamed), aliases

@@ -14,6 +14,7 @@ from kquery_spark.physical.operators.join import BuildSide, JoinExec
 from kquery_spark.physical.operators.limit import LimitExec
 from kquery_spark.physical.operators.map_python import MapPythonExec
 from kquery_spark.physical.operators.projection import ProjectionExec
+from kquery_spark.physical.operators.recursion import LastRoundExec, RecursionExec
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.physical.operators.single_row import SingleRowExec
@@ -35,6 +36,7 @@ __all__ = [
     "GroupPythonExec",
     "GroupingSetsExec",
     "JoinExec",
+    "LastRoundExec",
     "LimitExec",
     "MapPythonExec",
     "Metrics",
@@ -43,6 +45,7 @@ __all__ = [
     "PhysicalPlan",
     "ProjectionExec",
     "ReadExec",
+    "RecursionExec",
     "ReplicateExec",
     "ScanExec",
     "SingleRowExec",

@@ -12,15 +12,15 @@ query
 SELECT corr(f, 1.0D), corr(1.0D, f), corr(f, k), corr(k, b) FROM t
 
 -- unpivot
-query context_declines(UNPIVOT is not supported)
+query
 SELECT * FROM (SELECT id, v, CAST(k AS LONG) k FROM u) UNPIVOT (val FOR name IN (v, k))
 
 -- pivot
-query context_declines(PIVOT is not supported)
+query
 SELECT * FROM (SELECT k, s, v, m FROM u) PIVOT (sum(v) AS a, max(m) AS b FOR k IN (1, 2, 30))
 
 -- pivot by words and NULL
-query context_declines(PIVOT is not supported)
+query
 SELECT * FROM (SELECT s, v FROM u) PIVOT (count(v) FOR s IN ('1', NULL, '3'))
 
 -- rollup

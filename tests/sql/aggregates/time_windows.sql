@@ -8,42 +8,42 @@ SELECT id, IF(id % 11 = 0, NULL, id % 3) AS g, IF(id % 7 = 0, NULL, TIMESTAMP'20
   IF(id % 2 = 0, '30 seconds', '4 minutes') AS gap
 FROM RANGE(200)
 
-query context_declines(window)
+query
 SELECT window, count(*), sum(id) FROM t GROUP BY window(ts, '5 minutes')
 
-query context_declines(window)
+query
 SELECT g, window.start, window.end, max(id) FROM t GROUP BY g, window(ts, '10 minutes', '4 minutes', '1 minute')
 
-query context_declines(session_window)
+query
 SELECT session_window, count(*), sum(id), min(ts), max(ts) FROM t GROUP BY session_window(ts, '1 minute')
 
 -- a group with NULL as its key is one as any other
-query context_declines(session_window)
+query
 SELECT g, session_window, count(*) AS n, avg(id) AS a, max(id) FILTER (WHERE id % 2 = 0) AS m FROM t GROUP BY g, session_window(ts, '5 minutes')
 
 -- windows that only touch are one session
-query context_declines(session_window)
+query
 SELECT session_window.start, session_window.end, count(*) FROM VALUES (TIMESTAMP'2024-01-01 00:00:00'), (TIMESTAMP'2024-01-01 00:01:00'),
   (TIMESTAMP'2024-01-01 00:02:00.000001'), (TIMESTAMP'2024-01-01 00:02:00.000001') AS v(ts) GROUP BY session_window(ts, '1 minute')
 
-query context_declines(session_window)
+query
 SELECT f, session_window(n, '45 seconds') AS s, count(*) FROM t GROUP BY f, session_window(n, '45 seconds')
 
-query context_declines(session_window)
+query
 SELECT g + 1 AS h, session_window.end AS e, sum(id) + 1 AS x FROM t WHERE id < 150 GROUP BY g + 1, session_window(ts, '2 minutes') HAVING count(*) > 1 ORDER BY h, e
 
 -- gaps of the rows' own, of which one may be within another
-query expect_fallback(calendar intervals) context_declines(session_window)
+query expect_fallback(calendar intervals) context_declines(no constant text)
 SELECT g, session_window, count(*) FROM t GROUP BY g, session_window(ts, gap)
 
-query context_declines(session_window)
+query
 SELECT g, session_window, count(*) FROM t GROUP BY g, session_window(ts, '1 day 20 minutes')
 
-query context_declines(session_window)
+query
 SELECT session_window, count(*) FROM t WHERE id < 0 GROUP BY session_window(ts, '1 minute')
 
-query expect_fallback(DISTINCT by session windows) context_declines(session_window)
+query expect_fallback(DISTINCT by session windows) context_declines(by session windows)
 SELECT g, session_window, count(DISTINCT id % 5) FROM t GROUP BY g, session_window(ts, '5 minutes')
 
-query expect_fallback(by session windows) context_declines(session_window)
+query expect_fallback(by session windows) context_declines(by session windows)
 SELECT g, session_window, sort_array(collect_list(id)) FROM t GROUP BY g, session_window(ts, '5 minutes')

@@ -277,3 +277,9 @@ SELECT explode(array(1)) + 1
 
 query expect_error(UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS)
 SELECT abs(inline(array(struct(1))))
+
+query expect_error(DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES)
+SELECT d div 2 AS r FROM odd
+
+query expect_error(DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE)
+SELECT d div d AS r FROM odd

@@ -39,10 +39,6 @@ SELECT k, hex(count_min_sketch(s, 0.5D, 0.5D, 1)) FROM t GROUP BY k
 query expect_fallback(HistogramNumeric) context_declines(there is no function histogram_numeric)
 SELECT k, histogram_numeric(x, 3) FROM t GROUP BY k
 
--- a lateral join that Spark makes a plain one of
-query context_declines(LATERAL is not supported)
-SELECT k, y FROM (SELECT DISTINCT k FROM t) a, LATERAL (SELECT max(id) AS y FROM t b WHERE b.k > a.k)
-
 
 query expect_fallback(can match nothing) context_declines(can match nothing)
 SELECT regexp_extract_all(s, '(s*)', 1) AS v, count(*) FROM t GROUP BY 1

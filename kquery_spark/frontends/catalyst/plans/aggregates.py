@@ -18,14 +18,11 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.python_aggregates import PythonAggregates, calls_python
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of
-from kquery_spark.frontends.catalyst.plans.session_windows import (
-    aggregate_sessions,
-    check_session,
-    session_key,
-)
+from kquery_spark.frontends.catalyst.plans.session_windows import check_session, session_key
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
+from kquery_spark.logical.session_windows import aggregate_sessions
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 
@@ -77,7 +74,7 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
         plan = Aggregate(rows, keys, tuple(calls.named))
     else:
         window = _key_of(child.columns[session["exprId"]], keys)
-        plan = aggregate_sessions(rows, keys, window, tuple(calls.named), context)
+        plan = aggregate_sessions(rows, keys, window, tuple(calls.named), context.names.fresh)
     joined = above.attach(plan)
     _check_grouped(joined, items)
     return compute(joined, items, context)

@@ -12,6 +12,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
+from kquery_spark.frontends.catalyst.rounds import reads_last_round
 from kquery_spark.frontends.catalyst.scope import Names, Scope
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
@@ -73,7 +74,11 @@ class Declined(Unsupported):
 
 
 class Context:
-    """The state of one import. functions: reads Python functions; None where they stay with Spark."""
+    """The state of one import.
+
+    functions: reads Python functions; None where they stay with Spark. ``rounds`` are the keys of the recursive queries
+    whose last rounds the plan reads so far.
+    """
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class Context:
         self.names = Names()
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
+        self.rounds: set[str] = set()
         self._otherwise = answered_otherwise(settings)
         self._changed_calls = changed_calls(settings)
 
@@ -146,6 +152,8 @@ class Context:
         )
 
     def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:
+        if reads_last_round(node):
+            raise why
         attributes = node.trees("output") if "output" in node.fields else self.facts.output(node)
         fields, output, positions = [], [], []
         for position, attribute in enumerate(attributes):

@@ -26,11 +26,6 @@ PLANS.declines(
     CollectMetrics="observed metrics are collected by Spark",
 )
 PLANS.declines(
-    "recursion",
-    UnionLoop="the rounds of a recursive query are run by Spark",
-    UnionLoopRef="the rows of a recursive query's last round are given by Spark",
-)
-PLANS.declines(
     "limits",
     Tail="the last rows are taken by Spark",
 )

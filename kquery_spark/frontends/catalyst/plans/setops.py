@@ -18,7 +18,7 @@ def union(node: CatalystNode, context: Context) -> Scope:
     scopes = [context.feed(child) for child in node.children]
     if all(isinstance(scope.plan, Input) for scope in scopes):
         raise Declined(*context.declined[-1])
-    inputs = tuple(_positional(scope, context) for scope in scopes)
+    inputs = tuple(positional(scope, context) for scope in scopes)
     names = inputs[0].schema.names
     ids = [expr_id for expr_id, _ in scopes[0].output]
     plan = Union(inputs)
@@ -27,8 +27,8 @@ def union(node: CatalystNode, context: Context) -> Scope:
     return Scope(plan, tuple(zip(ids, names, strict=True)))
 
 
-def _positional(scope: Scope, context: Context) -> LogicalPlan:
-    """The columns in Spark's order, each once."""
+def positional(scope: Scope, context: Context) -> LogicalPlan:
+    """The columns in Spark's order, each under a name of its own."""
     names = list(scope.names())
     if scope.plan.schema.names == names:
         return scope.plan

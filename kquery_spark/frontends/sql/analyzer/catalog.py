@@ -23,8 +23,9 @@ class Catalog(Protocol):
 class SessionFacts:
     """The settings of a session that decide a query's meaning.
 
-    These are ``spark.sql.session.timeZone``, ``ansi.enabled``, ``caseSensitive`` and ``mapKeyDedupPolicy`` (whether it is
-    LAST_WIN), and ``now_micros``, the time at which the query began, for ``current_date`` and ``current_timestamp``.
+    These are ``spark.sql.session.timeZone``, ``ansi.enabled``, ``caseSensitive``, ``mapKeyDedupPolicy`` (whether it is
+    LAST_WIN), ``cteRecursionLevelLimit`` and ``cteRecursionRowLimit`` (None: no limit), and ``now_micros``, the time when
+    the query began, for ``current_date`` and ``current_timestamp``.
     """
 
     time_zone: str = "UTC"
@@ -32,6 +33,8 @@ class SessionFacts:
     case_sensitive: bool = False
     now_micros: int | None = None
     last_key_wins: bool = False
+    recursion_rounds: int | None = 100
+    recursion_rows: int | None = 1_000_000
 
     @property
     def mode(self) -> EvalMode:

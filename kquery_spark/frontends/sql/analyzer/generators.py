@@ -76,6 +76,20 @@ class GeneratorAnalyzer:
         qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
         return ResolvedRelation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
 
+    def table_function(
+        self, relation: ResolvedRelation, node: r.TableFunction, outer: OuterRow | None
+    ) -> ResolvedRelation:
+        """``explode(x) AS t(c)`` in FROM, whose argument reads ``relation``: the generated columns beside its columns."""
+        function = generator_function(node.name[-1].lower())
+        assert function is not None
+        columns = () if node.alias is None else node.alias.columns
+        plan, generated = self._plan(
+            relation, function.generator, function.keeps_row, node.arguments, columns, outer, node
+        )
+        qualifier = () if node.alias is None else (node.alias.name,)
+        qualified = tuple(replace(column, qualifier=qualifier) for column in generated)
+        return ResolvedRelation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
+
     def _plan(
         self,
         relation: ResolvedRelation,

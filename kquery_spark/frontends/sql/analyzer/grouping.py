@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named, walk
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.logical import Aggregate, LogicalPlan
+from kquery_spark.logical.session_windows import aggregate_sessions
 from kquery_spark.types import names as t
 
 
@@ -114,9 +115,22 @@ class Grouping:
         self._columns[call] = named.column
         return named.column
 
-    def plan(self, child: LogicalPlan) -> LogicalPlan:
-        """The aggregate, once everything above has been rewritten."""
-        return Aggregate(child, tuple(self.keys), tuple(self.aggregates))
+    def plan(self, child: LogicalPlan, session: Expr | None = None) -> LogicalPlan:
+        """The aggregate, once everything above has been rewritten; by sessions if ``session``, their window, is a key."""
+        keys, aggregates = tuple(self.keys), tuple(self.aggregates)
+        if session is None:
+            return Aggregate(child, keys, aggregates)
+        key = next((key for key in keys if key.expr == session), None)
+        if key is None:
+            raise Unsupported(
+                "Aggregates beside a session_window that is no key of GROUP BY are not supported."
+            )
+        calls = [call.expr for call in aggregates if isinstance(call.expr, AggregateCall)]
+        if any(call.is_distinct or call.entry.ordered for call in calls):
+            raise Unsupported(
+                "DISTINCT and functions of the rows' order by session windows are not supported."
+            )
+        return aggregate_sessions(child, keys, key, aggregates, self._names.fresh)
 
 
 def contains(expr: Expr, test: Callable[[Expr], bool]) -> bool:

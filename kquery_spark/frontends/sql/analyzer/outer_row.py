@@ -27,12 +27,15 @@ class OuterRow:
         resolved = self.lookup(parts, position)
         if resolved is None:
             return None
-        value = resolved.value
+        return ResolvedName(self.value(resolved.value, resolved.column), resolved.column, resolved.fields)
+
+    def value(self, value: Expr, column: str) -> OuterColumn:
+        """A value of the outer row, which belongs to a column of this name, as the subquery reads it."""
         if value not in self.captured:
-            name = self.names.fresh(f"outer_{resolved.column}")
+            name = self.names.fresh(f"outer_{column}")
             self.captured[value] = OuterColumn(name, value.dtype, value.nullable)
-            self.column_names[name] = resolved.column
-        return ResolvedName(self.captured[value], resolved.column, resolved.fields)
+            self.column_names[name] = column
+        return self.captured[value]
 
     @property
     def captured_columns(self) -> tuple[Named, ...]:

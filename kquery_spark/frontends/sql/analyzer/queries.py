@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 import pyarrow as pa
@@ -16,6 +17,12 @@ from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.expressions import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.generators import GeneratorAnalyzer
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
+from kquery_spark.frontends.sql.analyzer.recursion import (
+    RecursiveTable,
+    is_recursive,
+    recursive_relation,
+    with_enough_rows,
+)
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
@@ -29,8 +36,17 @@ from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.logical.subqueries import ScalarSubquery
 from kquery_spark.types import names as t
 
-# Tables of WITH by folded name, each with the tables that its own query sees.
-_CommonTables = Mapping[str, tuple[q.CommonTable, "_CommonTables"]]
+# Tables of WITH by folded name, each with the tables that its own query sees, or as what it is in its own query.
+_CommonTables = Mapping[str, "_CommonTable | RecursiveTable"]
+
+
+@dataclass(frozen=True)
+class _CommonTable:
+    """A table of WITH. visible: the tables that its query sees. may_recur: whether its own name is one of them."""
+
+    table: q.CommonTable
+    visible: _CommonTables
+    may_recur: bool
 
 
 class QueryAnalyzer:
@@ -40,6 +56,7 @@ class QueryAnalyzer:
         self.sql = sql
         self.catalog = catalog
         self.facts = facts
+        self.convert = Conversions(facts)
         self.names = Names()
         self.relations = RelationAnalyzer(self)
         self.generators = GeneratorAnalyzer(self)
@@ -62,9 +79,14 @@ class QueryAnalyzer:
         entry = self._ctes.get(self.facts.fold(name))
         if entry is None:
             return None
-        table, visible_ctes = entry
-        saved, self._ctes = self._ctes, visible_ctes
+        if isinstance(entry, RecursiveTable):
+            return entry.relation(self)
+        table = entry.table
+        saved, self._ctes = self._ctes, entry.visible
         try:
+            if entry.may_recur and is_recursive(self, table):
+                relation = self._recursive(table)
+                return ResolvedRelation(relation.plan, relation.scope.renamed((table.name,)))
             relation = self.query(table.query, None)
         finally:
             self._ctes = saved
@@ -76,26 +98,49 @@ class QueryAnalyzer:
             )
         return ResolvedRelation(relation.plan, relation.scope.renamed((table.name,), table.columns or None))
 
-    def query(self, node: q.Query, outer: OuterRow | None) -> ResolvedRelation:
-        """A query with everything around its body."""
-        saved = self._ctes
-        seen: set[str] = set()
+    def _recursive(self, table: q.CommonTable) -> ResolvedRelation:
+        """A table of WITH RECURSIVE that reads itself, whose query may have a WITH of its own."""
+        saved, self._ctes = self._ctes, self._with_tables(table.query)
+        try:
+            return recursive_relation(self, table)
+        finally:
+            self._ctes = saved
+
+    def with_table(
+        self, name: str, table: RecursiveTable, analyze: Callable[[], ResolvedRelation]
+    ) -> ResolvedRelation:
+        """What ``analyze`` gives while a table of WITH is the rows of its last round."""
+        saved, self._ctes = self._ctes, {**self._ctes, self.facts.fold(name): table}
+        try:
+            return analyze()
+        finally:
+            self._ctes = saved
+
+    def _with_tables(self, node: q.Query) -> _CommonTables:
+        """The tables that a query sees: those around it and those of its WITH."""
+        ctes, seen = self._ctes, set[str]()
         for table in node.ctes:
             key = self.facts.fold(table.name)
             if key in seen:
                 self.fail(f"[DUPLICATED_CTE_NAMES] {table.name} is defined twice", table)
             seen.add(key)
-            self._ctes = {**self._ctes, key: (table, self._ctes)}
+            ctes = {**ctes, key: _CommonTable(table, ctes, node.recursive)}
+        return ctes
+
+    def query(self, node: q.Query, outer: OuterRow | None) -> ResolvedRelation:
+        """A query with everything around its body."""
+        saved, self._ctes = self._ctes, self._with_tables(node)
         try:
             if isinstance(node.body, q.Select):
                 relation = SelectAnalyzer(self, node.body, outer).analyze(node.order_by, node.windows)
             else:
-                relation = self.sort(self._body(node.body, outer), node.order_by, outer)
+                relation = self.sort(self.body(node.body, outer), node.order_by, outer)
             return self._limit(relation, node)
         finally:
             self._ctes = saved
 
-    def _body(self, node: q.QueryBody, outer: OuterRow | None) -> ResolvedRelation:
+    def body(self, node: q.QueryBody, outer: OuterRow | None) -> ResolvedRelation:
+        """A query without what is around its body."""
         match node:
             case q.Select():
                 return SelectAnalyzer(self, node, outer).analyze()
@@ -104,7 +149,7 @@ class QueryAnalyzer:
             case r.Values():
                 relation = self.relations.relation(node, outer)
                 return ResolvedRelation(relation.plan, relation.scope.renamed(()))
-        left, right = self._body(node.left, outer), self._body(node.right, outer)
+        left, right = self.body(node.left, outer), self.body(node.right, outer)
         return self.set_operation(left, right, node.op.upper(), node.all, node)
 
     def set_operation(
@@ -119,8 +164,8 @@ class QueryAnalyzer:
                 node,
             )
         pairs = self._common_types(a, b, op, node)
-        first = self._reshaped(left, [pair[0] for pair in pairs])
-        second = self._reshaped(right, [pair[1] for pair in pairs])
+        first = self.reshaped(left, [pair[0] for pair in pairs])
+        second = self.reshaped(right, [pair[1] for pair in pairs])
         plan: LogicalPlan
         if op == "UNION":
             plan = Union((first, second))
@@ -139,11 +184,10 @@ class QueryAnalyzer:
         self, left: Sequence[ScopeColumn], right: Sequence[ScopeColumn], op: str, node: Node | None
     ) -> list[list[Expr]]:
         """The columns of both sides in pairs, each pair at one type."""
-        convert = Conversions(self.facts)
         pairs = []
         for position, (a, b) in enumerate(zip(left, right, strict=True), 1):
             try:
-                pairs.append(convert.common([a.value, b.value], op))
+                pairs.append(self.convert.common([a.value, b.value], op))
             except PlanError:
                 self.fail(
                     f"[INCOMPATIBLE_COLUMN_TYPE] column {position} of {op} is {t.spark_name(a.value.dtype)} on one "
@@ -164,7 +208,7 @@ class QueryAnalyzer:
         changed = any(isinstance(e.expr, Cast) for e in exprs)
         return Projection(plan, tuple(exprs)) if changed else plan
 
-    def _reshaped(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
+    def reshaped(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
         """The relation's plan with just these values as its columns."""
         plan = relation.plan
         if _column_names(values) == plan.schema.names:
@@ -223,13 +267,15 @@ class QueryAnalyzer:
         return key
 
     def _limit(self, relation: ResolvedRelation, node: q.Query) -> ResolvedRelation:
-        count = None if node.limit is None else self._row_count(node.limit, "LIMIT")
-        offset = 0 if node.offset is None else self._row_count(node.offset, "OFFSET")
+        count = None if node.limit is None else self.row_count(node.limit, "LIMIT")
+        offset = 0 if node.offset is None else self.row_count(node.offset, "OFFSET")
         if count is None and not offset:
             return relation
-        return ResolvedRelation(Limit(relation.plan, count, offset), relation.scope)
+        plan = relation.plan if count is None else with_enough_rows(relation.plan, count + offset)
+        return ResolvedRelation(Limit(plan, count, offset), relation.scope)
 
-    def _row_count(self, node: ast.Expression, word: str) -> int:
+    def row_count(self, node: ast.Expression, word: str) -> int:
+        """The constant number of rows that LIMIT and the like take."""
         if any(isinstance(n, ast.Name | ast.Star) for n, _ in walk(node)):
             self.fail(f"[INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE] {word} must be constant", node)
         value = constant_of(self.expressions(Scope((), self.facts), None, word).expr(node))

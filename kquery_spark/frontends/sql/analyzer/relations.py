@@ -10,9 +10,20 @@ from kquery_spark.expr import Column, Expr, Named, walk
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.inline_tables import function_table, values_table
+from kquery_spark.frontends.sql.analyzer.lateral import lateral_join
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.pivot import pivoted
+from kquery_spark.frontends.sql.analyzer.sampling import sampled
+from kquery_spark.frontends.sql.analyzer.scope import (
+    ResolvedRelation,
+    Scope,
+    ScopeColumn,
+    current,
+    refreshed,
+)
+from kquery_spark.frontends.sql.analyzer.unpivot import unpivoted
 from kquery_spark.frontends.sql.ast import relations as ast
+from kquery_spark.functions.special_forms import generator_function
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.subqueries import Subquery
@@ -45,6 +56,8 @@ class RelationAnalyzer:
         if node is None:
             return ResolvedRelation(one_row(), Scope((), self._facts))
         match node:
+            case ast.Lateral():
+                return self.relation(node.relation, outer)
             case ast.Table():
                 return self._table(node)
             case ast.Derived():
@@ -53,10 +66,20 @@ class RelationAnalyzer:
                 return self._aliased(self._inline(values_table(self._queries, node, outer)), node.alias, node)
             case ast.Renamed():
                 return self._aliased(self.relation(node.relation, outer), node.alias, node)
+            case ast.TableFunction() if generator_function(node.name[-1].lower()) is not None:
+                row = ResolvedRelation(one_row(), Scope((), self._facts))
+                return self._queries.generators.table_function(row, node, outer)
             case ast.TableFunction():
                 return self._aliased(self._inline(function_table(self._queries, node)), node.alias, node)
             case ast.Join():
                 return self._join(node, outer)
+            case ast.Sampled():
+                rows = sampled(self._queries, self.relation(node.relation, outer), node)
+                return rows if node.alias is None else self._aliased(rows, node.alias, node)
+            case ast.Pivot():
+                return pivoted(self._queries, self.relation(node.relation, outer), node, outer)
+            case ast.Unpivot():
+                return unpivoted(self._queries, self.relation(node.relation, outer), node)
         self._queries.fail(f"{type(node).__name__} in FROM is not supported", node)
 
     def _fresh(self, plan: LogicalPlan, qualifier: tuple[str, ...]) -> ResolvedRelation:
@@ -106,7 +129,7 @@ class RelationAnalyzer:
     def _join(self, node: ast.Join, outer: OuterRow | None) -> ResolvedRelation:
         left = self.relation(node.left, outer)
         if isinstance(node.right, ast.Lateral):
-            self._queries.fail("LATERAL is not supported", node.right)
+            return lateral_join(self._queries, left, node, outer)
         right = self.relation(node.right, outer)
         kind = _KINDS[node.kind]
         if node.natural or node.using:
@@ -114,12 +137,12 @@ class RelationAnalyzer:
         scope = left.scope.joined(right.scope)
         if node.condition is None:
             if kind is not JoinKind.INNER:
-                return self._on(left, right, kind, None)
+                return self.on(left, right, kind, None)
             return ResolvedRelation(Join(left.plan, right.plan, kind), scope)
         analyzer = self._queries.expressions(scope, outer, "a join condition", left.plan, right.plan)
-        return self._on(left, right, kind, analyzer.condition(node.condition, "ON"))
+        return self.on(left, right, kind, analyzer.condition(node.condition, "ON"))
 
-    def _on(
+    def on(
         self, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind, condition: Expr | None
     ) -> ResolvedRelation:
         """Join two relations on a condition over both."""
@@ -150,7 +173,7 @@ class RelationAnalyzer:
             b = self._using_column(right, "right", name, node)
             pairs.append((a, b))
             terms.append(convert.call("eq", a.value, b.value))
-        plan = self._on(left, right, kind, conjunction(terms)).plan
+        plan = self.on(left, right, kind, conjunction(terms)).plan
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             return ResolvedRelation(plan, refreshed(_keys_first(left.scope, [a for a, _ in pairs]), plan))
         used = {c for pair in pairs for c in pair}
@@ -210,19 +233,6 @@ class RelationAnalyzer:
 def one_row() -> LogicalPlan:
     """One row without columns."""
     return Scan("one_row", one_row_source(), ())
-
-
-def current(plan: LogicalPlan, value: Expr) -> Expr:
-    """A column as it is in this plan: outer joins make columns nullable."""
-    return plan.column(value.name) if isinstance(value, Column) else value
-
-
-def refreshed(scope: Scope, plan: LogicalPlan) -> Scope:
-    """The scope with its columns as they are in this plan."""
-    return Scope(
-        tuple(ScopeColumn(c.name, current(plan, c.value), c.qualifier, c.hidden) for c in scope.columns),
-        scope.facts,
-    )
 
 
 def _keys_first(scope: Scope, keys: Sequence[ScopeColumn]) -> Scope:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kquery_spark.errors import SqlError
-from kquery_spark.expr import Expr
+from kquery_spark.expr import Column, Expr
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.logical import LogicalPlan
 
@@ -31,13 +31,15 @@ class Names:
 class ScopeColumn:
     """A column as queries see it: its name, its qualifier, and its value over the plan.
 
-    ``hidden`` columns (the sides of USING that are not shown) are found by qualified name only.
+    ``hidden`` columns (the sides of USING that are not shown) are found by qualified name only, ``unlisted`` ones (windows
+    of time, which the query computes) by name, but ``*`` has neither.
     """
 
     name: str
     value: Expr
     qualifier: tuple[str, ...] = ()
     hidden: bool = False
+    unlisted: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Scope:
     @property
     def visible(self) -> tuple[ScopeColumn, ...]:
         """The columns of ``*``."""
-        return tuple(c for c in self.columns if not c.hidden)
+        return tuple(c for c in self.columns if not c.hidden and not c.unlisted)
 
     def find(self, parts: tuple[str, ...], sql: str, position: int | None) -> ResolvedName | None:
         """Spark's order: the longest qualifier that gives a match wins; what is left over are struct fields.
@@ -122,3 +124,16 @@ class ResolvedRelation:
 
     plan: LogicalPlan
     scope: Scope
+
+
+def current(plan: LogicalPlan, value: Expr) -> Expr:
+    """A column as it is in this plan: outer joins make columns nullable."""
+    return plan.column(value.name) if isinstance(value, Column) else value
+
+
+def refreshed(scope: Scope, plan: LogicalPlan) -> Scope:
+    """The scope with its columns as they are in this plan."""
+    return Scope(
+        tuple(replace(c, value=current(plan, c.value)) for c in scope.columns),
+        scope.facts,
+    )

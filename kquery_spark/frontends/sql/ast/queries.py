@@ -97,16 +97,17 @@ class SetQuery(Node):
 
 @dataclass(frozen=True)
 class CommonTable(Node):
-    """``name (columns) AS (query)`` of WITH."""
+    """``name (columns) MAX RECURSION LEVEL max_rounds AS (query)`` of WITH."""
 
     name: str
     query: Query
     columns: tuple[str, ...] = ()
+    max_rounds: int | None = None
 
 
 @dataclass(frozen=True)
 class Query(Node):
-    """A body with WITH before it and ORDER BY, WINDOW, LIMIT and OFFSET after it.
+    """A body with WITH (``recursive``: WITH RECURSIVE) before it and ORDER BY, WINDOW, LIMIT and OFFSET after it.
 
     ``LIMIT ALL`` is no limit. A parenthesised query without any of these is just its body; else a Query can
     be the body of a Query: ``(SELECT 1 LIMIT 3) LIMIT 1``.
@@ -118,6 +119,7 @@ class Query(Node):
     windows: tuple[NamedWindow, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
+    recursive: bool = False
 
 
 QueryBody = Select | SetQuery | Values | Query

@@ -60,6 +60,53 @@ class TableFunction(Relation):
 
 
 @dataclass(frozen=True)
+class Sampled(Relation):
+    """``relation TABLESAMPLE (size ROWS | PERCENT) alias``; the relation itself has no alias."""
+
+    relation: Relation
+    size: Expression
+    unit: str
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True)
+class Pivot(Relation):
+    """``relation PIVOT (aggregates FOR columns IN (values)) alias``: a column for each value and aggregate.
+
+    A value of several columns is a row, each perhaps with an alias, as are the aggregates.
+    """
+
+    relation: Relation
+    aggregates: tuple[Expression, ...]
+    columns: tuple[str, ...]
+    values: tuple[Expression, ...]
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class UnpivotColumns(Node):
+    """``(a, b) AS name`` of UNPIVOT: the columns whose values make one row."""
+
+    columns: tuple[tuple[str, ...], ...]
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class Unpivot(Relation):
+    """``relation UNPIVOT (values FOR name IN (columns)) alias``: a row for each of the columns.
+
+    ``columns`` hold one column each, or as many as there are ``values``, which are the columns that the values go to.
+    """
+
+    relation: Relation
+    values: tuple[str, ...]
+    name: str
+    columns: tuple[UnpivotColumns, ...]
+    keeps_nulls: bool = False
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
 class Renamed(Relation):
     """``(a JOIN b ON ...) alias``: a parenthesised relation under one new name."""
 

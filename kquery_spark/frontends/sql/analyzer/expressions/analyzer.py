@@ -32,7 +32,8 @@ class ExpressionAnalyzer:
     ``clause`` is its name in error messages. ``aliases`` are earlier select items, which later ones may name.
     ``preferred`` names win over those of ``scope`` (the select list's, in ORDER BY and HAVING). Aggregates and window
     functions are refused unless ``allows_aggregates`` and ``allows_windows`` are set. ``plans`` produce the scope's
-    columns, so that a column taken from a DataFrame resolves by its lineage.
+    columns, so that a column taken from a DataFrame resolves by its lineage. ``time_windows`` are the columns that calls of
+    ``window`` and ``session_window`` mean.
     """
 
     sql: str
@@ -49,6 +50,7 @@ class ExpressionAnalyzer:
     in_window: bool = False
     plans: tuple[LogicalPlan, ...] = ()
     named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
+    time_windows: Mapping[ast.Call, Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.convert = Conversions(self.facts)

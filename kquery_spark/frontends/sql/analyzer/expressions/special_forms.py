@@ -21,6 +21,7 @@ from kquery_spark.functions.special_forms import (
     CastFunction,
     GeneratorFunction,
     SessionValue,
+    TimeWindowFunction,
     TryFunction,
     special_form,
 )
@@ -215,6 +216,11 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
                 f"[UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS] {node.name[0]} must stand alone in the select list",
                 node,
             )
+        case TimeWindowFunction():
+            column = analyzer.time_windows.get(node)
+            if column is None:
+                analyzer.fail(f"{form.name} stands in the select list and after GROUP BY, not here", node)
+            return column
         case TryFunction():
             return analyzer.call(form.of, *analyzer.arguments(node), mode=EvalMode.TRY)
         case SessionValue():

@@ -13,6 +13,7 @@ from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWrit
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate_registry import takes_null_treatment
 from kquery_spark.functions.call_form import trim_function
+from kquery_spark.functions.special_forms import time_window_function
 from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
 
@@ -21,6 +22,8 @@ from kquery_spark.types import names as t
 def call(writer: NameWriter, node: ast.Call) -> str:
     """A function call with DISTINCT, FILTER and OVER."""
     name = node.name[-1].lower()
+    if time_window_function(name) is not None and node.over is None:
+        return name
     if len(node.arguments) == 2 and takes_null_treatment(aggregate_of(name)):
         # Spark does not show whether NULLs are ignored
         node = replace(node, arguments=node.arguments[:1])

@@ -16,6 +16,7 @@ from kquery_spark.frontends.sql.analyzer.select_block.group_by import aggregate
 from kquery_spark.frontends.sql.analyzer.select_block.order_by import sort_keys
 from kquery_spark.frontends.sql.analyzer.select_block.output import output_relation
 from kquery_spark.frontends.sql.analyzer.select_block.select_list import select_items
+from kquery_spark.frontends.sql.analyzer.select_block.time_windows import with_time_window
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark, Windows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
@@ -50,6 +51,7 @@ class SelectAnalyzer:
 
     def _project(self, relation: ResolvedRelation, order_by: Sequence[ast.SortItem]) -> ResolvedRelation:
         """Everything after WHERE."""
+        self._context, relation = with_time_window(self._context, relation, order_by)
         relation, items = select_items(self._context, relation)
         selected = Scope(tuple(ScopeColumn(i.name, i.expr) for i in items), relation.scope.facts)
         having = self._having(relation, selected)

@@ -31,13 +31,18 @@ class SelectItem:
 
 @dataclass(frozen=True)
 class SelectContext:
-    """One SELECT under analysis: its syntax, the outer row, the plans that its scopes' columns come from, its windows."""
+    """One SELECT under analysis: its syntax, the outer row, the plans that its scopes' columns come from, its windows.
+
+    time_windows: the columns that calls of ``window`` and ``session_window`` are; session: that of a session window.
+    """
 
     queries: QueryAnalyzer
     node: q.Select
     outer: OuterRow | None
     plans: tuple[LogicalPlan, ...] = ()
     named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
+    time_windows: Mapping[ast.Call, Expr] = field(default_factory=dict)
+    session: Expr | None = None
 
     def expressions(
         self,
@@ -53,6 +58,7 @@ class SelectContext:
         return replace(
             self.queries.expressions(scope, self.outer, clause, *self.plans),
             named_windows=self.named_windows,
+            time_windows=self.time_windows,
             allows_aggregates=allows_aggregates,
             allows_windows=allows_windows,
             aliases=aliases or {},

@@ -35,7 +35,7 @@ def aggregate(
     grouped = BlockExpressions(selected, exprs.sort_keys, exprs.having, exprs.qualify).map_others(
         lambda expr: _condition_over_groups(context, grouping, expr)
     )
-    return grouping.plan(child), grouped
+    return grouping.plan(child, context.session), grouped
 
 
 def _add_keys(

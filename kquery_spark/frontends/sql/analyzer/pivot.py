@@ -1,0 +1,189 @@
+"""PIVOT: columns for some values of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr import AggregateCall, Call, Case, Column, Expr, Literal, Named, transform, walk
+from kquery_spark.expr.properties import conjunction
+from kquery_spark.frontends.sql.analyzer.constants import constant_of
+from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.frontends.sql.analyzer.expressions.output_names import output_name
+from kquery_spark.frontends.sql.analyzer.grouping import Grouping
+from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import relations as r
+from kquery_spark.functions.aggregate_registry import ignoring_nulls, takes_null_treatment
+from kquery_spark.logical import Aggregate, LogicalPlan, Projection
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
+
+
+@dataclass(frozen=True)
+class _PivotValue:
+    """A value of PIVOT: what the pivot columns are compared with, and how its columns' names begin."""
+
+    constants: tuple[Literal, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class _PivotAggregate:
+    """An aggregate of PIVOT, and how the names of its columns end where there are several aggregates."""
+
+    expr: Expr
+    name: str
+
+
+def pivoted(
+    queries: QueryAnalyzer, relation: ResolvedRelation, node: r.Pivot, outer: OuterRow | None
+) -> ResolvedRelation:
+    """A row for each group of the columns that PIVOT does not read, with a column for each value and aggregate."""
+    analyzer = queries.expressions(relation.scope, outer, "PIVOT", relation.plan)
+    keys = [analyzer.expr(ast.Name((name,), pos=node.pos)) for name in node.columns]
+    values = [_value(analyzer, item, keys) for item in node.values]
+    aggregates = [_aggregate(analyzer, item) for item in node.aggregates]
+    read = {e for expr in (*keys, *(a.expr for a in aggregates)) for e in walk(expr) if isinstance(e, Column)}
+    groups = [c for c in relation.scope.visible if c.value not in read]
+    if all(_is_kept_by_value(a.expr) for a in aggregates):
+        plan, columns = _of_grouped_values(queries, relation.plan, groups, keys, values, aggregates)
+    else:
+        plan, columns = _of_conditions(queries, relation.plan, groups, keys, values, aggregates)
+    names = [v.name if len(aggregates) == 1 else f"{v.name}_{a.name}" for v in values for a in aggregates]
+    scope = Scope(
+        (
+            *(ScopeColumn(c.name, plan.column(_name(c.value)), c.qualifier) for c in groups),
+            *(ScopeColumn(name, plan.column(column)) for name, column in zip(names, columns, strict=True)),
+        ),
+        queries.facts,
+    )
+    return ResolvedRelation(plan, scope if node.alias is None else scope.renamed((node.alias,)))
+
+
+def _value(analyzer: ExpressionAnalyzer, node: ast.Expression, keys: Sequence[Expr]) -> _PivotValue:
+    """A value as constants of the pivot columns' types; its name is its alias or its text."""
+    inner = node.expression if isinstance(node, ast.Aliased) else node
+    parts = inner.items if isinstance(inner, ast.Row) and len(keys) > 1 else (inner,)
+    if len(parts) != len(keys):
+        analyzer.fail(
+            f"[PIVOT_VALUE_DATA_TYPE_MISMATCH] a value of PIVOT has {len(keys)} part(s), not {len(parts)}",
+            node,
+        )
+    constants = []
+    for part, key in zip(parts, keys, strict=True):
+        with analyzer.at(part):
+            value = analyzer.expr(part)
+            if constant_of(value) is None:
+                analyzer.fail("[NON_LITERAL_PIVOT_VALUES] the values of PIVOT are constants", part)
+            constant = constant_of(analyzer.convert.cast(value, key.dtype, implicit=False))
+            if constant is None:
+                analyzer.fail(f"[PIVOT_VALUE_DATA_TYPE_MISMATCH] this is no {t.spark_name(key.dtype)}", part)
+            constants.append(constant)
+    if isinstance(node, ast.Aliased):
+        return _PivotValue(tuple(constants), node.alias)
+    text = constant_of(analyzer.convert.cast(analyzer.expr(inner), t.STRING, implicit=False))
+    if text is None:
+        raise Unsupported("A value of PIVOT without a text needs an alias.")
+    return _PivotValue(tuple(constants), "null" if text.value is None else text.value)
+
+
+def _aggregate(analyzer: ExpressionAnalyzer, node: ast.Expression) -> _PivotAggregate:
+    allowing = replace(analyzer, allows_aggregates=True)
+    expr = allowing.expr(node)
+    if not any(isinstance(e, AggregateCall) for e in walk(expr)):
+        analyzer.fail(
+            f"PIVOT takes aggregate functions, which {output_name(node, allowing)} has none of", node
+        )
+    return _PivotAggregate(expr, output_name(node, allowing))
+
+
+def _is_kept_by_value(expr: Expr) -> bool:
+    """Whether Spark aggregates by the pivot columns first, as it does for these types; a count may be NULL then."""
+    return t.is_numeric(expr.dtype) or expr.dtype == t.BOOL
+
+
+def _of_grouped_values(
+    queries: QueryAnalyzer,
+    plan: LogicalPlan,
+    groups: Sequence[ScopeColumn],
+    keys: Sequence[Expr],
+    values: Sequence[_PivotValue],
+    aggregates: Sequence[_PivotAggregate],
+) -> tuple[LogicalPlan, list[str]]:
+    """Aggregates by the groups and the pivot columns, of which each group takes those of the values."""
+    if any(t.is_fractional(key.dtype) for key in keys):
+        raise Unsupported("PIVOT by floating-point values is not supported.")
+    grouping = Grouping(queries.names)
+    for key in (*(c.value for c in groups), *keys):
+        grouping.add_key(key)
+    results = [grouping.rewrite(a.expr) for a in aggregates]
+    key_columns = [grouping.rewrite(key) for key in keys]
+    by_value = grouping.plan(plan)
+    outputs = []
+    for value in values:
+        matches = _matches(key_columns, value)
+        for aggregate, result in zip(aggregates, results, strict=True):
+            call = AggregateCall.of("first_ignore_nulls", result, condition=matches)
+            outputs.append(Named(call, queries.names.fresh(aggregate.name)))
+    by_group = tuple(Named(by_value.column(_name(c.value)), _name(c.value)) for c in groups)
+    return Aggregate(by_value, by_group, tuple(outputs)), [output.name for output in outputs]
+
+
+def _of_conditions(
+    queries: QueryAnalyzer,
+    plan: LogicalPlan,
+    groups: Sequence[ScopeColumn],
+    keys: Sequence[Expr],
+    values: Sequence[_PivotValue],
+    aggregates: Sequence[_PivotAggregate],
+) -> tuple[LogicalPlan, list[str]]:
+    """Aggregates of what the arguments are in the rows of a value, NULL in others."""
+    grouping = Grouping(queries.names)
+    for column in groups:
+        grouping.add_key(column.value)
+    outputs = []
+    for value in values:
+        matches = _matches(keys, value)
+        for aggregate in aggregates:
+            expr = transform(aggregate.expr, lambda e, on=matches: _restricted(e, on))  # type: ignore[misc]
+            outputs.append(Named(grouping.rewrite(expr), queries.names.fresh(aggregate.name)))
+    passed = tuple(Named(column, column.name) for column in (key.column for key in grouping.keys))
+    return Projection(grouping.plan(plan), (*passed, *outputs)), [output.name for output in outputs]
+
+
+def _restricted(expr: Expr, matches: Expr) -> Expr:
+    """An aggregate of the rows that match."""
+    if not isinstance(expr, AggregateCall):
+        return expr
+    if any(isinstance(arg, Literal) for arg in expr.args) or len(expr.args) > 1:
+        raise Unsupported(f"{expr.function} with several arguments or a constant in PIVOT is not supported.")
+    args = expr.args or (Literal(1, t.INT),)
+    name = expr.function
+    if takes_null_treatment(name):
+        name = ignoring_nulls(name) or name
+    return AggregateCall.of(
+        name,
+        *(Case(((matches, arg),)) for arg in args),
+        distinct=expr.distinct,
+        condition=expr.condition,
+        mode=expr.mode,
+    )
+
+
+def _matches(keys: Sequence[Expr], value: _PivotValue) -> Expr:
+    """Whether the pivot columns have a value, which may be NULL."""
+    pairs = zip(keys, value.constants, strict=True)
+    condition = conjunction([Call.of("eq_null_safe", key, constant) for key, constant in pairs])
+    assert condition is not None
+    return condition
+
+
+def _name(value: Expr) -> str:
+    assert isinstance(value, Column)
+    return value.name

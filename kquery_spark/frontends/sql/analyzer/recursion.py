@@ -1,0 +1,188 @@
+"""WITH RECURSIVE: tables of WITH whose query is a UNION ALL that reads the table itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kquery_spark.expr import walk
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast import relations as r
+from kquery_spark.frontends.sql.ast.node import Node
+from kquery_spark.logical import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    LastRound,
+    LogicalPlan,
+    Projection,
+    Recursion,
+    RoundLimits,
+    Union,
+    Window,
+)
+from kquery_spark.logical.recursion import unbound_rounds
+from kquery_spark.logical.subqueries import Subquery
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
+
+#: The inputs of a join whose rows all come out, and so may be those of the last round.
+_READING_SIDES: Mapping[JoinKind, tuple[bool, ...]] = {
+    JoinKind.INNER: (True, True),
+    JoinKind.LEFT: (True, False),
+    JoinKind.RIGHT: (False, True),
+    JoinKind.SEMI: (True, False),
+    JoinKind.ANTI: (True, False),
+}
+
+
+_WRONG_PLACES = (Filter, Join, Projection, Window)
+
+
+@dataclass(frozen=True)
+class RecursiveTable:
+    """What the table of WITH means inside its own query: the rows of the round before."""
+
+    table: q.CommonTable
+    key: str
+    names: tuple[str, ...]
+    fields: tuple[pa.Field, ...]
+
+    def relation(self, queries: QueryAnalyzer) -> ResolvedRelation:
+        """The rows under names of their own."""
+        schema = pa.schema([field.with_name(queries.names.fresh(field.name)) for field in self.fields])
+        plan = LastRound(self.key, schema)
+        columns = zip(self.names, schema.names, strict=True)
+        scope = Scope(tuple(ScopeColumn(n, plan.column(c), (self.table.name,)) for n, c in columns))
+        return ResolvedRelation(plan, replace(scope, facts=queries.facts))
+
+
+def is_recursive(queries: QueryAnalyzer, table: q.CommonTable) -> bool:
+    """Whether the table's query reads the table itself."""
+    return any(_references(queries, table, table.query))
+
+
+def _references(queries: QueryAnalyzer, table: q.CommonTable, node: Node) -> Iterator[r.Table]:
+    """Where the table is read below a node, but for queries that have another table of its name."""
+    fold = queries.facts.fold
+    if isinstance(node, q.Query) and any(fold(own.name) == fold(table.name) for own in node.ctes):
+        return
+    if isinstance(node, r.Table) and len(node.name) == 1 and fold(node.name[0]) == fold(table.name):
+        yield node
+    for child in node.children():
+        yield from _references(queries, table, child)
+
+
+def recursive_relation(queries: QueryAnalyzer, table: q.CommonTable) -> ResolvedRelation:
+    """The rows of all rounds."""
+    union = _union(queries, table)
+    anchor = queries.body(union.left, None)
+    visible = anchor.scope.visible
+    names = table.columns or tuple(c.name for c in visible)
+    if len(names) != len(visible):
+        queries.fail(
+            f"[ASSIGNMENT_ARITY_MISMATCH] {table.name} has {len(visible)} column(s), not {len(names)}", table
+        )
+    key = queries.names.fresh(f"rounds_of_{table.name}")
+    types = [pa.field(n, c.value.dtype) for n, c in zip(names, visible, strict=True)]
+    step = _step(queries, union, RecursiveTable(table, key, tuple(names), tuple(types)))
+    first, then = (queries.reshaped(side, [c.value for c in side.scope.visible]) for side in (anchor, step))
+    rounds = queries.facts.recursion_rounds if table.max_rounds is None else table.max_rounds
+    plan = Recursion(first, then, key, RoundLimits(rounds, queries.facts.recursion_rows))
+    columns = tuple(ScopeColumn(n, plan.column(c)) for n, c in zip(names, plan.schema.names, strict=True))
+    return ResolvedRelation(plan, Scope(columns, queries.facts))
+
+
+def _union(queries: QueryAnalyzer, table: q.CommonTable) -> q.SetQuery:
+    """The table's query, which has to be a UNION ALL whose second part reads the table once."""
+    query, union = table.query, table.query.body
+    plain = q.Query(query.body, query.ctes, recursive=query.recursive)
+    if not isinstance(union, q.SetQuery) or union.op != "UNION" or query != plain:
+        queries.fail(
+            f"[INVALID_RECURSIVE_CTE] the query of {table.name}, which reads itself, must be a UNION ALL of rows to begin "
+            "with and of rows that follow from others",
+            table,
+        )
+    if not union.all:
+        queries.fail(
+            f"[UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE] the query of {table.name} must be a UNION ALL", table
+        )
+    outside = (union.left, *(own.query for own in query.ctes))
+    first = next((read for part in outside for read in _references(queries, table, part)), None)
+    if first is not None:
+        queries.fail(
+            f"[INVALID_RECURSIVE_REFERENCE.PLACE] the rows that {table.name} begins with cannot be its own",
+            first,
+        )
+    return union
+
+
+def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> ResolvedRelation:
+    """The query of the rounds after the first."""
+    step = queries.with_table(last.table.name, last, lambda: queries.body(union.right, None))
+    columns = step.scope.visible
+    if len(columns) != len(last.fields):
+        queries.fail(
+            f"[NUM_COLUMNS_MISMATCH] UNION needs as many columns on both sides: the first has {len(last.fields)}, the "
+            f"second {len(columns)}",
+            union,
+        )
+    for column, field in zip(columns, last.fields, strict=True):
+        if column.value.dtype != field.type:
+            queries.fail(
+                f"the column {field.name} of {last.table.name} is {t.spark_name(field.type)} first and "
+                f"{t.spark_name(column.value.dtype)} then; CAST one of them",
+                union.right,
+            )
+    refusing = _refusing(step.plan, last.key)
+    if refusing is not None:
+        # Spark lets a limit, DISTINCT and the like see the rows of a round
+        is_wrong = (isinstance(refusing, Aggregate) and refusing.aggregates) or isinstance(
+            refusing, _WRONG_PLACES
+        )
+        error = "[INVALID_RECURSIVE_REFERENCE.PLACE] " if is_wrong else ""
+        queries.fail(
+            f"{error}{last.table.name} cannot be read here: not in a subquery, nor below an aggregate, a window, a sort, a "
+            "limit or on the outer side of a join",
+            next(_references(queries, last.table, union.right)),
+        )
+    return step
+
+
+def _refusing(plan: LogicalPlan, key: str) -> LogicalPlan | None:
+    """The node to which rows of the last round come that does not take each of them by itself; None if there is none."""
+    if key not in unbound_rounds(plan) or isinstance(plan, LastRound):
+        return None
+    in_children = [key in unbound_rounds(child) for child in plan.children]
+    match plan:
+        case Projection() | Filter() | Generate() | Union():
+            takes = (True,) * len(plan.children)
+        case Join():
+            takes = _READING_SIDES.get(plan.kind, (False, False))
+        case _:
+            return plan
+    in_subquery = any(
+        isinstance(e, Subquery) and key in unbound_rounds(e.plan) for x in plan.expressions for e in walk(x)
+    )
+    if in_subquery or any(read and not taken for read, taken in zip(in_children, takes, strict=True)):
+        return plan
+    return next((found for child in plan.children if (found := _refusing(child, key)) is not None), None)
+
+
+def with_enough_rows(plan: LogicalPlan, count: int) -> LogicalPlan:
+    """The plan under a limit: a recursion right below it ends once it has so many rows, as in Spark."""
+    match plan:
+        case Projection():
+            child = with_enough_rows(plan.child, count)
+            return plan if child is plan.child else replace(plan, child=child)
+        case Recursion():
+            return replace(plan, limits=replace(plan.limits, enough_rows=count))
+    return plan
