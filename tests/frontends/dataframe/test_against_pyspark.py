@@ -338,6 +338,9 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
     [
         (lambda p, s: p.select("nosuch"), r"no column nosuch; the columns are people.id, people.name"),
         (lambda p, s: p["nosuch"], "no column nosuch; the columns are id, name"),
+        (lambda p, s: p.select("nmae"), r"no column nmae \(did you mean people\.name\?\); the columns are people\.id,"),
+        (lambda p, s: p["Nmae"], r"no column Nmae \(did you mean name\?\); the columns are id, name"),
+        (lambda p, s: p.fillna(1, subset=["nmae"]), r"no column nmae \(did you mean name\?\)"),
         (lambda p, s: p.join(s, kq.col("state") == kq.col("state")), "AMBIGUOUS_REFERENCE"),
         (lambda p, s: p.join(s, "id").filter(kq.col("state") == "CO"), "AMBIGUOUS_REFERENCE"),
         (lambda p, s: p.join(s, "id", "sideways"), "there is no join 'sideways'; the joins are inner"),
@@ -452,7 +455,12 @@ def test_a_condition_of_many_terms(word: str):
             "column n of type time32",
         ),
         (lambda c: c.register_pandas("a", {}), "a pandas DataFrame, not dict"),
+        (lambda c: c.register_arrow("a", [1]), "an Arrow table or stream, not list"),
         (lambda c: c.register_parquet("a", 5), "not int"),
+        (
+            lambda c: (c.register_arrow("trips", pa.table({"n": [1]})), c.table("trisp")),
+            r"no table trisp \(did you mean trips\?\); the tables are trips",
+        ),
         (lambda c: c.sql(None), "not NoneType"),
         (lambda c: kq.ExecutionContext(time_zone="Mars/Base"), "no time zone 'Mars/Base'"),
         (lambda c: c.sql("SELECT format_number(1.5, '#')"), "format_number: argument 2"),
