@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kquery_spark.accelerate.api import kquery_plan
     from kquery_spark.accelerate.enable import disable, enable
     from kquery_spark.accelerate.explain import assert_accelerated, explain
+    from kquery_spark.accelerate.metrics import export_metrics
     from kquery_spark.accelerate.observers import QueryEvent, on_query
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.context.execution_context import ExecutionContext
@@ -39,6 +40,7 @@ _LAZY = {
     "disable": "kquery_spark.accelerate.enable",
     "enable": "kquery_spark.accelerate.enable",
     "explain": "kquery_spark.accelerate.explain",
+    "export_metrics": "kquery_spark.accelerate.metrics",
     "load_ipython_extension": "kquery_spark.notebook",
     "unload_ipython_extension": "kquery_spark.notebook",
     "lit": "kquery_spark.frontends.dataframe",
@@ -67,6 +69,7 @@ __all__ = [
     "disable",
     "enable",
     "explain",
+    "export_metrics",
     "kquery_plan",
     "lit",
     "on_query",

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
+import pyarrow as pa
+
 from kquery_spark.config.engine import EngineConfig
 
 Place = Literal["driver", "tasks", "spark"]
@@ -25,6 +27,7 @@ class QueryEvent:
     tasks of Spark that run the engine, or Spark alone. coverage: share of the plan's nodes that run in the engine.
     sentences: the decision on each part, and why others stay with Spark. seconds: of planning, or of the action.
     failure: what failed in the engine, so that Spark ran the query again, or the error that was raised.
+    rows: how many the action gave to the program; None if it gives something else, as ``count``, ``show`` and writes do.
     """
 
     kind: Literal["planned", "finished", "failed"]
@@ -34,6 +37,7 @@ class QueryEvent:
     sentences: tuple[str, ...]
     seconds: float
     failure: str | None = None
+    rows: int | None = None
 
     def __str__(self) -> str:
         what = self.kind if self.kind == "planned" else f"{self.action} {self.kind}"
@@ -97,10 +101,11 @@ def _log(event: QueryEvent) -> None:
 
 @dataclass
 class ActionWatch:
-    """Where an action ran and what failed, set while it runs."""
+    """Where an action ran, what failed and how many rows it gave, set while it runs."""
 
     place: Place = "spark"
     failure: str | None = None
+    rows: int | None = None
 
 
 @contextmanager
@@ -113,7 +118,8 @@ def watched_action(action: str, config: EngineConfig, coverage: Callable[[], flo
     start = perf_counter()
 
     def event(kind: Literal["finished", "failed"], failure: str | None) -> QueryEvent:
-        return QueryEvent(kind, action, watch.place, coverage(), (), perf_counter() - start, failure)
+        seconds = perf_counter() - start
+        return QueryEvent(kind, action, watch.place, coverage(), (), seconds, failure, watch.rows)
 
     try:
         yield watch
@@ -122,3 +128,13 @@ def watched_action(action: str, config: EngineConfig, coverage: Callable[[], flo
         notify(event("failed", f"{type(error).__name__}: {first_line}"), config)
         raise
     notify(event("finished", watch.failure), config)
+
+
+def row_count(result: object) -> int | None:
+    """The rows of an action's result: a list of them, an Arrow table or a pandas DataFrame; None for anything else."""
+    if isinstance(result, list):
+        return len(result)
+    if isinstance(result, pa.Table):
+        return int(result.num_rows)
+    pandas = sys.modules.get("pandas")  # imported by PySpark if the result is one of its DataFrames
+    return len(result) if pandas is not None and isinstance(result, pandas.DataFrame) else None
