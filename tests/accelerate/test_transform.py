@@ -177,6 +177,10 @@ def test_spark_connect_is_declined_in_words():
     for call in (kquery_plan, kq.explain, kq.verify):
         with pytest.raises(KQueryError, match="Spark Connect"):
             call(frame)
+    session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    for use in (kq.enable, kq.ExecutionContext):
+        with pytest.raises(KQueryError, match="Spark Connect"):
+            use(session)
 
 
 def test_streams_stay_with_spark(spark):
