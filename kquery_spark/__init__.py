@@ -6,6 +6,7 @@ The answer is always Spark SQL's answer; what the engine does not support stays 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from kquery_spark.errors import FallbackWarning, KQueryError
@@ -86,7 +87,10 @@ def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
     value = _function(name) if module is None else getattr(importlib.import_module(module), name)
     if value is None:
-        raise AttributeError(f"module 'kquery_spark' has no attribute {name!r}")
+        # with name and obj, Python suggests the nearest name
+        raise AttributeError(
+            f"module 'kquery_spark' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        )
     globals()[name] = value
     return value
 

@@ -181,6 +181,8 @@ def test_spark_connect_is_declined_in_words():
     for use in (kq.enable, kq.ExecutionContext):
         with pytest.raises(KQueryError, match="Spark Connect"):
             use(session)
+        with pytest.raises(KQueryError, match="takes a Spark session here, not str"):
+            use("local[2]")
 
 
 def test_streams_stay_with_spark(spark):

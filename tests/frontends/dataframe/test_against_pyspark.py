@@ -462,6 +462,7 @@ def test_a_condition_of_many_terms(word: str):
             r"no table trisp \(did you mean trips\?\); the tables are trips",
         ),
         (lambda c: c.sql(None), "not NoneType"),
+        (lambda c: c.sql("SELECT maxx(1)"), r"no function maxx, or .* have it \(did you mean max\?\)"),
         (lambda c: kq.ExecutionContext(time_zone="Mars/Base"), "no time zone 'Mars/Base'"),
         (lambda c: c.sql("SELECT format_number(1.5, '#')"), "format_number: argument 2"),
     ],
