@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
@@ -108,13 +109,21 @@ class ActionWatch:
     rows: int | None = None
 
 
+_current_watch: ContextVar[ActionWatch | None] = ContextVar("kquery_spark_action", default=None)
+
+
 @contextmanager
 def watched_action(action: str, config: EngineConfig, coverage: Callable[[], float]) -> Iterator[ActionWatch]:
-    """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches."""
-    watch = ActionWatch()
-    if not is_observed(config):
-        yield watch
+    """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches.
+
+    An action within another one, as PySpark's ``toPandas`` collects rows where Arrow is off, is a part of that one.
+    """
+    outer = _current_watch.get()
+    if outer is not None or not is_observed(config):
+        yield outer or ActionWatch()
         return
+    watch = ActionWatch()
+    token = _current_watch.set(watch)
     start = perf_counter()
 
     def event(kind: Literal["finished", "failed"], failure: str | None) -> QueryEvent:
@@ -127,6 +136,8 @@ def watched_action(action: str, config: EngineConfig, coverage: Callable[[], flo
         first_line = str(error).strip().partition("\n")[0]
         notify(event("failed", f"{type(error).__name__}: {first_line}"), config)
         raise
+    finally:
+        _current_watch.reset(token)
     notify(event("finished", watch.failure), config)
 
 

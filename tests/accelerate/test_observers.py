@@ -163,10 +163,11 @@ def test_jobs_of_the_engine_say_what_they_do(spark: Any, tmp_path: Path) -> None
     ("action", "rows"),
     [("collect", 2), ("toArrow", 2), ("toPandas", 2), ("count", None), ("isEmpty", None)],
 )
-def test_an_event_has_the_number_of_rows(
+def test_an_action_has_one_event_with_the_number_of_rows(
     spark: Any, events: list[kq.QueryEvent], action: str, rows: int | None
 ) -> None:
-    getattr(kq.kquery_plan(spark.sql(GROUPED), when="always"), action)()
+    with settings(spark, {"spark.sql.execution.arrow.pyspark.enabled": "false"}):
+        getattr(kq.kquery_plan(spark.sql(GROUPED), when="always"), action)()
     assert [(e.action, e.rows) for e in events] == [("", None), (action, rows)]
 
 
