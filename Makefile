@@ -16,7 +16,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest docs check lint bench proto clean
+.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest examples image docs check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -65,6 +65,15 @@ tables: venv ## Delta, Iceberg and S3 with every PySpark that they have JARs for
 lowest: venv ## the same with the lowest versions that pyproject.toml allows
 	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)
 
+examples: venv ## the jobs of examples/ with ibis, sqlframe, dbt, Polars and DuckDB, in an environment of their own
+	@test -x .examples/bin/python || $(PY) -m venv .examples
+	@.examples/bin/python -m pip install --quiet --editable '.[test,metrics]' -r examples/requirements.txt
+	@$(SPARK_ENV) PYSPARK_PYTHON="$$(pwd)/.examples/bin/python" PYSPARK_DRIVER_PYTHON="$$(pwd)/.examples/bin/python" \
+		.examples/bin/python -m pytest tests/examples tests/docs/test_examples.py $(ARGS)
+
+image: venv ## build the image of examples/docker and verify a query in it; needs Docker
+	@KQUERY_IMAGE=1 $(PY) -m pytest tests/examples/test_docker.py $(ARGS)
+
 docs: venv ## the documentation as a site in .site; a warning is an error, links are checked
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 
@@ -84,6 +93,6 @@ proto: ## write the messages' Python code from the .proto files
 		kquery_spark/sources/orc_footer.proto kquery_spark/service/flight_sql.proto
 
 clean: ## remove the environment, caches, and generated data
-	rm -rf $(VENV) .lowest .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .site
+	rm -rf $(VENV) .examples .lowest .protoc .benchdata .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .site
 	rm -rf build dist *.egg-info spark-warehouse metastore_db derby.log .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

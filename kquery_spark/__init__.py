@@ -6,6 +6,7 @@ The answer is always Spark SQL's answer; what the engine does not support stays 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from kquery_spark.errors import FallbackWarning, KQueryError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from kquery_spark.accelerate.api import kquery_plan
     from kquery_spark.accelerate.enable import disable, enable
     from kquery_spark.accelerate.explain import assert_accelerated, explain
+    from kquery_spark.accelerate.metrics import export_metrics
     from kquery_spark.accelerate.observers import QueryEvent, on_query
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.context.execution_context import ExecutionContext
@@ -39,6 +41,7 @@ _LAZY = {
     "disable": "kquery_spark.accelerate.enable",
     "enable": "kquery_spark.accelerate.enable",
     "explain": "kquery_spark.accelerate.explain",
+    "export_metrics": "kquery_spark.accelerate.metrics",
     "load_ipython_extension": "kquery_spark.notebook",
     "unload_ipython_extension": "kquery_spark.notebook",
     "lit": "kquery_spark.frontends.dataframe",
@@ -67,6 +70,7 @@ __all__ = [
     "disable",
     "enable",
     "explain",
+    "export_metrics",
     "kquery_plan",
     "lit",
     "on_query",
@@ -83,7 +87,10 @@ def __getattr__(name: str) -> Any:
     module = _LAZY.get(name)
     value = _function(name) if module is None else getattr(importlib.import_module(module), name)
     if value is None:
-        raise AttributeError(f"module 'kquery_spark' has no attribute {name!r}")
+        # with name and obj, Python suggests the nearest name
+        raise AttributeError(
+            f"module 'kquery_spark' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        )
     globals()[name] = value
     return value
 

@@ -7,9 +7,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
+
+import pyarrow as pa
 
 from kquery_spark.config.engine import EngineConfig
 
@@ -25,6 +28,7 @@ class QueryEvent:
     tasks of Spark that run the engine, or Spark alone. coverage: share of the plan's nodes that run in the engine.
     sentences: the decision on each part, and why others stay with Spark. seconds: of planning, or of the action.
     failure: what failed in the engine, so that Spark ran the query again, or the error that was raised.
+    rows: how many the action gave to the program; None if it gives something else, as ``count``, ``show`` and writes do.
     """
 
     kind: Literal["planned", "finished", "failed"]
@@ -34,6 +38,7 @@ class QueryEvent:
     sentences: tuple[str, ...]
     seconds: float
     failure: str | None = None
+    rows: int | None = None
 
     def __str__(self) -> str:
         what = self.kind if self.kind == "planned" else f"{self.action} {self.kind}"
@@ -97,23 +102,33 @@ def _log(event: QueryEvent) -> None:
 
 @dataclass
 class ActionWatch:
-    """Where an action ran and what failed, set while it runs."""
+    """Where an action ran, what failed and how many rows it gave, set while it runs."""
 
     place: Place = "spark"
     failure: str | None = None
+    rows: int | None = None
+
+
+_current_watch: ContextVar[ActionWatch | None] = ContextVar("kquery_spark_action", default=None)
 
 
 @contextmanager
 def watched_action(action: str, config: EngineConfig, coverage: Callable[[], float]) -> Iterator[ActionWatch]:
-    """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches."""
-    watch = ActionWatch()
-    if not is_observed(config):
-        yield watch
+    """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches.
+
+    An action within another one, as PySpark's ``toPandas`` collects rows where Arrow is off, is a part of that one.
+    """
+    outer = _current_watch.get()
+    if outer is not None or not is_observed(config):
+        yield outer or ActionWatch()
         return
+    watch = ActionWatch()
+    token = _current_watch.set(watch)
     start = perf_counter()
 
     def event(kind: Literal["finished", "failed"], failure: str | None) -> QueryEvent:
-        return QueryEvent(kind, action, watch.place, coverage(), (), perf_counter() - start, failure)
+        seconds = perf_counter() - start
+        return QueryEvent(kind, action, watch.place, coverage(), (), seconds, failure, watch.rows)
 
     try:
         yield watch
@@ -121,4 +136,16 @@ def watched_action(action: str, config: EngineConfig, coverage: Callable[[], flo
         first_line = str(error).strip().partition("\n")[0]
         notify(event("failed", f"{type(error).__name__}: {first_line}"), config)
         raise
+    finally:
+        _current_watch.reset(token)
     notify(event("finished", watch.failure), config)
+
+
+def row_count(result: object) -> int | None:
+    """The rows of an action's result: a list of them, an Arrow table or a pandas DataFrame; None for anything else."""
+    if isinstance(result, list):
+        return len(result)
+    if isinstance(result, pa.Table):
+        return int(result.num_rows)
+    pandas = sys.modules.get("pandas")  # imported by PySpark if the result is one of its DataFrames
+    return len(result) if pandas is not None and isinstance(result, pandas.DataFrame) else None

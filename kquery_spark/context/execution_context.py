@@ -162,12 +162,15 @@ class ExecutionContext:
             name, iceberg_table_source(table, snapshot, self._facts.time_zone, storage_options)
         )
 
-    def register_arrow(self, name: str, table: pa.Table | pa.RecordBatch) -> None:
-        """A table in memory."""
-        if isinstance(table, pa.RecordBatch):
-            table = pa.Table.from_batches([table])
+    def register_arrow(self, name: str, table: Any) -> None:
+        """A table in memory: Arrow's, or whatever gives an Arrow stream, which is read now.
+
+        Such are frames of Polars and relations of DuckDB (``__arrow_c_stream__``), and a DataFrame of another context.
+        """
         if not isinstance(table, pa.Table):
-            raise PlanError(f"register_arrow takes an Arrow table, not {type(table).__name__}")
+            if not hasattr(table, "__arrow_c_stream__"):
+                raise PlanError(f"register_arrow takes an Arrow table or stream, not {type(table).__name__}")
+            table = pa.RecordBatchReader.from_stream(table).read_all()
         for field, column in zip(table.schema, table.columns, strict=True):
             _check_column(field, column)
         self.register_source(name, memory_source(table, self._facts.time_zone))

@@ -28,6 +28,9 @@ DEEPEST = 3  # 4096 partitions; what is larger then has too few different keys t
 _SCATTERED_ROWS = 1 << 17  # that are copied at once
 _HASHED_ROW_BYTES = 24  # of a row that is grouped or hashed: its hash, its group, its place
 
+SPILLED_BYTES = "spilled_bytes"
+"""The name in an operator's metrics of the bytes that it wrote to disk."""
+
 Keys = Callable[[Batch], Sequence[Vector]]
 
 
@@ -68,7 +71,7 @@ class SpillFile:
         self._blocks.append(_Block(self.store.append(data), data.size, self._form))
         self.rows += batch.num_rows
         self.nbytes += sum(a.nbytes for a in arrays)
-        self._metrics.add("spilled_bytes", sum(a.nbytes for a in arrays))
+        self._metrics.add(SPILLED_BYTES, sum(a.nbytes for a in arrays))
 
     def remove(self) -> None:
         """Give the disk space back before the operator ends; for a file with a store of its own."""

@@ -151,6 +151,7 @@ def same_plan(one: DataFrame, other: DataFrame) -> bool:
     return one._jdf is other._jdf
 
 
+_CONNECT_MODULE = "pyspark.sql.connect"
 _CONNECT = (
     "kquery_spark needs a classic Spark session: it reads Spark's optimized plan from the JVM, which a Spark "
     "Connect session does not offer. Start the session without remote(), or run the query on Spark alone."
@@ -159,7 +160,7 @@ _CONNECT = (
 
 def check_frame(frame: object, caller: str) -> None:
     """Raise KQueryError for what is not a DataFrame of a classic session."""
-    if type(frame).__module__.startswith("pyspark.sql.connect"):
+    if type(frame).__module__.startswith(_CONNECT_MODULE):
         raise KQueryError(_CONNECT)
     if not isinstance(frame, DataFrame):
         raise KQueryError(f"{caller} takes a Spark DataFrame, not {type(frame).__name__}")
@@ -168,7 +169,9 @@ def check_frame(frame: object, caller: str) -> None:
 def bridge(spark: SparkSession) -> Bridge:
     """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM, and an old Spark."""
     if not hasattr(spark, "_jsparkSession"):
-        raise KQueryError(_CONNECT)
+        if type(spark).__module__.startswith(_CONNECT_MODULE):
+            raise KQueryError(_CONNECT)
+        raise KQueryError(f"kquery_spark takes a Spark session here, not {type(spark).__name__}")
     link = _bridges.get(spark)
     if link is None:
         link = _bridges[spark] = Bridge(spark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
+from kquery_spark.errors import ConfigError
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from tests.conftest import settings
 
@@ -155,3 +157,66 @@ def test_jobs_of_the_engine_say_what_they_do(spark: Any, tmp_path: Path) -> None
         finally:
             spark.sparkContext.setJobDescription(None)
         assert not any("kquery" in text for text in descriptions(spark, spark.range(3).collect))
+
+
+@pytest.mark.parametrize(
+    ("action", "rows"),
+    [("collect", 2), ("toArrow", 2), ("toPandas", 2), ("count", None), ("isEmpty", None)],
+)
+def test_an_action_has_one_event_with_the_number_of_rows(
+    spark: Any, events: list[kq.QueryEvent], action: str, rows: int | None
+) -> None:
+    with settings(spark, {"spark.sql.execution.arrow.pyspark.enabled": "false"}):
+        getattr(kq.kquery_plan(spark.sql(GROUPED), when="always"), action)()
+    assert [(e.action, e.rows) for e in events] == [("", None), (action, rows)]
+
+
+def test_metrics_for_prometheus(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    registry = prometheus.CollectorRegistry()
+    end = kq.export_metrics(registry)
+    with pytest.raises(ConfigError, match="in this registry already"):
+        kq.export_metrics(registry)
+    with settings(spark, TASKS):
+        fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
+        fast.collect()
+        fast.count()
+        kq.kquery_plan(spark.sql("SELECT k, uuid() AS u FROM observed"), when="always")
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            kq.kquery_plan(spark.sql("SELECT sum(1 div (v - 1)) AS s FROM observed"), when="always").collect()
+        broken = kq.kquery_plan(spark.sql(GROUPED), when="always")
+        monkeypatch.setattr(SparkExecutor, "payload_table", lambda self: pa.array(["x"]).cast(pa.int8()))
+        with pytest.warns(kq.FallbackWarning):
+            broken.collect()
+
+    def value(name: str, **labels: str) -> float | None:
+        number: float | None = registry.get_sample_value(name, labels)
+        return number
+
+    assert value("kquery_queries_total", engine="whole") == 3
+    assert value("kquery_queries_total", engine="none") == 1
+    assert value("kquery_planning_seconds_count") == 4
+    assert value("kquery_actions_total", action="collect", place="tasks", outcome="finished") == 1
+    assert value("kquery_actions_total", action="count", place="tasks", outcome="finished") == 1
+    assert value("kquery_actions_total", action="collect", place="spark", outcome="failed") == 1
+    assert value("kquery_actions_total", action="collect", place="spark", outcome="rescued") == 1
+    assert value("kquery_action_seconds_count", place="tasks") == 2
+    assert value("kquery_rows_total", place="tasks") == 2
+    assert value("kquery_rows_total", place="spark") == 2
+    assert value("kquery_spilled_bytes_total") == 0
+    many = spark.sql("SELECT id % 50000 AS k, count(*) AS n FROM range(100000) GROUP BY id % 50000")
+    with settings(spark, {**TASKS, "spark.kquery.memoryBytes": "65536"}):
+        monkeypatch.undo()
+        assert len(kq.kquery_plan(many, when="always").toArrow()) == 50000
+    assert (value("kquery_spilled_bytes_total") or 0) > 50000
+    end()
+    end()
+    fast.count()
+    assert value("kquery_actions_total", action="count", place="tasks", outcome="finished") is None
+    kq.export_metrics(registry)()  # the names are free again
+
+
+def test_metrics_without_the_package_are_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ConfigError, match=r"pip install 'kquery-spark\[metrics\]'"):
+        kq.export_metrics()

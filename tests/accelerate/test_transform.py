@@ -177,6 +177,12 @@ def test_spark_connect_is_declined_in_words():
     for call in (kquery_plan, kq.explain, kq.verify):
         with pytest.raises(KQueryError, match="Spark Connect"):
             call(frame)
+    session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    for use in (kq.enable, kq.ExecutionContext):
+        with pytest.raises(KQueryError, match="Spark Connect"):
+            use(session)
+        with pytest.raises(KQueryError, match="takes a Spark session here, not str"):
+            use("local[2]")
 
 
 def test_streams_stay_with_spark(spark):

@@ -14,6 +14,7 @@ from kquery_spark.cli import commands
 from kquery_spark.cli.commands import cli
 from kquery_spark.cli.failures import Exit, run
 from kquery_spark.cli.quiet_start import StartOutput, quiet_start
+from tests.conftest import worker_environment
 
 
 def _says(text: str, seconds: float = 0) -> list[str]:
@@ -43,6 +44,16 @@ def test_a_start_that_fails_says_why(capfd):
         time.sleep(0.02)
     assert output.first_line == "java: not found"
     assert capfd.readouterr().err == ""
+
+
+def test_without_java_a_command_says_so_in_one_sentence():
+    command = [sys.executable, "-c", "from kquery_spark.cli import main; main()", "sql", "SELECT 1"]
+    environment = {**os.environ, **worker_environment(), "JAVA_HOME": "/no/such/java"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == Exit.UNFORESEEN
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("kquery-spark: error: Spark did not start (")
+    assert "it needs Java, 17 or newer for Spark 4; install it, or set JAVA_HOME to it" in line
 
 
 def test_a_terminal_that_hung_up_does_not_block_the_jvm():

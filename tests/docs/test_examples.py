@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 GUIDE = ROOT / "docs" / "guide"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted(GUIDE.glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+IMPORT = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -25,6 +26,8 @@ def test_the_python_of_a_page_runs(spark: SparkSession, taxi_dir: Path, page: Pa
     blocks = BLOCK.findall(page.read_text())
     if not blocks:
         pytest.skip("no Python on this page")
+    for module in sorted(set(IMPORT.findall("\n".join(blocks)))):
+        pytest.importorskip(module)  # a page on other libraries runs where these are
     before = dict(spark.sparkContext.getConf().getAll())
     names: dict[str, Any] = {}
     try:
@@ -39,6 +42,7 @@ def test_the_python_of_a_page_runs(spark: SparkSession, taxi_dir: Path, page: Pa
             )
     finally:
         kq.disable(spark)
+        spark.conf.unset("spark.sql.mapKeyDedupPolicy")  # set by ibis
         for view in ("trips", "tripdata"):
             spark.catalog.dropTempView(view)
         for name, value in before.items():

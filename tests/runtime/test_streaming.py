@@ -112,9 +112,14 @@ def test_a_frame_is_an_arrow_stream():
     ctx, _ = context(2)
     frame = ctx.sql("SELECT sum(x) AS s FROM numbers")
     assert pa.table(frame).to_pydict() == {"s": [sum(range(2000))]}
+    other = kq.ExecutionContext()
+    other.register_arrow("theirs", ctx.table("numbers"))
+    assert other.sql("SELECT sum(x) AS s FROM theirs").collect() == [{"s": sum(range(2000))}]
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.from_arrow(pa.RecordBatchReader.from_stream(ctx.table("numbers")))
     assert relation.max("x").fetchall() == [(1999,)]
+    other.register_arrow("theirs", duckdb.sql("SELECT 7 AS x, 'a' AS s"))
+    assert other.table("theirs").collect() == [{"x": 7, "s": "a"}]
 
 
 def test_polars_reads_a_frame():

@@ -16,7 +16,7 @@ from typing_extensions import override
 from kquery_spark.accelerate.execution.actions import Actions, DriverActions, FrameActions, SparkActions
 from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import WriteSource, with_sources
-from kquery_spark.accelerate.observers import Place, watched_action
+from kquery_spark.accelerate.observers import Place, row_count, watched_action
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage
 from kquery_spark.logical import Projection, Scan, walk_plan
@@ -113,7 +113,9 @@ class Execution(FrameRows):
                 watch.failure = failure
 
             try:
-                return attempt(action, engine, spark, fail)
+                result = attempt(action, engine, spark, fail)
+                watch.rows = row_count(result)
+                return result
             finally:
                 watch.place = place() if watch.failure is None else "spark"
 

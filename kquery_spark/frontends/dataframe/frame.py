@@ -18,6 +18,7 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
+from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.logical import LogicalPlan, format_plan
 from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
@@ -112,13 +113,19 @@ class DataFrame(Builder):
         if not isinstance(item, str):
             raise PlanError(f"a DataFrame has no item {item!r}; the columns are {', '.join(self.columns)}")
         if not self._indices(item):
-            raise PlanError(f"no column {item}; the columns are {', '.join(self.columns)}")
+            raise self._no_column(item)
         return Column(ast.Name((item,), self._origin(item)))
 
     def __getattr__(self, name: str) -> Column:
         if name.startswith("_") or name not in self.columns:
             raise AttributeError(f"a DataFrame has no attribute and this one no column {name!r}")
         return Column(ast.Name((name,), self._origin(name)))
+
+    def _no_column(self, name: str) -> PlanError:
+        columns = self.columns
+        return PlanError(
+            f"no column {name}{did_you_mean(name, columns)}; the columns are {', '.join(columns)}"
+        )
 
     def _indices(self, name: str) -> list[int]:
         same = self._session.fold
@@ -203,7 +210,7 @@ class DataFrame(Builder):
         keys = {same(n) for n in subset}
         unknown = keys - {same(n) for n in self.columns}
         if unknown:
-            raise PlanError(f"no column {min(unknown)}; the columns are {', '.join(self.columns)}")
+            raise self._no_column(min(unknown))
         items = [
             to_quoted(n) if same(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
         ]

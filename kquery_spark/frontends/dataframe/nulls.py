@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted, when
+from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.types import names as t
 
 Value = bool | int | float | str
@@ -126,4 +127,5 @@ def _takes(dtype: pa.DataType, kind: str) -> bool:
 def _check(schema: pa.Schema, names: Sequence[str] | Mapping[str, Any]) -> None:
     for name in names:
         if name not in schema.names:
-            raise PlanError(f"no column {name}; the columns are {', '.join(schema.names)}")
+            nearest, columns = did_you_mean(name, schema.names), ", ".join(schema.names)
+            raise PlanError(f"no column {name}{nearest}; the columns are {columns}")

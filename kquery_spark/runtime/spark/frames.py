@@ -11,7 +11,8 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan
-from kquery_spark.runtime.spark.metering import Meter
+from kquery_spark.runtime.spark.metering import TaskMeter
+from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
 from kquery_spark.sources.object_stores import stores_named_in
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
@@ -36,7 +37,7 @@ def to_dataframe(
     schema: StructType,
     config: EngineConfig,
     inputs: Mapping[str, DataFrame] | None = None,
-    meter: Meter | None = None,
+    meter: TaskMeter | None = None,
     output: Any = None,
 ) -> DataFrame:
     """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
@@ -45,6 +46,7 @@ def to_dataframe(
     attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
     plans = SparkPlans(link)
+    meter = meter or SPILL_TOTAL.meter(link.spark.sparkContext)
     attributes = plans.attributes(schema) if output is None else output
     converted = converted_columns(schema)
     if len(set(schema.names)) == len(schema.names) and not inputs and not converted:
@@ -71,7 +73,7 @@ def _with_own_names(schema: StructType) -> StructType:
 def payload_frame(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
     """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
     plans = SparkPlans(link)
-    builder = _payload_builder(plans, graph, config, RowEncoding.PAYLOADS)
+    builder = _payload_builder(plans, graph, config, link, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
@@ -81,17 +83,19 @@ def input_frame(link: Bridge, graph: StageGraph, config: EngineConfig, limit: in
     limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
     """
     plans = SparkPlans(link)
-    return plans.frame(_payload_builder(plans, graph, config, limit=limit).input_rows(graph.result))
+    return plans.frame(_payload_builder(plans, graph, config, link, limit=limit).input_rows(graph.result))
 
 
 def _payload_builder(
     plans: SparkPlans,
     graph: StageGraph,
     config: EngineConfig,
+    link: Bridge,
     encoding: RowEncoding = RowEncoding.COLUMNS,
     limit: int | None = None,
 ) -> _Builder:
-    return _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), encoding, limit)
+    meter = SPILL_TOTAL.meter(link.spark.sparkContext)
+    return _Builder(plans, graph, _PAYLOAD, config, {}, meter, plans.attributes(_PAYLOAD), encoding, limit)
 
 
 class _Builder:
@@ -107,7 +111,7 @@ class _Builder:
         schema: StructType,
         config: EngineConfig,
         inputs: Mapping[str, DataFrame],
-        meter: Meter | None,
+        meter: TaskMeter | None,
         output: Any,
         encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,

@@ -1,17 +1,26 @@
 """Metrics of operators in the workers, collected to the driver by a Spark accumulator.
 
-Only ``kq.explain(df, analyze=True)`` gives a query a meter; other queries pay nothing.
+Only ``kq.explain(df, analyze=True)`` gives a query a ``Meter``; other queries pay nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pyspark import Accumulator, AccumulatorParam, SparkContext
+from typing_extensions import override
 
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.stages.graph import Stage
+
+
+class TaskMeter(Protocol):
+    """Takes the report of each finished task of a stage, in its worker."""
+
+    def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
+        """Report a finished task, which gave on so many bytes."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +42,15 @@ class _Reports(AccumulatorParam[list[TaskReport]]):
         return value1
 
 
-class Meter:
+class Meter(TaskMeter):
     """Takes the reports of one part's tasks; travels to the workers with them."""
 
     def __init__(self, reports: Accumulator[list[TaskReport]], part: int) -> None:
         self._reports = reports
         self._part = part
 
+    @override
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        """Report a finished task, which gave on so many bytes."""
         metrics = tuple(context.metrics.get(id(node), Metrics()) for node, _ in walk_operators(stage.plan))
         self._reports.add([TaskReport(self._part, stage.stage_id, metrics, sent)])
 

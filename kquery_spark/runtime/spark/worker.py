@@ -34,7 +34,7 @@ from kquery_spark.task_errors import task_error
 from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
-    from kquery_spark.runtime.spark.metering import Meter
+    from kquery_spark.runtime.spark.metering import TaskMeter
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
 TOO_MUCH = -1
@@ -118,7 +118,7 @@ class StageTask:
         number: int,
         names: list[str] | None,
         sources: dict[str, int],
-        meter: Meter | None = None,
+        meter: TaskMeter | None = None,
         encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
         container: ContainerFacts | None = None,
@@ -173,7 +173,7 @@ class StageRun:
     number: int
     names: list[str] | None
     sources: dict[str, int]
-    meter: Meter | None = None
+    meter: TaskMeter | None = None
     encoding: RowEncoding = RowEncoding.COLUMNS
     limit: int | None = None
     hash_partitioned: bool = False

@@ -23,6 +23,7 @@ from kquery_spark.frontends.sql.analyzer.scope import (
 )
 from kquery_spark.frontends.sql.analyzer.unpivot import unpivoted
 from kquery_spark.frontends.sql.ast import relations as ast
+from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.functions.special_forms import generator_function
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.conditions import split_condition
@@ -100,9 +101,10 @@ class RelationAnalyzer:
                 return self._aliased(common_table, node.alias or ast.TableAlias(node.name[0]), node)
         plan = node.bound or self._queries.catalog.table(node.name)
         if not isinstance(plan, LogicalPlan):
-            known = ", ".join(sorted(self._queries.catalog.table_names())) or "(none)"
+            known, name = sorted(self._queries.catalog.table_names()), ".".join(node.name)
             self._queries.fail(
-                f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {'.'.join(node.name)}; the tables are {known}",
+                f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {name}{did_you_mean(name, known)}; "
+                f"the tables are {', '.join(known) or '(none)'}",
                 node,
             )
         return self._aliased(self._fresh(plan, node.name), node.alias, node)

@@ -100,9 +100,13 @@ class Scope:
         columns = [c for c in self.columns if tuple(map(fold, c.qualifier[-len(folded) :])) == folded]
         return tuple(sorted(columns, key=lambda c: not c.hidden))
 
+    def names(self) -> list[str]:
+        """The qualified names of the columns of ``*``."""
+        return [".".join((*c.qualifier, c.name)) for c in self.visible]
+
     def candidates(self) -> str:
         """The columns there are, for error messages."""
-        return ", ".join(".".join((*c.qualifier, c.name)) for c in self.visible) or "(none)"
+        return ", ".join(self.names()) or "(none)"
 
     def joined(self, other: Scope) -> Scope:
         """Both scopes side by side."""

@@ -10,6 +10,7 @@ from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS
 from kquery_spark.frontends.sql.analyzer.expressions.session_values import session_value
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedName, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.functions.special_forms import SessionValue, special_form
 from kquery_spark.logical.lineage import lineage
 
@@ -131,10 +132,10 @@ def _lineage(analyzer: ExpressionAnalyzer, value: Expr) -> str | None:
 
 
 def _fail_unknown(analyzer: ExpressionAnalyzer, node: ast.Name) -> NoReturn:
-    scope = analyzer.scope
+    scope, name = analyzer.scope, ".".join(node.parts)
     raise SqlError(
         f"[UNRESOLVED_COLUMN.WITH{'' if scope.visible else 'OUT'}_SUGGESTION] there is no column "
-        f"{'.'.join(node.parts)}; the columns are {scope.candidates()}",
+        f"{name}{did_you_mean(name, scope.names())}; the columns are {scope.candidates()}",
         analyzer.sql,
         node.pos if node.pos >= 0 else None,
     )

@@ -14,9 +14,10 @@ from kquery_spark.frontends.sql.analyzer.expressions.session_values import sessi
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
-from kquery_spark.functions.call_form import trim_function
+from kquery_spark.frontends.sql.suggestions import did_you_mean
+from kquery_spark.functions.call_form import registered_names, trim_function
 from kquery_spark.functions.higher_order import HigherOrderFunction
-from kquery_spark.functions.registry import EvalMode, date_field_function
+from kquery_spark.functions.registry import EvalMode, date_field_function, is_internal
 from kquery_spark.functions.special_forms import (
     CastFunction,
     GeneratorFunction,
@@ -246,4 +247,5 @@ def _cast_function(analyzer: ExpressionAnalyzer, type_name: str, node: ast.Call)
 
 def no_such_function(name: str) -> str:
     """The error message for a function that SQL or the engine does not have."""
-    return f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it"
+    nearest = did_you_mean(name, (known for known in registered_names() if not is_internal(known)))
+    return f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it{nearest}"

@@ -1,0 +1,37 @@
+"""A dbt project on Spark, with the engine in the tables that it builds.
+
+    pip install kquery-spark dbt-core 'dbt-spark[session]'
+    python examples/dbt/run.py data/trips
+
+dbt builds a table by ``CREATE TABLE ... AS SELECT`` and fills an incremental one by ``INSERT``, through ``spark.sql`` of the
+session in its process. ``kq.enable`` gives these statements the engine's rows. Views have no rows; ``MERGE`` stays Spark's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+
+import kquery_spark as kq
+
+PROJECT = Path(__file__).parent
+
+
+def build(trips: str, target: str = "target") -> bool:
+    """Run the project over a folder of trips in the running session; whether all its models were built."""
+    folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", target]
+    variables = json.dumps({"trips": os.path.abspath(trips)})
+    return dbtRunner().invoke(["run", *folders, "--vars", variables]).success
+
+
+if __name__ == "__main__":
+    session = kq.configure(SparkSession.builder).enableHiveSupport().getOrCreate()
+    kq.enable(session)
+    if not build(sys.argv[1]):
+        sys.exit(1)
+    session.table("kquery_example.fares").show()

@@ -1,0 +1,67 @@
+"""The bytes that tasks spill, counted by a Spark accumulator while somebody wants to know (``kq.export_metrics``)."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from pyspark import Accumulator, SparkContext
+from typing_extensions import override
+
+from kquery_spark.physical.operators import TaskContext
+from kquery_spark.physical.spill import SPILLED_BYTES
+from kquery_spark.runtime.spark.metering import TaskMeter
+from kquery_spark.stages.graph import Stage
+
+
+class SpillMeter(TaskMeter):
+    """Adds up the bytes that tasks wrote to disk because their state passed the memory budget."""
+
+    def __init__(self, total: Accumulator[int]) -> None:
+        self._total = total
+
+    @override
+    def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
+        spilled = sum(metrics.extra.get(SPILLED_BYTES, 0) for metrics in context.metrics.values())
+        if spilled:
+            self._total.add(spilled)
+
+
+class SpillTotal:
+    """The sum over the Spark contexts of this process, each of which has one accumulator."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers = 0
+        self._accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[int]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._all: list[Accumulator[int]] = []
+
+    def begin(self) -> None:
+        """Count in the stages that are built from now on, until ``end``."""
+        with self._lock:
+            self._readers += 1
+
+    def end(self) -> None:
+        """Undo one ``begin``."""
+        with self._lock:
+            self._readers -= 1
+
+    def meter(self, context: SparkContext) -> SpillMeter | None:
+        """The meter for tasks of a context; None while nobody counts."""
+        with self._lock:
+            if not self._readers:
+                return None
+            total = self._accumulators.get(context)
+            if total is None:
+                total = self._accumulators[context] = context.accumulator(0)
+                self._all.append(total)
+            return SpillMeter(total)
+
+    def value(self) -> int:
+        """Bytes so far, also of contexts that are gone."""
+        return sum(total.value for total in tuple(self._all))
+
+
+SPILL_TOTAL = SpillTotal()
