@@ -18,11 +18,11 @@ from kquery_spark.types.vector import Int64s, Vector
 
 _MIN_INDEXED_ROWS = 1 << 18  # for dictionary indices to save more than reading them costs
 
-Wanted = tuple[CodedColumn, npt.NDArray[np.bool_]]
+PassingValues = tuple[CodedColumn, npt.NDArray[np.bool_]]
 """A column, and a mask of its values that pass."""
 
 
-class Kept:
+class FilteredColumns:
     """Columns read so far of the rows that passed; ``selected`` are their numbers in the split (None: all)."""
 
     def __init__(self, batch: Batch, selected: Int64s | None = None) -> None:
@@ -34,7 +34,7 @@ class Kept:
         """The number of rows that passed."""
         return self.batch.num_rows
 
-    def where(self, mask: pa.Array | None) -> Kept:
+    def where(self, mask: pa.Array | None) -> FilteredColumns:
         """Without the rows where the mask is not true."""
         if mask is None or self.rows == 0:
             return self
@@ -43,16 +43,18 @@ class Kept:
             return self
         places = np.flatnonzero(true_flags(mask))
         selected = places if self.selected is None else self.selected[places]
-        return Kept(pick(self.batch, places), selected)
+        return FilteredColumns(pick(self.batch, places), selected)
 
-    def with_columns(self, more: Batch) -> Kept:
+    def with_columns(self, more: Batch) -> FilteredColumns:
         """With further columns of the split, narrowed to the rows that passed."""
         return self.beside(more if self.selected is None else pick(more, self.selected))
 
-    def beside(self, more: Batch) -> Kept:
+    def beside(self, more: Batch) -> FilteredColumns:
         """With further columns that have only the rows that passed."""
         fields = [*self.batch.schema, *more.schema]
-        return Kept(Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected)
+        return FilteredColumns(
+            Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected
+        )
 
 
 class SplitColumns:
@@ -82,15 +84,15 @@ class SplitColumns:
             self._coded[name] = self._source.coded(self._split, name, rows)
         return self._coded[name]
 
-    def before_any_column(self, rows: Int64s | None) -> list[Kept]:
+    def before_any_column(self, rows: Int64s | None) -> list[FilteredColumns]:
         """The states to begin with: these rows without a column; none (None) where nothing is known of the rows."""
-        return [] if rows is None else [Kept(Batch(pa.schema([]), (), len(rows)), rows)]
+        return [] if rows is None else [FilteredColumns(Batch(pa.schema([]), (), len(rows)), rows)]
 
-    def beside(self, states: list[Kept], columns: list[str]) -> list[Kept]:
+    def beside(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
         """The states with further columns of the rows that are left; all rows where nothing was read before."""
         source, split = self._source, self._split
         if not states:
-            return [Kept(b) for b in source.read(split, columns)]
+            return [FilteredColumns(b) for b in source.read(split, columns)]
         if not columns:
             return states
         selected = states[0].selected
@@ -115,7 +117,9 @@ class SplitColumns:
         return {c: coded for c in columns if (coded := self._coded.get(c)) is not None}
 
 
-def asked_for(runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | None) -> list[Wanted] | None:
+def decided_by_values(
+    runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | None
+) -> list[PassingValues] | None:
     """The columns of a run-time filter with a mask of their values that pass; None if it has to see the rows themselves."""
     places = []
     for column_index, name in enumerate(runtime_filter.columns):
@@ -124,14 +128,14 @@ def asked_for(runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | 
             return None
         # a filter may know nothing of NULL, of which there is no row
         values = column.values if column.nulls else column.values[:-1]
-        passing_values = runtime_filter.wanted(column_index, Vector(read.dtype(name), values))
-        if passing_values is None:
+        passes = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
+        if passes is None:
             return None
-        places.append((column, passing_values if column.nulls else np.append(passing_values, False)))
+        places.append((column, passes if column.nulls else np.append(passes, False)))
     return places
 
 
-def rows_of(places: Sequence[Wanted], rows: Int64s | None) -> Int64s | None:
+def rows_of(places: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
     """The rows, of ``rows`` (None: of all), that have a passing value in any of the columns."""
     hits = []
     for column, passing_values in places:

@@ -22,7 +22,7 @@ _IN_DRIVER = frozenset(
     {"LogicalRelation", "OneRowRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"}
 )
 # Of these what may come to the driver faster as Arrow.
-_BROUGHT = frozenset({"LogicalRelation", "Project", "Filter"})
+_COLLECTABLE_AS_ARROW = frozenset({"LogicalRelation", "Project", "Filter"})
 _FILE_BYTES_PER_DECODED_BYTE = 0.75  # bytes of files are more when decoded
 _LEAST_FILE_BYTES_PER_DECODED_BYTE = 0.27  # and mostly less than four times as many
 
@@ -43,7 +43,7 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
     if size < config.driver_bytes * _FILE_BYTES_PER_DECODED_BYTE:
         return False
     if passed:
-        return not _BROUGHT.issuperset(nodes)
+        return not _COLLECTABLE_AS_ARROW.issuperset(nodes)
     return size <= costs.least_bytes_of_top_k * _LEAST_FILE_BYTES_PER_DECODED_BYTE
 
 

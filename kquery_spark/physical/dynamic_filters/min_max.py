@@ -161,7 +161,7 @@ class MinMaxFilter(RuntimeFilter):
         super().count(seen, passed)
 
     @override
-    def wanted(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+    def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         return self.known.past(column_index - 1, values) if column_index else self.known.of_others(values)
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:

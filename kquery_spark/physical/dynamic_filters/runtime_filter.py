@@ -49,7 +49,7 @@ class RuntimeFilter(ABC):
         self.seen += seen
         self.passed += passed
 
-    def wanted(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+    def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """True for each value of ``columns[column_index]`` whose rows pass, whatever the other columns hold.
 
         A row passes if the value of any of the columns does. None if the filter cannot be decided column by column.
@@ -95,7 +95,7 @@ class MatchFilter(RuntimeFilter):
         return terms
 
     @override
-    def wanted(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+    def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         return self.table.contains([values], len(values.data)) if len(self.columns) == 1 else None
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:

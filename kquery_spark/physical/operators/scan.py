@@ -17,7 +17,13 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
-from kquery_spark.physical.split_columns import Kept, SplitColumns, asked_for, rows_of, true_flags
+from kquery_spark.physical.split_columns import (
+    FilteredColumns,
+    SplitColumns,
+    decided_by_values,
+    rows_of,
+    true_flags,
+)
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
@@ -191,7 +197,7 @@ class _FilteringReader:
         """A source that reads all its columns at once anyway."""
         static, keys, rest = self._steps(conditions, runtime)
         for batch in self._source.read(split, [*static, *keys, *rest]):
-            (state,) = _passing([Kept(batch).where(self._static(batch, conditions))], runtime)
+            (state,) = _passing([FilteredColumns(batch).where(self._static(batch, conditions))], runtime)
             yield self._ordered(state.batch)
 
     def _static(self, batch: Batch, conditions: list[Expr]) -> pa.Array | None:
@@ -264,7 +270,7 @@ def _narrowed_at_runtime(
     """The rows that pass the run-time filters decidable from columns' distinct values, and the other filters."""
     others = []
     for runtime_filter in runtime:
-        places = [] if rows is not None and len(rows) == 0 else asked_for(runtime_filter, read, rows)
+        places = [] if rows is not None and len(rows) == 0 else decided_by_values(runtime_filter, read, rows)
         if places is None:
             others.append(runtime_filter)
             continue
@@ -274,11 +280,11 @@ def _narrowed_at_runtime(
     return others, rows
 
 
-def _any_rows(states: list[Kept]) -> bool:
+def _any_rows(states: list[FilteredColumns]) -> bool:
     return any(s.rows for s in states)
 
 
-def _passing(states: list[Kept], runtime: list[RuntimeFilter]) -> list[Kept]:
+def _passing(states: list[FilteredColumns], runtime: list[RuntimeFilter]) -> list[FilteredColumns]:
     """The states without the rows that run-time filters drop."""
     for runtime_filter in runtime:
         states = [s.where(_runtime_mask(runtime_filter, s.batch)) for s in states]

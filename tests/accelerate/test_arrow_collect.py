@@ -1,4 +1,4 @@
-"""All rows brought to the driver as Arrow: for queries that only pass them on, too, where they are many and texts short."""
+"""All rows collected to the driver as Arrow: for queries that only pass them on, too, where they are many and texts short."""
 
 from __future__ import annotations
 
