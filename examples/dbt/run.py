@@ -23,8 +23,12 @@ PROJECT = Path(__file__).parent
 
 
 def build(trips: str, target: str = "target") -> bool:
-    """Run the project over a folder of trips in the running session; whether all its models were built."""
-    folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", target]
+    """Run the project over a folder of trips in the running session; whether all its models were built.
+
+    target: a folder for what dbt compiles and logs.
+    """
+    folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
+    folders += ["--target-path", target, "--log-path", target]
     variables = json.dumps({"trips": os.path.abspath(trips)})
     return dbtRunner().invoke(["run", *folders, "--vars", variables]).success
 

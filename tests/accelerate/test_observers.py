@@ -177,7 +177,7 @@ def test_metrics_for_prometheus(spark: Any, monkeypatch: pytest.MonkeyPatch) -> 
     end = kq.export_metrics(registry)
     with pytest.raises(ConfigError, match="in this registry already"):
         kq.export_metrics(registry)
-    with settings(spark, TASKS):
+    with settings(spark, {**TASKS, "spark.sql.ansi.enabled": "true"}):
         fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
         fast.collect()
         fast.count()
