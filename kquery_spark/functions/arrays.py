@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,7 @@ from kquery_spark.kernels.elements import (
 from kquery_spark.kernels.integer_order import lexicographic_order, stable_order
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
+from kquery_spark.types.coercion import common_type
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Vector
 
@@ -203,7 +205,13 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return types if any(map(is_array, types)) else coerce_concat(types)
+    """Arrays have a common type, if there is one; without an array all are texts or all binary."""
+    if not any(map(is_array, types)):
+        return coerce_concat(types)
+    if len(set(map(t.spark_name, types))) == 1:
+        return types
+    common = reduce(lambda a, b: None if a is None or b is None else common_type(a, b), types)
+    return types if common is None else [common] * len(types)
 
 
 def _reversible(dtype: pa.DataType) -> bool:

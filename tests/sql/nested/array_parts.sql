@@ -57,3 +57,7 @@ SELECT array_insert(a, 1, 'x') FROM t
 
 query expect_error(DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE)
 SELECT arrays_zip(a, k) FROM t
+
+-- arrays of several types
+query
+SELECT array(id) || array(2L) AS a, concat(array(CAST(id AS INT), NULL), array(id)) AS b, concat(array(1.5BD), array(CAST(id AS INT))) AS c FROM RANGE(3)
