@@ -116,7 +116,9 @@ def test_after_columns_were_renamed_and_added(spark: Any, table: Any) -> None:
     spark.sql(f"ALTER TABLE {name} RENAME COLUMN k TO s")
     spark.sql(f"ALTER TABLE {name} ADD COLUMN extra string")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN s TYPE bigint")
-    spark.sql(f"INSERT INTO {name} (id, s, old, extra) VALUES (1, 1, 's1', NULL), (2, 9, 's1', 'e')")
+    spark.sql(
+        f"INSERT INTO {name} VALUES (1, 1, 's1', NULL, NULL, NULL, NULL), (2, 9, 's1', NULL, NULL, NULL, 'e')"
+    )
     whole(spark, f"SELECT s, count(*), count(old), sum(d) FROM {name} GROUP BY s")
     delete_by_values(spark, name, ["extra", "old"], [[None, "s5"], ["e", "s1"]])
     whole(spark, f"SELECT s, count(*), count(old), sum(d) FROM {name} GROUP BY s")
