@@ -8,6 +8,7 @@ import pytest
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.spark_bridge.literal_values import from_text, scalar
+from kquery_spark.types.names import YEAR_MONTH
 
 
 def literal_of(fetch, expression):
@@ -101,9 +102,13 @@ def test_a_replacement_character_of_its_own_is_a_string(fetch):
     assert literal(node, facts, "UTC").as_py() == "a\ufffdb"
 
 
-@pytest.mark.parametrize(
-    "expression", ["interval 14 months", "make_interval(1,2,3,4)", "'a' collate UNICODE"]
-)
+def test_year_month_intervals_are_months(fetch):
+    node, facts = literal_of(fetch, "interval '-1-2' year to month")
+    value = literal(node, facts, "UTC")
+    assert (value.type, value.value) == (YEAR_MONTH, -14)
+
+
+@pytest.mark.parametrize("expression", ["make_interval(1,2,3,4)", "'a' collate UNICODE"])
 def test_types_without_an_answer_are_declined(fetch, expression):
     node, facts = literal_of(fetch, expression)
     with pytest.raises(Unsupported):
