@@ -19,8 +19,6 @@ from kquery_spark.types.vector import Int64s, Vector
 
 Flags = npt.NDArray[np.bool_]
 
-_EQUALITIES = ("eq", "eq_null_safe")
-
 
 def possible_buckets(spec: BucketSpec, filters: Sequence[Expr]) -> Flags | None:
     """For each bucket whether rows of it can pass all filters; None where they rule out no bucket."""
@@ -61,13 +59,9 @@ def _possible(condition: Expr, spec: BucketSpec) -> Flags | None:
 def _values(condition: Expr, column: str) -> Sequence[Literal] | None:
     """The only values of a column for which the condition can be true; None where others may be."""
     match condition:
-        case Call(function=function, args=(Column() as compared, Literal() as value)) if (
-            function in _EQUALITIES
-        ):
+        case Call(args=(Column() as compared, Literal() as value)) if condition.entry.operator.equality:
             return _of_column(compared, column, [value])
-        case Call(function=function, args=(Literal() as value, Column() as compared)) if (
-            function in _EQUALITIES
-        ):
+        case Call(args=(Literal() as value, Column() as compared)) if condition.entry.operator.equality:
             return _of_column(compared, column, [value])
         case InList(child=Column() as compared):
             return _of_column(compared, column, condition.values)
