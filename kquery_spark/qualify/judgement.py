@@ -5,7 +5,7 @@ There is no session and no Catalyst plan, only names and texts. Unknown operator
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -14,7 +14,13 @@ from kquery_spark.frontends.catalyst.support import Level, Row
 from kquery_spark.qualify.functions import call_support
 from kquery_spark.qualify.operators import STEPS, Kind, operator, unread_format
 from kquery_spark.qualify.plan import PhysicalNode
-from kquery_spark.spark_bridge.python_functions import reason_to_stay
+from kquery_spark.spark_bridge.python_functions import (
+    COGROUPS_COMPARED,
+    COMPARED,
+    WINDOWS_COMPARED,
+    reason_to_stay,
+)
+from kquery_spark.spark_bridge.versions import Version
 from kquery_spark.types.str_enum import StrEnum
 
 
@@ -88,8 +94,8 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
         return kind, row.note, ()
     conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
     if kind is Kind.PYTHON:
-        of_tables = not cls.endswith("EvalPython")
-        return kind, reason_to_stay("a Python function", version, of_tables) or "", conditions
+        reason = reason_to_stay("a Python function", version, _compared_releases(node.name))
+        return kind, reason or "", conditions
     if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
         return kind, "of the sources of version 2 the engine reads Iceberg's tables only", ()
     if _is_partial_sort(node):
@@ -98,6 +104,13 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
     if node.is_cut_off:
         conditions = (*conditions, "the log has only the first of its expressions")
     return kind, "; ".join(support.reasons), (*conditions, *support.conditions)
+
+
+def _compared_releases(name: str) -> Sequence[Version]:
+    """The releases on which the engine runs Python functions of an operator."""
+    if "Window" in name:
+        return WINDOWS_COMPARED
+    return COGROUPS_COMPARED if "CoGroups" in name else COMPARED
 
 
 def _is_settled(node: PhysicalNode, cls: str) -> bool:

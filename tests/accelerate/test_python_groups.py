@@ -17,7 +17,7 @@ from pyspark.sql.types import DoubleType, StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.python_functions import TABLES_COMPARED
+from kquery_spark.spark_bridge.python_functions import COMPARED
 from tests.accelerate.test_python_functions import (
     ROWS,
     TYPES,
@@ -30,7 +30,7 @@ from tests.accelerate.test_python_functions import (
 from tests.conftest import SPARK_VERSION, in_faults
 
 pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in TABLES_COMPARED,
+    SPARK_VERSION not in COMPARED,
     reason="functions of groups stay with a release that was not compared",
 )
 with_tables = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="applyInArrow is of 4.0")
