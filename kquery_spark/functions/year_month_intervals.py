@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.call_form import TWO_COLUMNS
 from kquery_spark.functions.intervals import counts, intervals
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -126,6 +127,7 @@ register_internal(
         arity=(2, 2),
         raises=ALWAYS_RAISES,
         coerce=cast_to(t.INT),
+        calls=TWO_COLUMNS,
     ),
     _field("interval_total_months", lambda months: months, t.INT),
     _field("interval_years", _years, t.INT, ("ExtractANSIIntervalYears",)),
