@@ -10,7 +10,7 @@ import pytest
 
 import kquery_spark as kq
 from tests.accelerate.checks import check
-from tests.conftest import settings
+from tests.conftest import in_faults, settings, some
 
 #: Several tasks for little data, and joins that are not broadcast.
 TASKS = {
@@ -22,19 +22,45 @@ TASKS = {
 }
 BUCKETING = "spark.sql.sources.bucketing.enabled"
 KEYS = {
-    "b": "id % 2 = 0",
-    "t": "cast(id % 40 AS tinyint)",
     "i": "cast(id % 40 - 20 AS int)",
-    "l": "id * 10000000019",
+    "s": "concat('ä', id % 40)",
     "d": "if(id % 40 = 3, -0.0D, if(id % 40 = 4, double('NaN'), id % 40 / 4))",
     "m": "cast(id % 40 / 4 AS decimal(10,2))",
+    "at": "timestamp_millis(id % 40 * 1234567)",
+    "b": "id % 2 = 0",
+    "t": "cast(id % 40 AS tinyint)",
+    "l": "id * 10000000019",
     "w": "cast(id % 40 AS decimal(30,4))",
-    "s": "concat('ä', id % 40)",
     "y": "cast(concat('b', id % 40) AS binary)",
     "day": "date_add(date'1969-12-20', cast(id % 40 AS int))",
-    "at": "timestamp_millis(id % 40 * 1234567)",
     "n": "cast(timestamp_millis(id % 40 * 1234567) AS timestamp_ntz)",
 }
+
+
+#: Queries, and how many shuffles Spark plans for them where the engine has as many.
+QUERIES: list[tuple[str, int | None]] = [
+    ("SELECT k, count(*), sum(id), min(s) FROM eight GROUP BY k", 0),
+    ("SELECT s, k, count(DISTINCT id) FROM eight GROUP BY s, k", 0),
+    ("SELECT k, count(*) FROM stripes GROUP BY k", 0),
+    ("SELECT k, p, count(*) FROM folders WHERE p > 0 GROUP BY k, p", 0),
+    ("SELECT s, k, count(*) FROM two GROUP BY k, s", 0),
+    ("SELECT a.id, b.s FROM eight a JOIN eight b ON a.k = b.k AND a.id < b.id WHERE a.id < 500", 0),
+    ("SELECT a.id, b.s FROM stripes a LEFT JOIN folders b ON a.k = b.k AND b.p = 1", 0),
+    ("SELECT k, count(*) FROM four LEFT SEMI JOIN folders USING (k) GROUP BY k", 0),
+    ("SELECT k, a.id, b.id FROM four a FULL JOIN stripes b USING (k)", 0),
+    ("SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM eight", 0),
+    (
+        "SELECT * FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY s, id) AS r FROM eight) WHERE r < 3",
+        0,
+    ),
+    ("SELECT a.id, b.s FROM two a JOIN two b ON a.k = b.k AND a.s = b.s", 0),
+    ("SELECT k, count(*) FROM two GROUP BY k", 1),
+    ("SELECT k + 1, count(*) FROM eight GROUP BY k + 1", 1),
+    ("SELECT a.id, b.s FROM two a JOIN two b ON a.k = b.k AND a.id = b.id", 2),
+    ("SELECT a.id, b.s FROM eight a JOIN rest b USING (k)", None),
+    ("SELECT a.id FROM eight a JOIN four b ON a.k = cast(b.k AS int)", None),
+    ("SELECT k, count(*) FROM (SELECT k FROM eight UNION ALL SELECT k FROM four) GROUP BY k", None),
+]
 
 
 @pytest.fixture(scope="module")
@@ -69,29 +95,7 @@ def exchanges(frame: Any) -> int:
 
 @pytest.mark.parametrize(
     ("query", "shuffles"),
-    [
-        ("SELECT k, count(*), sum(id), min(s) FROM eight GROUP BY k", 0),
-        ("SELECT s, k, count(DISTINCT id) FROM eight GROUP BY s, k", 0),
-        ("SELECT k, count(*) FROM stripes GROUP BY k", 0),
-        ("SELECT k, p, count(*) FROM folders WHERE p > 0 GROUP BY k, p", 0),
-        ("SELECT s, k, count(*) FROM two GROUP BY k, s", 0),
-        ("SELECT a.id, b.s FROM eight a JOIN eight b ON a.k = b.k AND a.id < b.id WHERE a.id < 500", 0),
-        ("SELECT a.id, b.s FROM stripes a LEFT JOIN folders b ON a.k = b.k AND b.p = 1", 0),
-        ("SELECT k, count(*) FROM four LEFT SEMI JOIN folders USING (k) GROUP BY k", 0),
-        ("SELECT k, a.id, b.id FROM four a FULL JOIN stripes b USING (k)", 0),
-        ("SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM eight", 0),
-        (
-            "SELECT * FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY s, id) AS r FROM eight) WHERE r < 3",
-            0,
-        ),
-        ("SELECT a.id, b.s FROM two a JOIN two b ON a.k = b.k AND a.s = b.s", 0),
-        ("SELECT k, count(*) FROM two GROUP BY k", 1),
-        ("SELECT k + 1, count(*) FROM eight GROUP BY k + 1", 1),
-        ("SELECT a.id, b.s FROM two a JOIN two b ON a.k = b.k AND a.id = b.id", 2),
-        ("SELECT a.id, b.s FROM eight a JOIN rest b USING (k)", None),
-        ("SELECT a.id FROM eight a JOIN four b ON a.k = cast(b.k AS int)", None),
-        ("SELECT k, count(*) FROM (SELECT k FROM eight UNION ALL SELECT k FROM four) GROUP BY k", None),
-    ],
+    [pytest.param(*case, marks=in_faults if n % 2 else ()) for n, case in enumerate(QUERIES)],
 )
 def test_no_shuffle_where_spark_has_none(spark: Any, tables: None, query: str, shuffles: int | None) -> None:
     frame = spark.sql(query)
@@ -125,7 +129,7 @@ def test_rows_that_were_appended_are_in_further_files_of_their_buckets(spark: An
     check(spark.sql("SELECT k, s, count(*) FROM two WHERE k = 3 GROUP BY k, s"), coverage=1.0)
 
 
-@pytest.mark.parametrize("key", list(KEYS))
+@pytest.mark.parametrize("key", some(KEYS, 5))
 def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: str) -> None:
     """A hash other than Spark's would miss rows."""
     rows = spark.range(200).selectExpr(f"if(id % 23 = 0, NULL, {KEYS[key]}) AS k", "id")

@@ -274,7 +274,7 @@ def never_old(monkeypatch):
 
 
 @pytest.mark.usefixtures("never_old")
-@pytest.mark.parametrize("other_session", [False, True])
+@pytest.mark.parametrize("other_session", [pytest.param(False, marks=in_faults), True])
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_that_runs_while_the_query_is_planned(
     spark, table, numbers, sleeper, statement, other_session

@@ -146,6 +146,7 @@ def descriptions(spark: Any, work: Any) -> set[str]:
 
 
 def test_jobs_of_the_engine_say_what_they_do(spark: Any, tmp_path: Path) -> None:
+    spark.sparkContext.setJobDescription(None)  # that of another test's job group
     with settings(spark, TASKS):
         fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
         assert descriptions(spark, fast.count) == {"Some(kquery: scan observed0, aggregate)"}

@@ -71,7 +71,7 @@ ENCODINGS = {
     "functions/hyperloglog.py": {"hyperloglog_bias.json"},
     "service/server.py": {"What decides the meaning of queries here, as JSON."},
     "spark_bridge/hybrid_zones.py": {"/julian-gregorian-rebase-micros.json"},
-    "spark_bridge/plan_facts.py": {" are in the JSON of Spark's plan"},
+    "spark_bridge/plan_facts.py": {" are in the JSON of Spark's plan", "json"},
     "spark_bridge/file_listing.py": {"json"},
 }
 

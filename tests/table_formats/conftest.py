@@ -16,6 +16,7 @@ import pyspark
 import pytest
 
 from kquery_spark.config.spark_settings import configure
+from kquery_spark.fuzz.settings import UNCOMPILED
 from tests.conftest import SPARK_VERSION, worker_environment
 from tests.maven import Unreachable, artifact
 
@@ -126,7 +127,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.kquery.driverBytes", "0")
     )
-    for name, value in library.settings.items():
+    for name, value in {**library.settings, **UNCOMPILED}.items():
         builder = builder.config(name, value)
     if FORMAT == "s3":
         endpoint = request.getfixturevalue("s3_endpoint")

@@ -105,17 +105,17 @@ query
 SELECT a FROM t UNION ALL SELECT array(k * 10000000000L) FROM t
 
 -- time windows
-query context_declines(there is no column window.start; the columns are t.k, t.st, t.a, t.fa, t.ts)
+query
 SELECT window.start s, window.end e, sum(k), max(ts) FROM t GROUP BY window(ts, '10 minutes')
 
 -- windows whole
-query context_declines(there is no column window; the columns are t.k, t.st, t.a, t.fa, t.ts)
+query
 SELECT window, count(*) FROM t GROUP BY window(ts, '1 hour', '1 hour', '7 minutes')
 
 -- sliding windows
-query context_declines(there is no column window; the columns are t.k, t.st, t.a, t.fa, t.ts)
+query
 SELECT window, k % 2, sum(k) FROM t GROUP BY window(ts, '10 minutes', '4 minutes'), 2
 
 -- window times
-query context_declines(there is no column window; the columns are t.k, t.st, t.a, t.fa, t.ts)
+query context_declines(there is no function window_time)
 SELECT window_time(w) t, s FROM (SELECT window w, sum(k) s FROM t GROUP BY window(ts, '5 minutes'))

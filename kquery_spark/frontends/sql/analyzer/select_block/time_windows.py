@@ -101,7 +101,8 @@ def _with_window(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan
     if count == 1:
         passed = tuple(Named(column, column.name) for column in inputs)
         return Projection(Filter(plan, is_known), (*passed, Named(windows[0], name)))
-    projections = tuple((*inputs, window) for window in windows)
+    # windows that overlap are nullable in Spark
+    projections = tuple((*inputs, Case(((is_known, window),))) for window in windows)
     expanded = Expand(plan, projections, (*plan.schema.names, name))
     if width % step == 0:
         return Filter(expanded, is_known)
