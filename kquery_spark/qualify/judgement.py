@@ -5,7 +5,7 @@ There is no session and no Catalyst plan, only names and texts. Unknown operator
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -15,12 +15,8 @@ from kquery_spark.qualify.functions import call_support
 from kquery_spark.qualify.operators import STEPS, Kind, operator, unread_format
 from kquery_spark.qualify.plan import PhysicalNode
 from kquery_spark.spark_bridge.python_functions import (
-    COGROUPS_COMPARED,
-    COMPARED,
-    WINDOWS_COMPARED,
     reason_to_stay,
 )
-from kquery_spark.spark_bridge.versions import Version
 from kquery_spark.types.str_enum import StrEnum
 
 
@@ -94,7 +90,7 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
         return kind, row.note, ()
     conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
     if kind is Kind.PYTHON:
-        reason = reason_to_stay("a Python function", version, _compared_releases(node.name))
+        reason = reason_to_stay("a Python function", version)
         return kind, reason or "", conditions
     if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
         return kind, "of the sources of version 2 the engine reads Iceberg's tables only", ()
@@ -104,13 +100,6 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
     if node.is_cut_off:
         conditions = (*conditions, "the log has only the first of its expressions")
     return kind, "; ".join(support.reasons), (*conditions, *support.conditions)
-
-
-def _compared_releases(name: str) -> Sequence[Version]:
-    """The releases on which the engine runs Python functions of an operator."""
-    if "Window" in name:
-        return WINDOWS_COMPARED
-    return COGROUPS_COMPARED if "CoGroups" in name else COMPARED
 
 
 def _is_settled(node: PhysicalNode, cls: str) -> bool:

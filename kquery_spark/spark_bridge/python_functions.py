@@ -30,15 +30,11 @@ from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
 from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
-from kquery_spark.spark_bridge.versions import Version, minor_version
+from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
 COMPARED = ((3, 5), (4, 0), (4, 1), (4, 2), (4, 3))
-"""Releases that all of tests/accelerate/test_python_functions.py and test_python_groups.py ran with."""
-COGROUPS_COMPARED = ((4, 0), (4, 3))
-"""Releases that all of tests/accelerate/test_python_cogroups.py ran with."""
-WINDOWS_COMPARED = ((4, 3),)
-"""Releases that all of tests/accelerate/test_python_windows.py ran with."""
+"""Releases that all of tests/accelerate/test_python_*.py ran with."""
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
@@ -59,9 +55,9 @@ _FRAMES_OF_CALLS = (
 )  # a name of 4.1, and one of releases before
 
 
-def reason_to_stay(kind: str, version: str, releases: Sequence[Version] = COMPARED) -> str | None:
+def reason_to_stay(kind: str, version: str) -> str | None:
     """Why functions of a kind stay with a version of Spark; None where the engine's answers were compared with it."""
-    if minor_version(version) in releases:
+    if minor_version(version) in COMPARED:
         return None
     return f"{kind} runs in Spark on {version}, where it is not compared with the engine yet"
 
@@ -160,7 +156,7 @@ class PythonFunctions:
         self, eval_type: int, call: PythonCall, left: pa.Schema, right: pa.Schema, results: pa.Schema
     ) -> tuple[bytes, int]:
         """The pickled evaluation of a call for pairs of groups, and the most rows of a batch (0: any number)."""
-        settings = self._table_settings(eval_type, [left, right], results, COGROUPS_COMPARED)
+        settings = self._table_settings(eval_type, [left, right], results)
         evaluation = CogroupsEvaluation(eval_type, (call,), settings, left, results, right)
         return pickle.dumps(evaluation), self._group_batch_rows
 
@@ -179,7 +175,7 @@ class PythonFunctions:
         over = _OVER_WINDOWS.get(eval_type)
         if over is None:
             raise Unsupported("a Python function of this kind over a window runs in Spark")
-        settings = self._table_settings(over, [arguments], results, WINDOWS_COMPARED)
+        settings = self._table_settings(over, [arguments], results)
         frames = ",".join("unbounded" if is_whole else "bounded" for is_whole in are_whole)
         settings.update(dict.fromkeys(_FRAMES_OF_CALLS, frames))
         evaluation = GroupsEvaluation(over, tuple(calls), settings, arguments, results)
@@ -194,14 +190,10 @@ class PythonFunctions:
         return pickle.dumps(evaluation), self._batch_rows
 
     def _table_settings(
-        self,
-        eval_type: int,
-        arguments: Sequence[pa.Schema],
-        results: pa.Schema,
-        releases: Sequence[Version] = COMPARED,
+        self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
     ) -> dict[str, str]:
         """The settings for workers of functions that see more than single rows; Unsupported for what Spark has to call."""
-        kind = self._known(eval_type, releases)
+        kind = self._known(eval_type)
         for schema in arguments:
             if not len(schema):
                 raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
@@ -211,12 +203,12 @@ class PythonFunctions:
         _check_types(kind, _crosses_as_arrow, types)
         return self._arrow_settings(kind)
 
-    def _known(self, eval_type: int, releases: Sequence[Version] = COMPARED) -> PythonKind:
+    def _known(self, eval_type: int) -> PythonKind:
         """The kind of an evaluation type; Unsupported on a release whose answers were not compared with the engine's."""
         kind = kind_of(eval_type)
         if kind is None:
             raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
-        if reason := reason_to_stay(kind.words, self._link.jvm.spark_version, releases):
+        if reason := reason_to_stay(kind.words, self._link.jvm.spark_version):
             raise Unsupported(reason)
         return kind
 

@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.python_functions import COGROUPS_COMPARED
+from kquery_spark.spark_bridge.python_functions import COMPARED
 from tests.accelerate.test_python_functions import ROWS, TYPES, check
 from tests.conftest import SPARK_VERSION, some
 
 pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in COGROUPS_COMPARED, reason="functions stay with a release that was not compared"
+    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
 )
 with_tables = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="a cogrouped applyInArrow is of 4.0")
 RETURNS = "key string, l string, r string"

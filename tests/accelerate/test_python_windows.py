@@ -17,12 +17,12 @@ from pyspark.sql.types import DoubleType, StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.python_functions import WINDOWS_COMPARED
+from kquery_spark.spark_bridge.python_functions import COMPARED
 from tests.accelerate.test_python_functions import ROWS, TYPES, check, with_arrow_udf, with_names
 from tests.conftest import SPARK_VERSION, some
 
 pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in WINDOWS_COMPARED, reason="functions stay with a release that was not compared"
+    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
 )
 
 
