@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.delta import DELTA_PACKAGE, has_newest_snapshot
+from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.plan_shape import TREE, has_subqueries
 from kquery_spark.spark_bridge.session import Bridge
 
@@ -51,10 +52,7 @@ def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
 
 def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
     """Whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
-    plan = link.analyzed(frame)
-    leaves = [plan.collectLeaves()]
-    if has_subqueries(link.jvm, plan):
-        leaves.append(link.jvm.flat_mapped(plan.subqueriesAll(), link.jvm.getter(TREE, "collectLeaves")))
+    leaves = _leaves(link.analyzed(frame), link.jvm)
     try:
         texts = [leaf for some in leaves for leaf in link.jvm.strings(some)]
     except Unsupported:  # a name with a control character
@@ -71,27 +69,35 @@ def _is_table(leaf: str) -> bool:
 
 def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
     """Whether all tables of an optimized plan are Delta's, at the newest version that this JVM knows."""
-    jvm = link.jvm
-    if has_subqueries(jvm, optimized):
-        return False
-    leaves = optimized.collectLeaves()
+    leaves = _leaves(optimized, link.jvm)
     try:
-        texts = jvm.strings(leaves)
+        texts = [link.jvm.strings(some) for some in leaves]
     except Unsupported:  # a name with a control character
         return False
-    for number, text in enumerate(texts):
-        if not text.startswith((_HIVE, _V2, _RELATION)):
-            continue
-        leaf = leaves.apply(number)
-        if not text.startswith(_RELATION) or jvm.class_name(leaf.relation()) != _FILES:
-            return False
-        index = leaf.relation().location()
-        if jvm.class_name(index).startswith(DELTA_PACKAGE):
-            if not has_newest_snapshot(index, jvm):
-                return False
-        elif _is_table(text):
-            return False
-    return True
+    return all(
+        _is_unchanged(text, some.apply(number), link.jvm)
+        for some, its_texts in zip(leaves, texts, strict=True)
+        for number, text in enumerate(its_texts)
+        if text.startswith((_HIVE, _V2, _RELATION))
+    )
+
+
+def _is_unchanged(text: str, leaf: Any, jvm: Jvm) -> bool:
+    """Whether a relation is a Delta table at its newest version, or files by path."""
+    if not text.startswith(_RELATION) or jvm.class_name(leaf.relation()) != _FILES:
+        return False
+    index = leaf.relation().location()
+    if jvm.class_name(index).startswith(DELTA_PACKAGE):
+        return has_newest_snapshot(index, jvm)
+    return not _is_table(text)
+
+
+def _leaves(plan: Any, jvm: Jvm) -> list[Any]:
+    """The leaves of a plan, and those of its subqueries, each as a ``Seq`` of the JVM."""
+    leaves = [plan.collectLeaves()]
+    if has_subqueries(jvm, plan):
+        leaves.append(jvm.flat_mapped(plan.subqueriesAll(), jvm.getter(TREE, "collectLeaves")))
+    return leaves
 
 
 def _has_delta(link: Bridge) -> bool:

@@ -350,10 +350,13 @@ def test_rows_that_are_appended_after_planning(spark, tmp_path):
 
     check_appends(lambda: spark.read.format("delta").load(path), append)
 
-    events = []
-    sums = spark.read.format("delta").load(path).where("id > 3").groupBy("k").sum("id")
-    stop = kq.on_query(events.append)
-    sums.transform(kquery_plan, when="always").collect()
-    stop()
-    planned = [event.kind for event in events].count("planned")
-    assert planned == 1, "the queries by which Delta plans are not statements that change tables"
+    table = spark.read.format("delta").load(path)
+    table.createOrReplaceTempView("appended")
+    with_subquery = "SELECT k, sum(id) FROM appended WHERE id > (SELECT avg(id) FROM appended) GROUP BY k"
+    for sums in (table.where("id > 3").groupBy("k").sum("id"), spark.sql(with_subquery)):
+        events = []
+        stop = kq.on_query(events.append)
+        sums.transform(kquery_plan, when="always").collect()
+        stop()
+        planned = [event.kind for event in events].count("planned")
+        assert planned == 1, "the queries by which Delta plans are not statements that change tables"
