@@ -1,10 +1,10 @@
-"""Polars, DuckDB and pandas read a query that runs in this process, and its result goes back into one: no Spark, no JVM.
+"""Polars, DuckDB and pandas read a query that runs in this process, without Spark or a JVM, and a query reads Polars.
 
     pip install kquery-spark polars duckdb
     python examples/arrow_readers.py data/trips
 
-A DataFrame of ``ExecutionContext`` is an Arrow stream (``__arrow_c_stream__``): a library that reads one gets the batches
-as the engine makes them. ``register_arrow`` takes such a stream in turn.
+A DataFrame of ``ExecutionContext`` is an Arrow stream (``__arrow_c_stream__``): libraries get its batches as the engine
+produces them. ``register_arrow`` takes such streams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP BY passenger_count
 
 
 def readers(path: str) -> dict[str, list[tuple[int | None, int, float]]]:
-    """The rows of the same query as each library has them, by the number of passengers."""
+    """The rows of the same query in each library, in the order of ``passenger_count``."""
     context = kq.ExecutionContext()
     context.register_parquet("trips", path)
     fares = context.sql(FARES)

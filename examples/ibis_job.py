@@ -1,10 +1,10 @@
-"""An ibis job on Spark, with the engine in its actions.
+"""An ibis job on Spark that runs in the engine.
 
     pip install kquery-spark 'ibis-framework[pyspark]'
     python examples/ibis_job.py data/trips
 
-ibis writes SQL for ``spark.sql`` and then collects by ``toPandas`` (``execute``, ``to_pyarrow`` and their like) or
-writes by ``write`` (``create_table``, ``to_parquet_dir``). ``kq.enable`` covers these; nothing in the job changes.
+ibis sends SQL to ``spark.sql``. It collects by ``toPandas`` (``execute``, ``to_pyarrow`` ...) and writes by ``write``
+(``create_table``, ``to_parquet_dir``). ``kq.enable`` covers these; nothing else in the job changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import kquery_spark as kq
 
 
 def report(spark: SparkSession, path: str) -> pa.Table:
-    """Trips and the highest fare by the number of passengers."""
+    """The number of trips and the highest fare for each number of passengers."""
     connection = ibis.pyspark.connect(spark)
     trips = connection.read_parquet(path, table_name="ibis_trips")
     fares = (

@@ -1,10 +1,10 @@
-"""A sqlframe job on Spark, with the engine in its actions.
+"""A sqlframe job on Spark that runs in the engine.
 
     pip install kquery-spark sqlframe
     python examples/sqlframe_job.py data/trips
 
-sqlframe writes SQL for ``spark.sql`` of the running session and then collects by ``collect`` or ``toPandas``, or writes by
-``write``. ``kq.enable`` covers these; nothing in the job changes.
+sqlframe sends SQL to ``spark.sql`` of the running session. It collects by ``collect`` or ``toPandas`` and writes by
+``write``. ``kq.enable`` covers these; nothing else in the job changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import kquery_spark as kq
 
 
 def report(path: str) -> list[Any]:
-    """Trips and the highest fare by the number of passengers, on the session that runs."""
+    """The number of trips and the highest fare for each number of passengers, computed by the running session."""
     trips = SqlFrameSession().read.parquet(path)
     fares = (
         trips.where(F.col("fare_amount") > 0)

@@ -1,10 +1,11 @@
-"""A dbt project on Spark, with the engine in the tables that it builds.
+"""A dbt project on Spark: the engine computes the rows of its tables.
 
     pip install kquery-spark dbt-core 'dbt-spark[session]'
     python examples/dbt/run.py data/trips
 
-dbt builds a table by ``CREATE TABLE ... AS SELECT`` and fills an incremental one by ``INSERT``, through ``spark.sql`` of the
-session in its process. ``kq.enable`` gives these statements the engine's rows. Views have no rows; ``MERGE`` stays Spark's.
+dbt builds a table by ``CREATE TABLE ... AS SELECT`` and fills an incremental one by ``INSERT``, both through ``spark.sql``
+of the session in its process. After ``kq.enable`` the engine computes their rows. Views have no rows. ``MERGE`` stays with
+Spark.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import kquery_spark as kq
 PROJECT = Path(__file__).parent
 
 
-def build(trips: str, target: str = "target") -> bool:
-    """Run the project over a folder of trips in the running session; whether all its models were built.
+def build(trips: str, target: str = str(PROJECT / "target")) -> bool:
+    """Run the project over a folder of trips in the running session. True if dbt built all models.
 
-    target: a folder for what dbt compiles and logs.
+    target: the folder for compiled SQL and logs.
     """
     folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
     folders += ["--target-path", target, "--log-path", target]

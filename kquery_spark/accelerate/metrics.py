@@ -1,10 +1,12 @@
-"""Counters of the engine's queries for Prometheus, fed by query events; needs the package ``prometheus_client``."""
+"""Prometheus metrics of the engine's queries, fed by query events; needs the package ``prometheus_client``."""
 
 from __future__ import annotations
 
 import importlib
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,28 +22,35 @@ _ACTION_BUCKETS_SECONDS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1
 
 
 def export_metrics(registry: CollectorRegistry | None = None) -> Callable[[], None]:
-    """Count the queries of this process's sessions in metrics for Prometheus; returns a function that ends this.
+    """Count the queries of all sessions of this process in Prometheus metrics; returns a function that stops counting.
 
-    registry: of ``prometheus_client`` (``kquery-spark[metrics]``); its default one unless given. ConfigError without that
-    package, or if the metrics are in the registry already. How they leave the process is the package's business:
-    ``start_http_server``, ``push_to_gateway``.
+    registry: a ``prometheus_client.CollectorRegistry`` (``kquery-spark[metrics]``), by default that package's own. Raises
+    ConfigError if the package is missing or the registry already has these metrics. Publish them by the package's own means,
+    such as ``start_http_server`` or ``push_to_gateway``.
 
-    - ``kquery_queries_total{engine}``: queries planned, and what the engine runs of them: ``whole``, ``part`` or ``none``.
-    - ``kquery_planning_seconds``: histogram of the time that planning them took.
+    - ``kquery_queries_total{engine}``: queries planned, by how much the engine runs: ``whole``, ``part`` or ``none``.
+    - ``kquery_planning_seconds``: histogram of planning times.
     - ``kquery_actions_total{action, place, outcome}``: ``place`` is ``driver``, ``tasks`` or ``spark``; ``outcome`` is
       ``finished``, ``failed`` (an error was raised) or ``rescued`` (the engine failed, and Spark ran the action again).
-    - ``kquery_action_seconds{place}``: histogram of the time that actions took.
-    - ``kquery_rows_total{place}``: rows that actions gave to the program.
+    - ``kquery_action_seconds{place}``: histogram of the durations of actions.
+    - ``kquery_rows_total{place}``: rows that actions returned to the program.
     - ``kquery_spilled_bytes_total``: bytes that Spark's tasks wrote to disk because state passed their memory budget.
     """
-    metrics = _Metrics(_client(), registry)
-    remove = on_query(metrics.count)
-
-    def end() -> None:
-        remove()
-        metrics.unregister()
-
-    return end
+    client = _client()
+    metrics = _Metrics(client)
+    target: Any = client.REGISTRY if registry is None else registry
+    try:
+        target.register(metrics)
+    except ValueError:
+        raise ConfigError(
+            "the metrics are in this registry already: end the first export_metrics before another begins"
+        ) from None
+    undo = ExitStack()  # whose second close does nothing
+    undo.callback(target.unregister, metrics)
+    SPILL_TOTAL.begin()
+    undo.callback(SPILL_TOTAL.end)
+    undo.callback(on_query(metrics.count))
+    return undo.close
 
 
 def _client() -> ModuleType:
@@ -54,45 +63,40 @@ def _client() -> ModuleType:
 
 
 class _Metrics:
-    """The metrics in one registry. client: the module ``prometheus_client``."""
+    """All metrics as one collector, which a registry takes as a whole or not at all. client: ``prometheus_client``."""
 
-    def __init__(self, client: ModuleType, registry: CollectorRegistry | None) -> None:
-        self._registry = client.REGISTRY if registry is None else registry
-        self._registered: list[Any] = []
-
-        def metric(kind: str, name: str, text: str, *labels: str, **options: Any) -> Any:
-            made = getattr(client, kind)(name, text, labels, registry=self._registry, **options)
-            self._registered.append(made)
-            return made
-
-        try:
-            self._queries = metric(
-                "Counter", "kquery_queries", "Queries planned, by what the engine runs.", "engine"
-            )
-        except ValueError:
-            raise ConfigError(
-                "the metrics are in this registry already: end the first export_metrics before another begins"
-            ) from None
-        self._planning = metric(
-            "Histogram", "kquery_planning_seconds", "Time to plan.", buckets=_PLANNING_BUCKETS_SECONDS
+    def __init__(self, client: ModuleType) -> None:
+        counter, histogram = partial(client.Counter, registry=None), partial(client.Histogram, registry=None)
+        self._queries = counter("kquery_queries", "Queries planned, by how much the engine runs.", ["engine"])
+        self._planning = histogram(
+            "kquery_planning_seconds", "Planning time.", buckets=_PLANNING_BUCKETS_SECONDS
         )
-        labels = ("action", "place", "outcome")
-        self._actions = metric("Counter", "kquery_actions", "Actions that ended, and how.", *labels)
-        self._seconds = metric(
-            "Histogram", "kquery_action_seconds", "Time of actions.", "place", buckets=_ACTION_BUCKETS_SECONDS
+        self._actions = counter(
+            "kquery_actions", "Actions by place and outcome.", ["action", "place", "outcome"]
         )
-        self._rows = metric("Counter", "kquery_rows", "Rows that actions gave to the program.", "place")
-        self._spilled = metric(
-            "Counter", "kquery_spilled_bytes", "Bytes that tasks wrote to disk for lack of memory."
+        self._seconds = histogram(
+            "kquery_action_seconds", "Duration of actions.", ["place"], buckets=_ACTION_BUCKETS_SECONDS
         )
+        self._rows = counter("kquery_rows", "Rows that actions returned to the program.", ["place"])
+        self._spilled = counter("kquery_spilled_bytes", "Bytes that tasks wrote to disk for lack of memory.")
         self._counted_bytes = SPILL_TOTAL.value()
         self._lock = threading.Lock()
-        SPILL_TOTAL.begin()
+
+    def _all(self) -> tuple[Any, ...]:
+        return (self._queries, self._planning, self._actions, self._seconds, self._rows, self._spilled)
+
+    def describe(self) -> list[Any]:
+        """The names and types, which a registry compares with those that it has."""
+        return [family for metric in self._all() for family in metric.describe()]
+
+    def collect(self) -> list[Any]:
+        """The values."""
+        return [family for metric in self._all() for family in metric.collect()]
 
     def count(self, event: QueryEvent) -> None:
         """Count one event."""
         if event.kind == "planned":
-            self._queries.labels(_share(event)).inc()
+            self._queries.labels(_engine_share(event)).inc()
             self._planning.observe(event.seconds)
             return
         rescued = event.kind == "finished" and event.failure is not None
@@ -104,15 +108,8 @@ class _Metrics:
             before, self._counted_bytes = self._counted_bytes, SPILL_TOTAL.value()
             self._spilled.inc(self._counted_bytes - before)
 
-    def unregister(self) -> None:
-        """Take the metrics out of the registry; a second time changes nothing."""
-        if self._registered:
-            SPILL_TOTAL.end()
-        while self._registered:
-            self._registry.unregister(self._registered.pop())
 
-
-def _share(event: QueryEvent) -> str:
+def _engine_share(event: QueryEvent) -> str:
     """How much of a planned query the engine runs."""
     if event.place == "spark":
         return "none"

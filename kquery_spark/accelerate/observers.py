@@ -28,7 +28,7 @@ class QueryEvent:
     tasks of Spark that run the engine, or Spark alone. coverage: share of the plan's nodes that run in the engine.
     sentences: the decision on each part, and why others stay with Spark. seconds: of planning, or of the action.
     failure: what failed in the engine, so that Spark ran the query again, or the error that was raised.
-    rows: how many the action gave to the program; None if it gives something else, as ``count``, ``show`` and writes do.
+    rows: how many the action returned; None if it returns something else, as ``count``, ``show`` and writes do.
     """
 
     kind: Literal["planned", "finished", "failed"]
@@ -102,7 +102,7 @@ def _log(event: QueryEvent) -> None:
 
 @dataclass
 class ActionWatch:
-    """Where an action ran, what failed and how many rows it gave, set while it runs."""
+    """Where an action ran, what failed and how many rows it returned, set while it runs."""
 
     place: Place = "spark"
     failure: str | None = None
@@ -116,29 +116,28 @@ _current_watch: ContextVar[ActionWatch | None] = ContextVar("kquery_spark_action
 def watched_action(action: str, config: EngineConfig, coverage: Callable[[], float]) -> Iterator[ActionWatch]:
     """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches.
 
-    An action within another one, as PySpark's ``toPandas`` collects rows where Arrow is off, is a part of that one.
+    An action inside another one has no event of its own: without Arrow, PySpark's ``toPandas`` calls ``collect``.
     """
     outer = _current_watch.get()
     if outer is not None or not is_observed(config):
         yield outer or ActionWatch()
         return
     watch = ActionWatch()
+    kind: Literal["finished", "failed"] = "finished"
     token = _current_watch.set(watch)
     start = perf_counter()
-
-    def event(kind: Literal["finished", "failed"], failure: str | None) -> QueryEvent:
-        seconds = perf_counter() - start
-        return QueryEvent(kind, action, watch.place, coverage(), (), seconds, failure, watch.rows)
-
     try:
         yield watch
     except BaseException as error:
         first_line = str(error).strip().partition("\n")[0]
-        notify(event("failed", f"{type(error).__name__}: {first_line}"), config)
+        kind, watch.failure, watch.rows = "failed", f"{type(error).__name__}: {first_line}", None
         raise
     finally:
+        seconds = perf_counter() - start
         _current_watch.reset(token)
-    notify(event("finished", watch.failure), config)
+        notify(
+            QueryEvent(kind, action, watch.place, coverage(), (), seconds, watch.failure, watch.rows), config
+        )
 
 
 def row_count(result: object) -> int | None:

@@ -44,7 +44,8 @@ class SparkPlans:
         self._spark = link.spark
         self._jvm = link.jvm
         self._api = link.api
-        self.container = container_facts(self._spark.sparkContext)
+        self.context = link.spark.sparkContext
+        self.container = container_facts(self.context)
 
     def numbers(self, count: int) -> Any:
         """``spark.range(0, count, 1, count)``: one number a partition."""

@@ -221,3 +221,13 @@ def test_metrics_without_the_package_are_an_error_that_names_it(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(ConfigError, match=r"pip install 'kquery-spark\[metrics\]'"):
         kq.export_metrics()
+
+
+def test_metrics_enter_a_registry_as_a_whole_or_not_at_all() -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    registry = prometheus.CollectorRegistry()
+    taken = prometheus.Counter("kquery_rows", "Of another program.", registry=registry)
+    with pytest.raises(ConfigError, match="in this registry already"):
+        kq.export_metrics(registry)
+    registry.unregister(taken)
+    kq.export_metrics(registry)()

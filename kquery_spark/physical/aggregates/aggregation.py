@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +53,10 @@ class Aggregation:
         for width in widths:
             self._spans.append((start, start + width))
             start += width
-        self._program: Program | None = None
+        # in phase MIXED, by call: the first of the child's columns that hold its state, or None
+        names = plan.child.schema.names if plan.phase is Phase.MIXED else []
+        first_columns = [f"{named.name}.0" for named in plan.aggregates]
+        self._state_columns = [names.index(name) if name in names else None for name in first_columns]
         from_rows = plan.phase in (Phase.SINGLE, Phase.PARTIAL) and not plan.in_order
         self._extremes = group_extrema(plan.keys, self._calls, self.merge) if from_rows else None
 
@@ -64,58 +68,41 @@ class Aggregation:
         return None if names is None else MinMaxFilter(names, self._extremes, every_row=True)
 
     def close(self) -> None:
-        """Leave the scan to whoever reads it next."""
+        """End the dynamic filter, because the scan may be read again."""
         if self._extremes is not None:
             self._extremes.forget()
 
     def update(self, batch: Batch, each_row: bool = False) -> Batch:
-        """States of a batch of input rows; ``each_row`` skips grouping and makes every row its own group."""
-        vectors, n = self._evaluated(batch, self._calls), batch.num_rows
+        """States of a batch of the child's rows; ``each_row`` skips grouping and makes every row its own group."""
+        vectors, n = self._program.run(batch), batch.num_rows
         if self._extremes is not None and not each_row:
             vectors, n = _only_rows(vectors, self._extremes.rows(_filled(vectors[0], n), vectors[1:], n), n)
         keys = [_filled(v, n) for v in vectors[: self._key_count]]
         groups = _rows_as_groups(n) if each_row else group_rows(keys, n)
         columns = _take_keys(keys, groups)
         values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
-        for call, accumulate in zip(self._calls, self._accumulators, strict=True):
-            columns += self._one(call, accumulate, values, selections, groups, n)
+        per_call = zip(self._calls, self._accumulators, self._spans, self._state_columns, strict=True)
+        for call, accumulate, (start, end), state_column in per_call:
+            if state_column is None:
+                columns += self._call_states(call, accumulate, values, selections, groups, n)
+            else:
+                vectors = [batch.vector(state_column + j) for j in range(end - start)]
+                columns += accumulate.merge(vectors, groups, CallContext(call.dtype, call.mode, num_rows=n))
         states = from_vectors(self._schema, columns, groups.count)
         if self._extremes is not None and not each_row:
             self._extremes.learn(states, n)
         return states
 
-    def mixed(self, batch: Batch) -> Batch:
-        """States of rows that hold states of some aggregates and values of the others."""
-        n = batch.num_rows
-        index_of = {name: i for i, name in enumerate(batch.schema.names)}
-        places = [index_of.get(f"{named.name}.0") for named in self._plan.aggregates]
-        from_rows = [
-            call for call, state_position in zip(self._calls, places, strict=True) if state_position is None
-        ]
-        vectors = self._evaluated(batch, from_rows)
-        keys = [_filled(v, n) for v in vectors[: self._key_count]]
-        groups = group_rows(keys, n)
-        columns = _take_keys(keys, groups)
-        values, selections = iter(vectors[self._key_count :]), Selections(groups, n)
-        per_call = zip(self._calls, self._accumulators, self._spans, places, strict=True)
-        for call, accumulate, (start, end), state_position in per_call:
-            if state_position is None:
-                columns += self._one(call, accumulate, values, selections, groups, n)
-            else:
-                states = [batch.vector(state_position + j) for j in range(end - start)]
-                columns += accumulate.merge(states, groups, CallContext(call.dtype, call.mode, num_rows=n))
-        return from_vectors(self._schema, columns, groups.count)
-
-    def _evaluated(self, batch: Batch, calls: Sequence[AggregateCall]) -> list[Vector]:
-        """The keys and what the calls take, of rows; the same calls for every batch."""
-        if self._program is None:
-            exprs: list[Expr] = [k.expr for k in self._plan.keys]
-            for call in calls:
+    @cached_property
+    def _program(self) -> Program:
+        """The keys, and the arguments and conditions of the calls over rows."""
+        exprs: list[Expr] = [k.expr for k in self._plan.keys]
+        for call, state_column in zip(self._calls, self._state_columns, strict=True):
+            if state_column is None:
                 exprs += call.children
-            self._program = Program(exprs, self._plan.child.schema)
-        return self._program.run(batch)
+        return Program(exprs, self._plan.child.schema)
 
-    def _one(
+    def _call_states(
         self,
         call: AggregateCall,
         accumulate: Accumulator,
@@ -202,7 +189,7 @@ class Aggregation:
     def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
         """Partial states; grouping stops once a sample shows that it hardly reduces the rows.
 
-        Not that of batches with few groups, as one of several projections of an Expand has them.
+        Batches with few groups are still grouped: an Expand emits such batches for some of its projections.
         """
         sample = _Sample()
         useless = False
@@ -236,8 +223,8 @@ class Aggregation:
             return False
         return 2 * self.update(batch.slice(0, _SAMPLE_ROWS)).num_rows < _SAMPLE_ROWS
 
-    def nothing(self) -> Batch:
-        """The states of no rows at all, for an aggregate without keys."""
+    def states_of_no_rows(self) -> Batch:
+        """One row of states, for an aggregate without keys over no rows."""
         columns: list[Vector] = []
         groups = group_rows([], 0)
         for call, accumulate in zip(self._calls, self._accumulators, strict=True):

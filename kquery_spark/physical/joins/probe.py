@@ -1,4 +1,4 @@
-"""The probe of a hash join: finds the pairs of each probe batch, and keeps count of what has matched on both sides."""
+"""The probe of a hash join: finds the pairs of each probe batch, and marks the rows of both sides that matched."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ _KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
 
 
 class Probe:
-    """One run of a join: the built side, and the marks of its rows that have matched."""
+    """One run of a join: the build side, and marks of its rows that have matched."""
 
     def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
         self._plan = plan
         self._built, self._table = side
         self._control = bounding_control()
         self.pairs_at_once = MAX_PAIRS if self._control is None else _MAX_BOUNDED_PAIRS
-        # for NOT IN, of all build rows: whether there are any, and whether a key is NULL
-        self.listed = self._built.num_rows > 0, self._table.has_null_key
+        # for NOT IN: of all build rows, though this side may be one of several partitions
+        self.has_build_rows = self._built.num_rows > 0
+        self.has_null_key = self._table.has_null_key
         self._probe_is_left = plan.build is BuildSide.RIGHT
         exprs = [k.left if self._probe_is_left else k.right for k in plan.keys]
         self._keys = Program(exprs, probe_schema)
@@ -53,10 +54,10 @@ class Probe:
         self._condition: PairCondition | None = None
         if plan.condition is not None:
             self._condition = PairCondition(plan.condition, probe_schema, self._built.schema)
-        self._places = self._output_places()
+        self._output_sources = self._find_output_sources()
 
-    def _output_places(self) -> list[tuple[bool, int]]:
-        """For each output column: does it come from the probe side, and its index there."""
+    def _find_output_sources(self) -> list[tuple[bool, int]]:
+        """For each output column: True if the probe side has it, and its index in that side."""
         probe = {n: i for i, n in enumerate(self._probe_schema.names)}
         built = {n: i for i, n in enumerate(self._built.schema.names)}
         names = self._plan.output.names
@@ -67,7 +68,7 @@ class Probe:
         return [(n in probe, probe[n] if n in probe else built[n]) for n in names]
 
     def take_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
-        """Go on with another part of the build side; ``marks`` are those of its rows."""
+        """Continue with another part of the build side. marks: of its rows."""
         self._built, self._table = side
         self.marks = marks
 
@@ -115,14 +116,14 @@ class Probe:
             self.marks[self._table.matches(codes, counts).build] = True
 
     def _reserve_pairs(self, counts: Int64s) -> None:
-        """Ask the run for room for so many pairs: one row may match more than fit, and a condition drop most of them."""
+        """Account for pairs before they are made: one row may match more than fit, and a condition may drop most."""
         if self._control is not None:
             pairs = int(counts.sum())
             self._control.reserve(pairs * _PAIR_BYTES)
             self._control.add(pairs)
 
     def rest(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
-        """Output of probe rows by whether they matched at all: chosen ones, or padded ones of an outer join."""
+        """Output that depends on whether a probe row matched: rows of semi and anti joins, padded rows of outer joins."""
         if self._one_sided and self.marks is None:
             yield self._one_side(batch, matched)
         if self._keep_probe and not matched.all():
@@ -131,14 +132,16 @@ class Probe:
 
     def _joined(self, batch: Batch, pairs: Matches) -> Batch:
         """Output rows of pairs; -1 on either side stands for a row of NULLs."""
-        reserve_gather([batch.columns[i] for from_probe, i in self._places if from_probe], pairs.probe)
         reserve_gather(
-            [self._built.columns[i] for from_probe, i in self._places if not from_probe], pairs.build
+            [batch.columns[i] for from_probe, i in self._output_sources if from_probe], pairs.probe
+        )
+        reserve_gather(
+            [self._built.columns[i] for from_probe, i in self._output_sources if not from_probe], pairs.build
         )
         probe = _indices(pairs.probe, batch.num_rows)
         build = _indices(pairs.build, None)
         columns = []
-        for from_probe, index in self._places:
+        for from_probe, index in self._output_sources:
             if from_probe:
                 column = batch.columns[index]
                 columns.append(column if probe is None else column.take(probe))
@@ -148,14 +151,16 @@ class Probe:
 
     def _one_side(self, batch: Batch, hit: np.ndarray) -> Batch:
         if self._plan.kind is JoinKind.EXISTENCE:
-            columns = [batch.columns[i] for _, i in self._places]
+            columns = [batch.columns[i] for _, i in self._output_sources]
             return Batch(self._plan.output, (*columns, pa.array(hit)), batch.num_rows)
         selected = hit if self._plan.kind is JoinKind.SEMI else ~hit
-        chosen = Batch(self._plan.output, tuple(batch.columns[i] for _, i in self._places), batch.num_rows)
+        chosen = Batch(
+            self._plan.output, tuple(batch.columns[i] for _, i in self._output_sources), batch.num_rows
+        )
         return chosen if selected.all() else chosen.take(pa.array(np.flatnonzero(selected)))
 
     def unmatched(self) -> Batch:
-        """Build rows due at the end: unmatched ones of an outer join, chosen ones of a semi or anti join."""
+        """Build rows to emit at the end: unmatched rows of outer joins, rows of semi and anti joins."""
         assert self.marks is not None
         if self._one_sided:
             return self._one_side(self._built, self.marks)
@@ -165,17 +170,16 @@ class Probe:
         build = pa.array(rows)
         columns = [
             nothing.columns[i].take(probe) if from_probe else self._built.columns[i].take(build)
-            for from_probe, i in self._places
+            for from_probe, i in self._output_sources
         ]
         return Batch(self._plan.output, tuple(columns), len(rows))
 
     def _null_aware(self, batch: Batch) -> Batch:
-        """NOT IN: everything against an empty list, nothing against a list with a NULL, else no NULL and no match."""
+        """NOT IN: all rows for an empty list, none for a list with a NULL, else rows without NULL and match."""
         n = batch.num_rows
-        listed, has_null = self.listed
-        if not listed:
+        if not self.has_build_rows:
             return self._one_side(batch, np.zeros(n, np.bool_))
-        if has_null:
+        if self.has_null_key:
             return self._one_side(batch, np.ones(n, np.bool_))
         keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
         _, counts = self._table.counts(keys, n)
@@ -199,7 +203,7 @@ def _slices(counts: Int64s, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _indices(rows: Int64s, whole: int | None) -> pa.Array | None:
-    """Take indices with -1 as NULL; None when they are simply all rows of the batch."""
+    """Take indices, -1 as NULL; None if they are all rows of a batch of ``whole`` rows in order."""
     if (
         whole is not None
         and len(rows) == whole

@@ -1,4 +1,4 @@
-"""An input of a join on disk: in hash partitions of its keys, or in chunks where the join has no keys."""
+"""An input of a join on disk: in hash partitions of its keys, or in chunks if the join has no keys."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SpilledChunks:
 
 
 def chunks_with_marks(file: SpillFile, marks: np.ndarray | None) -> Iterator[tuple[Batch, np.ndarray | None]]:
-    """Chunks with the marks of their rows."""
+    """The chunks of a file, each with the part of ``marks`` for its rows."""
     start = 0
     for chunk in file.read():
         yield chunk, None if marks is None else marks[start : start + chunk.num_rows]

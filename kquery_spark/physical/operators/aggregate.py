@@ -104,7 +104,7 @@ class AggregateExec(UnaryExec):
             if states.num_rows:
                 yield states
             elif not self.keys:
-                yield run.nothing()
+                yield run.states_of_no_rows()
 
     def _merged_states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         """One state row per group; several batches, of different groups, if the memory budget is short."""
@@ -115,9 +115,7 @@ class AggregateExec(UnaryExec):
             for part in in_partitions(source, self.child.schema, keys, limit, metrics):
                 yield run.update(part)
             return
-        if self.phase is Phase.MIXED:
-            source = map(run.mixed, coalesced(source, task.config.batch_rows // 2))
-        elif self.phase not in (Phase.FINAL, Phase.MERGE):
+        if self.phase not in (Phase.FINAL, Phase.MERGE):
             source = map(run.update, coalesced(source, task.config.batch_rows // 2))
         yield from run.merged(source, limit if self.keys else math.inf, metrics)
 

@@ -33,7 +33,7 @@ from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hash
 from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.vector import Vector
 
-#: By build side, the kinds of joins in which no build row comes out without a probe row.
+#: By build side, the kinds of joins that emit no build row without a probe row.
 _EMITS_PROBE_ROWS_ONLY = {
     BuildSide.LEFT: frozenset({JoinKind.INNER, JoinKind.RIGHT}),
     BuildSide.RIGHT: frozenset({JoinKind.INNER, JoinKind.LEFT, *ONE_SIDED}),
@@ -42,7 +42,7 @@ _EMITS_PROBE_ROWS_ONLY = {
 
 @dataclass(frozen=True)
 class JoinExec(PhysicalPlan):
-    """See ``logical.Join``; ``output`` are the columns that come out, in order."""
+    """Joins ``left`` and ``right`` into the columns of ``output``. build: the side that a hash table holds."""
 
     left: PhysicalPlan
     right: PhysicalPlan
@@ -144,7 +144,7 @@ class JoinExec(PhysicalPlan):
                     continue
                 side = self._table(built.schema, list(build_file.read()))
                 joining = Probe(self, side, schema)
-                joining.listed = True, built.has_null_key
+                joining.has_build_rows, joining.has_null_key = True, built.has_null_key
                 yield from joining.run(probe_file.read())
 
     def _deeper(

@@ -46,7 +46,6 @@ def to_dataframe(
     attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
     plans = SparkPlans(link)
-    meter = meter or SPILL_TOTAL.meter(link.spark.sparkContext)
     attributes = plans.attributes(schema) if output is None else output
     converted = converted_columns(schema)
     if len(set(schema.names)) == len(schema.names) and not inputs and not converted:
@@ -73,7 +72,7 @@ def _with_own_names(schema: StructType) -> StructType:
 def payload_frame(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
     """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
     plans = SparkPlans(link)
-    builder = _payload_builder(plans, graph, config, link, RowEncoding.PAYLOADS)
+    builder = _payload_builder(plans, graph, config, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
@@ -83,19 +82,17 @@ def input_frame(link: Bridge, graph: StageGraph, config: EngineConfig, limit: in
     limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
     """
     plans = SparkPlans(link)
-    return plans.frame(_payload_builder(plans, graph, config, link, limit=limit).input_rows(graph.result))
+    return plans.frame(_payload_builder(plans, graph, config, limit=limit).input_rows(graph.result))
 
 
 def _payload_builder(
     plans: SparkPlans,
     graph: StageGraph,
     config: EngineConfig,
-    link: Bridge,
     encoding: RowEncoding = RowEncoding.COLUMNS,
     limit: int | None = None,
 ) -> _Builder:
-    meter = SPILL_TOTAL.meter(link.spark.sparkContext)
-    return _Builder(plans, graph, _PAYLOAD, config, {}, meter, plans.attributes(_PAYLOAD), encoding, limit)
+    return _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), encoding, limit)
 
 
 class _Builder:
@@ -121,7 +118,7 @@ class _Builder:
         self._schema = schema
         self._settings = to_bytes(config)
         self._inputs = inputs
-        self._meter = meter
+        self._meter = meter or SPILL_TOTAL.meter(plans.context)
         self._output = output
         self._encoding = encoding
         self._limit = limit

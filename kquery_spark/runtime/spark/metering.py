@@ -1,6 +1,6 @@
 """Metrics of operators in the workers, collected to the driver by a Spark accumulator.
 
-Only ``kq.explain(df, analyze=True)`` gives a query a ``Meter``; other queries pay nothing.
+Only ``kq.explain(df, analyze=True)`` and ``kq.export_metrics`` give a query a meter; other queries pay nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TaskMeter(Protocol):
     """Takes the report of each finished task of a stage, in its worker."""
 
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        """Report a finished task, which gave on so many bytes."""
+        """Report a finished task. sent: bytes that it emitted."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
-"""The bytes that tasks spill, counted by a Spark accumulator while somebody wants to know (``kq.export_metrics``)."""
+"""The bytes that tasks spill, summed by a Spark accumulator while ``kq.export_metrics`` is active."""
 
 from __future__ import annotations
 
 import threading
-import weakref
 
 from pyspark import Accumulator, SparkContext
 from typing_extensions import override
@@ -28,15 +27,12 @@ class SpillMeter(TaskMeter):
 
 
 class SpillTotal:
-    """The sum over the Spark contexts of this process, each of which has one accumulator."""
+    """The sum over the Spark contexts of this process, with one accumulator for each."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._readers = 0
-        self._accumulators: weakref.WeakKeyDictionary[SparkContext, Accumulator[int]] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._all: list[Accumulator[int]] = []
+        self._totals: dict[SparkContext, Accumulator[int]] = {}
 
     def begin(self) -> None:
         """Count in the stages that are built from now on, until ``end``."""
@@ -53,15 +49,13 @@ class SpillTotal:
         with self._lock:
             if not self._readers:
                 return None
-            total = self._accumulators.get(context)
-            if total is None:
-                total = self._accumulators[context] = context.accumulator(0)
-                self._all.append(total)
-            return SpillMeter(total)
+            if context not in self._totals:
+                self._totals[context] = context.accumulator(0)
+            return SpillMeter(self._totals[context])
 
     def value(self) -> int:
-        """Bytes so far, also of contexts that are gone."""
-        return sum(total.value for total in tuple(self._all))
+        """Bytes so far, including those of contexts that have stopped."""
+        return sum(total.value for total in tuple(self._totals.values()))
 
 
 SPILL_TOTAL = SpillTotal()
