@@ -157,7 +157,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
         spark.sql("DROP TABLE IF EXISTS keyed")
 
 
-def test_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
+def test_queries_over_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
     location = spark.sql("DESCRIBE FORMATTED rest").where("col_name = 'Location'").head().data_type
     file = next(Path(location.removeprefix("file:")).glob("part-*.parquet"))
     file.rename(file.with_name("plain.parquet"))
@@ -165,8 +165,13 @@ def test_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
         spark.catalog.refreshTable("rest")
         frame = spark.sql("SELECT k, count(*) FROM rest GROUP BY k")
         assert any("plain.parquet" in sentence for _, sentence in kq.explain(frame).reasons)
-        with pytest.raises(Exception, match="INVALID_BUCKET_FILE"):
-            frame.transform(kq.kquery_plan, when="never").collect()
+        counted = "(SELECT k % 9 AS k, count(*) AS n FROM four GROUP BY k % 9)"
+        joined = spark.sql(f"SELECT rest.k, n FROM rest JOIN {counted} c ON rest.k = c.k ORDER BY n")
+        for query in (frame, joined):
+            assert kq.explain(query).coverage == 0
+            with pytest.raises(Exception, match="INVALID_BUCKET_FILE"):
+                query.transform(kq.kquery_plan, when="always").collect()
+        check(spark.table("rest").where("k > 3"), coverage=0.0)  # not by buckets, which it does not need
         with settings(spark, {BUCKETING: "false"}):
             check(spark.sql("SELECT k, count(*) FROM rest GROUP BY k"), coverage=1.0)
     finally:
