@@ -34,6 +34,10 @@ KEYS = {
     "y": "cast(concat('b', id % 40) AS binary)",
     "day": "date_add(date'1969-12-20', cast(id % 40 AS int))",
     "n": "cast(timestamp_millis(id % 40 * 1234567) AS timestamp_ntz)",
+    "f": "float(id % 40 / 4)",
+    "h": "cast(id % 40 AS smallint)",
+    "months": "make_ym_interval(0, cast(id % 40 AS int))",
+    "time": "make_dt_interval(0, 0, 0, id % 40 / 4)",
 }
 
 
@@ -139,7 +143,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
             row.v for row in spark.sql("SELECT DISTINCT string(k) AS v FROM keyed ORDER BY v").collect()
         ]
         kind = spark.table("keyed").schema["k"].dataType.simpleString()
-        some = [f"cast('{value}' AS {kind})" for value in values[1:8]]
+        some = [f"""cast("{value}" AS {kind})""" for value in values[1:8]]
         for condition in (
             f"k = {some[0]}",
             f"k <=> {some[-1]}",
