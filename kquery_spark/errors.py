@@ -18,6 +18,10 @@ class Unsupported(KQueryError):
         self.reason = reason
 
 
+class UnsupportedQuery(Unsupported):
+    """The engine declines the whole query: Spark gives another answer where the engine runs only a part of it."""
+
+
 class PlanError(KQueryError):
     """A plan that cannot be right: an unknown or ambiguous column, wrong argument types, wrong arity."""
 

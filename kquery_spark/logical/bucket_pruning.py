@@ -1,6 +1,6 @@
-"""Which buckets of a bucketed table have rows that can pass filters, as Spark prunes them.
+"""Bucket pruning: which buckets of a table can have rows that pass filters.
 
-Spark's ``FileSourceStrategy.genBucketSet``: equalities, IN lists and IS NULL of the only column that buckets are chosen by.
+As in Spark's ``FileSourceStrategy.genBucketSet``, equalities, IN lists and IS NULL prune tables with one bucket column.
 """
 
 from __future__ import annotations
@@ -21,22 +21,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 def possible_buckets(spec: BucketSpec, filters: Sequence[Expr]) -> Flags | None:
-    """For each bucket whether rows of it can pass all filters; None where they rule out no bucket."""
+    """For each bucket whether its rows can pass all filters; None if the filters rule out no bucket."""
     if len(spec.columns) != 1:
         return None
     flags = [_possible(condition, spec) for condition in filters]
     known = [each for each in flags if each is not None]
     return np.logical_and.reduce(known) if known else None
-
-
-def buckets_of(values: Sequence[Literal], count: int) -> Int64s:
-    """The numbers of the buckets that values of one type are in."""
-    dtype = values[0].dtype
-    plain = [value.value for value in values]
-    data = (
-        pa.array(plain, storage(dtype)).cast(dtype) if pa.types.is_temporal(dtype) else pa.array(plain, dtype)
-    )
-    return np.asarray(murmur3_hash(Vector(dtype, data), len(data)).astype(np.int64) % count)
 
 
 def _possible(condition: Expr, spec: BucketSpec) -> Flags | None:
@@ -52,24 +42,31 @@ def _possible(condition: Expr, spec: BucketSpec) -> Flags | None:
         return None
     possible = np.zeros(spec.count, np.bool_)
     if values:
-        possible[buckets_of(values, spec.count)] = True
+        possible[_buckets(values, spec.count)] = True
     return possible
 
 
 def _values(condition: Expr, column: str) -> Sequence[Literal] | None:
-    """The only values of a column for which the condition can be true; None where others may be."""
+    """The only values of a column for which the condition can be true; None if others may pass."""
     match condition:
-        case Call(args=(Column() as compared, Literal() as value)) if condition.entry.operator.equality:
-            return _of_column(compared, column, [value])
-        case Call(args=(Literal() as value, Column() as compared)) if condition.entry.operator.equality:
-            return _of_column(compared, column, [value])
+        case (
+            Call(args=(Column() as compared, Literal() as value))
+            | Call(args=(Literal() as value, Column() as compared))
+        ) if condition.entry.operator.equality:
+            values: Sequence[Literal] = [value]
         case InList(child=Column() as compared):
-            return _of_column(compared, column, condition.values)
+            values = condition.values
         case Call(function="isnull", args=(Column() as compared,)):
-            return _of_column(compared, column, [Literal(None, compared.dtype)])
-    return None
-
-
-def _of_column(compared: Column, column: str, values: Sequence[Literal]) -> Sequence[Literal] | None:
+            values = [Literal(None, compared.dtype)]
+        case _:
+            return None
     same_type = all(value.dtype == compared.dtype for value in values)
     return values if compared.name == column and same_type else None
+
+
+def _buckets(values: Sequence[Literal], count: int) -> Int64s:
+    """The buckets that values of one type are in."""
+    dtype = values[0].dtype
+    stored = storage(dtype) if pa.types.is_temporal(dtype) else dtype
+    data = pa.array([value.value for value in values], stored).cast(dtype)
+    return np.asarray(murmur3_hash(Vector(dtype, data), len(data)).astype(np.int64) % count)

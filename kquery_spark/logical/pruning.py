@@ -46,8 +46,7 @@ def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
 
 def _in_possible_buckets(source: Source, filters: Sequence[Expr]) -> list[Split]:
     splits, bucketing = source.splits(), source.bucketing
-    possible = None if bucketing is None else possible_buckets(bucketing.spec, filters)
-    if bucketing is None or possible is None:
+    if bucketing is None or (possible := possible_buckets(bucketing.spec, filters)) is None:
         return splits
     return [split for split in splits if possible[bucketing.files[split.file]]]
 

@@ -1,7 +1,7 @@
-"""Bucketed inputs: tasks read whole buckets, so that joins and groups by the buckets' columns need no shuffle.
+"""Bucketed inputs: tasks read whole buckets, so that joins and groupings on the bucket columns need no shuffle.
 
-A task reads the same buckets of all inputs, several where there are more buckets than tasks. Of inputs with 8 and 4 buckets
-those go together whose numbers are equal modulo 4, as Spark coalesces them.
+A task reads the same buckets of all inputs; several, if there are more buckets than tasks. Inputs with 8 and 4 buckets are
+paired by bucket number modulo 4, as Spark coalesces buckets.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.logical import LogicalPlan, Scan, walk_plan
+from kquery_spark.logical import Scan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.pruning import sized_splits
-from kquery_spark.planner.file_shares import FileShares, is_even, task_counts
-from kquery_spark.planner.key_classes import key_classes
+from kquery_spark.planner.file_shares import FileShares, ScanShares, is_even, task_counts
+from kquery_spark.planner.key_classes import KeyClasses
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.bucketing import Bucketing
 
@@ -26,30 +27,38 @@ class _Bucketed:
     bucketing: Bucketing
     splits: tuple[Split, ...]
 
-    @property
-    def nbytes(self) -> int:
-        return sum(split.nbytes for split in self.splits)
+    def in_buckets(self, count: int) -> list[list[Split]]:
+        """The splits of each of ``count`` buckets, which divides the table's own count."""
+        buckets: list[list[Split]] = [[] for _ in range(count)]
+        for split in self.splits:
+            buckets[self.bucketing.files[split.file] % count].append(split)
+        return buckets
 
-    def bucket(self, split: Split, modulus: int) -> int:
-        """The bucket of a split, of ``modulus`` ones."""
-        return self.bucketing.files[split.file] % modulus
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Inputs whose buckets are paired, each cut into the same number of buckets."""
+
+    members: Sequence[_Bucketed]
+    buckets: int
+
+    @cached_property
+    def loads(self) -> list[int]:
+        """The bytes of each bucket."""
+        together = zip(*(member.in_buckets(self.buckets) for member in self.members), strict=True)
+        return [sum(split.nbytes for splits in bucket for split in splits) for bucket in together]
 
 
-def find_buckets(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:
-    """The buckets that spare the most bytes a shuffle; None where no input is bucketed, or too few tasks would have work."""
-    candidates = [(sum(m.nbytes for m in members), members, count) for members, count in _candidates(plan)]
-    for nbytes, members, count in sorted(candidates, key=lambda candidate: -candidate[0]):
-        shares = _shares(members, nbytes, count, config) if nbytes > config.small_bytes else None
+def find_buckets(classes: KeyClasses, config: EngineConfig) -> FileShares | None:
+    """The buckets that save the most shuffled bytes; None if no input is bucketed or too few tasks would have work."""
+    for candidate in sorted(_candidates(classes), key=lambda candidate: -sum(candidate.loads)):
+        shares = _shares(candidate, config) if sum(candidate.loads) > config.small_bytes else None
         if shares is not None:
             return shares
     return None
 
 
-def _candidates(plan: LogicalPlan) -> Iterator[tuple[list[_Bucketed], int]]:
-    """Inputs whose buckets go together, and how many buckets all of them can be cut into."""
-    if not any(isinstance(node, Scan) and node.source.bucketing is not None for node in walk_plan(plan)):
-        return
-    classes = key_classes(plan)
+def _candidates(classes: KeyClasses) -> Iterator[_Candidate]:
     by_classes: dict[tuple[int, ...], list[_Bucketed]] = defaultdict(list)
     for scan in classes.scans():
         bucketing = scan.source.bucketing
@@ -59,46 +68,35 @@ def _candidates(plan: LogicalPlan) -> Iterator[tuple[list[_Bucketed], int]]:
             by_classes[key].append(_Bucketed(scan, bucketing, tuple(splits)))
     for members in by_classes.values():
         for count in sorted({member.bucketing.spec.count for member in members}, reverse=True):
-            yield [member for member in members if member.bucketing.spec.count % count == 0], count
+            yield _Candidate([m for m in members if m.bucketing.spec.count % count == 0], count)
 
 
-def _shares(
-    members: Sequence[_Bucketed], nbytes: int, buckets: int, config: EngineConfig
-) -> FileShares | None:
-    """As many tasks as sizes ask for, if there are buckets for them of about equal sizes."""
-    loads = [0] * buckets
-    for member in members:
-        for split in member.splits:
-            loads[member.bucket(split, buckets)] += split.nbytes
-    for count in task_counts(nbytes, config):
-        tasks = _tasks(loads, count)
-        if count <= buckets and is_even(_loads_of_tasks(loads, tasks, count)):
-            return _file_shares(members, tasks, count)
+def _shares(candidate: _Candidate, config: EngineConfig) -> FileShares | None:
+    """Shares for as many tasks as sizes ask for, if there are buckets enough to give each about as much to read."""
+    for count in task_counts(sum(candidate.loads), config):
+        if count > candidate.buckets:
+            continue
+        tasks = _assigned(candidate.loads, count)
+        if is_even([sum(candidate.loads[bucket] for bucket in task) for task in tasks]):
+            return _file_shares(candidate, tasks)
     return None
 
 
-def _tasks(loads: Sequence[int], count: int) -> list[int]:
-    """The task of each bucket: the largest first, each to the task with the fewest bytes."""
-    tasks, done = [0] * len(loads), [0] * count
+def _assigned(loads: Sequence[int], count: int) -> list[list[int]]:
+    """The buckets of each task: the largest bucket first, each to the task with the fewest bytes so far."""
+    tasks: list[list[int]] = [[] for _ in range(count)]
+    assigned_bytes = [0] * count
     for bucket in sorted(range(len(loads)), key=lambda i: -loads[i]):
-        tasks[bucket] = done.index(min(done))
-        done[tasks[bucket]] += loads[bucket]
+        task = assigned_bytes.index(min(assigned_bytes))
+        tasks[task].append(bucket)
+        assigned_bytes[task] += loads[bucket]
     return tasks
 
 
-def _loads_of_tasks(loads: Sequence[int], tasks: Sequence[int], count: int) -> list[int]:
-    done = [0] * count
-    for load, task in zip(loads, tasks, strict=True):
-        done[task] += load
-    return done
-
-
-def _file_shares(members: Sequence[_Bucketed], tasks: Sequence[int], count: int) -> FileShares:
-    shares = FileShares(NodeMap(), NodeMap(), None)
-    for member in members:
-        parts: list[list[Split]] = [[] for _ in range(count)]
-        for split in member.splits:
-            parts[tasks[member.bucket(split, len(tasks))]].append(split)
-        shares.shares[member.scan] = tuple(map(tuple, parts))
-        shares.columns[member.scan] = member.bucketing.spec.columns
+def _file_shares(candidate: _Candidate, tasks: Sequence[Sequence[int]]) -> FileShares:
+    shares = FileShares(NodeMap(), None)
+    for member in candidate.members:
+        buckets = member.in_buckets(candidate.buckets)
+        splits = tuple(tuple(split for bucket in task for split in buckets[bucket]) for task in tasks)
+        shares.scans[member.scan] = ScanShares(member.bucketing.spec.columns, splits)
     return shares

@@ -19,8 +19,8 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical import LogicalPlan, Scan, origin
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.pruning import comparable, sized_splits
-from kquery_spark.planner.file_shares import FileShares, is_even, task_counts
-from kquery_spark.planner.key_classes import key_classes
+from kquery_spark.planner.file_shares import FileShares, ScanShares, is_even, task_counts
+from kquery_spark.planner.key_classes import KeyClasses
 from kquery_spark.sources.base import ColumnRange, Split
 from kquery_spark.types import names as t
 
@@ -39,10 +39,10 @@ class _Clustered:
         return sum(s.nbytes for _, _, s in self.splits)
 
 
-def find_ranges(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:
-    """The ranges that spare the most bytes a shuffle, or None when no join or grouping key is clustered."""
+def find_ranges(classes: KeyClasses, config: EngineConfig) -> FileShares | None:
+    """The ranges that save the most shuffled bytes, or None when no join or grouping key is clustered."""
     candidates = []
-    for members in key_classes(plan).classes():
+    for members in classes.classes():
         clustered = [c for c in (_clustered(scan, column) for scan, column in members) if c is not None]
         if clustered:
             candidates.append((sum(c.nbytes for c in clustered), clustered))
@@ -115,10 +115,9 @@ def _fits(member: _Clustered, bounds: Sequence[int], is_largest: bool, all_bytes
 
 
 def _ranges(members: Sequence[_Clustered], bounds: Sequence[int]) -> FileShares:
-    ranges = FileShares(NodeMap(), NodeMap(), tuple(bounds))
+    ranges = FileShares(NodeMap(), tuple(bounds))
     for member in members:
-        ranges.shares[member.scan] = _shares(member, bounds)
-        ranges.columns[member.scan] = (member.column,)
+        ranges.scans[member.scan] = ScanShares((member.column,), _shares(member, bounds))
     return ranges
 
 

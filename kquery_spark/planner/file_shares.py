@@ -1,4 +1,4 @@
-"""Which files each task of a query reads, where the rows that meet in joins and groups are to be read by one task."""
+"""Which splits each task reads, such that rows that meet in a join or a group are read by the same task."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ _MAX_TASK_IMBALANCE = 1.6  # a task that reads this many times an equal share ke
 
 
 @dataclass(frozen=True)
-class FileShares:
-    """The splits of some scans by task, and the columns that decide which task reads a row.
+class ScanShares:
+    """How tasks share the splits of one scan.
 
-    shares: of each scan, for each task. columns: of each scan, in an order in which those of several scans belong together.
-    bounds: where tasks read ranges of one column, the first keys of the ranges but the first; None where they read buckets.
+    columns: their values decide which task reads a row. splits: of each task.
     """
 
-    shares: NodeMap[tuple[tuple[Split, ...], ...]]
-    columns: NodeMap[tuple[str, ...]]
+    columns: tuple[str, ...]
+    splits: tuple[tuple[Split, ...], ...]
+
+
+@dataclass(frozen=True)
+class FileShares:
+    """How tasks share some scans of a query. Columns at the same position in different scans decide alike.
+
+    bounds: where tasks read ranges of one column, the first key of each range but the first; None where they read buckets.
+    """
+
+    scans: NodeMap[ScanShares]
     bounds: tuple[int, ...] | None
 
     @property
     def nbytes(self) -> int:
         """Bytes that all tasks read."""
-        tasks = (task for scan in self.shares for task in self.shares[scan])
+        tasks = (task for scan in self.scans for task in self.scans[scan].splits)
         return sum(split.nbytes for task in tasks for split in task)
 
 

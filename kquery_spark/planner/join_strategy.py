@@ -1,4 +1,4 @@
-"""How to join: which side is built, and whether its rows meet the other's as they are read or every task computes them."""
+"""How to join: which side is built, and whether one task reads the rows that meet or every task computes the build side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MIN_SWAP_ROW_RATIO = 2.0
 _DECODED_PER_BROADCAST_BYTE = 4  # most bytes that a replicated side may decode for each that it may have
 
 SharedKeys = frozenset[tuple[str, ...]]
-"""Lists of columns: rows with equal values of all columns of one are read by one task."""
+"""Lists of columns: one task reads all rows with equal values in all columns of a list."""
 
 _NONE: SharedKeys = frozenset()
 
@@ -55,7 +55,7 @@ class JoinStrategy:
         return not _emits_unmatched_build_rows(plan.kind, build) and self.replicable(built)
 
     def meets(self, plan: Join) -> bool:
-        """Whether rows that the join pairs are read by one task."""
+        """Whether one task reads all rows that the join pairs."""
         if self._shares is None or plan.null_aware:
             return False
         left, right = self.shared(plan.left), self.shared(plan.right)
@@ -76,8 +76,8 @@ class JoinStrategy:
     def _find_shared(self, plan: LogicalPlan, shares: FileShares) -> SharedKeys:
         match plan:
             case Scan():
-                columns = shares.columns.get(plan)
-                return _NONE if columns is None else frozenset([columns])
+                scan_shares = shares.scans.get(plan)
+                return _NONE if scan_shares is None else frozenset([scan_shares.columns])
             case Filter():
                 return self.shared(plan.child)
             case Projection():
@@ -140,7 +140,7 @@ class JoinStrategy:
 
 
 def _are_compared(left: Sequence[str], right: Sequence[str], keys: Sequence[JoinKey]) -> bool:
-    """Whether join keys say that each column on the left equals the one at its place on the right."""
+    """Whether the join keys equate each column on the left with the one at the same position on the right."""
     equal = {
         (k.left.name, k.right.name)
         for k in keys

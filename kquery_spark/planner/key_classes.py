@@ -1,4 +1,4 @@
-"""Columns of scans that a query compares with each other in joins, and those that it groups by."""
+"""Scan columns that a query's joins equate, and those that it groups by."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from kquery_spark.planner.copartition import find_ranges, ranges_of
 from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution
 from kquery_spark.planner.file_shares import FileShares
 from kquery_spark.planner.join_strategy import JoinStrategy
+from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import projected
 from kquery_spark.planner.lowering.sort import lower_result_sort
@@ -49,11 +50,10 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
 
 
 def _shares(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:
-    """By ranges of a key or by buckets, whichever more bytes are read by."""
-    found = (find_ranges(plan, config), find_buckets(plan, config))
-    return max(
-        (shares for shares in found if shares is not None), key=lambda shares: shares.nbytes, default=None
-    )
+    """Shares by key ranges or by buckets, whichever cover more bytes."""
+    classes = key_classes(plan)
+    candidates = (find_ranges(classes, config), find_buckets(classes, config))
+    return max((c for c in candidates if c is not None), key=lambda shares: shares.nbytes, default=None)
 
 
 class Planner:

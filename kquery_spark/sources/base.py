@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -57,6 +57,10 @@ class ColumnRange:
     low: Any
     high: Any
     nulls: int | None
+
+    def of_some_rows(self) -> ColumnRange:
+        """What holds of some of the rows: the bounds, but not how many are NULL, unless none is."""
+        return replace(self, nulls=0 if self.nulls == 0 else None)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Bucketed tables: the hash of some columns chooses the bucket of a row, and the names of files say which is theirs."""
+"""Bucketed tables: a hash of some columns assigns each row to a bucket, and file names say which bucket a file is in."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from kquery_spark.sources.file_features import NO_BUCKET
 
-# as Spark's ``BucketingUtils.getBucketId`` takes them apart
+# as in Spark's ``BucketingUtils.getBucketId``
 _BUCKET_FILE = re.compile(r".*_([0-9]+)(?:\..*)?")
 
 
 @dataclass(frozen=True)
 class BucketSpec:
-    """How a table is bucketed: Spark's hash of ``columns``, modulo ``count``, is the number of a row's bucket."""
+    """How a table is bucketed: a row's bucket is Spark's hash of ``columns`` modulo ``count``."""
 
     columns: tuple[str, ...]
     count: int
@@ -22,19 +22,19 @@ class BucketSpec:
 
 @dataclass(frozen=True)
 class Bucketing:
-    """The buckets of a source's files. files: the number of the bucket that each file is in."""
+    """The buckets of a source's files. files: the bucket of each file."""
 
     spec: BucketSpec
     files: tuple[int, ...]
 
 
 def bucketed_files(spec: BucketSpec, paths: Sequence[str]) -> Bucketing:
-    """The buckets of a table's files; Unsupported where a file is in none, as Spark refuses or skips such a file."""
+    """The buckets of a table's files; UnsupportedQuery if the name of one says no bucket, as Spark may refuse it."""
     return Bucketing(spec, tuple(_bucket(path, spec.count) for path in paths))
 
 
 def _bucket(path: str, count: int) -> int:
-    named = _BUCKET_FILE.fullmatch(path.rsplit("/", 1)[-1])
-    if named is None or int(named[1]) >= count:
+    match = _BUCKET_FILE.fullmatch(path.rsplit("/", 1)[-1])
+    if match is None or int(match[1]) >= count:
         raise NO_BUCKET.declined(file=path)
-    return int(named[1])
+    return int(match[1])

@@ -1,7 +1,7 @@
-"""Files of which rows are deleted by their values: Iceberg's equality deletes, as Flink writes them.
+"""Files without the rows that are deleted by value: Iceberg's equality deletes, as Flink writes them.
 
-Iceberg's specification, "Equality Delete Files": a row is deleted where a file of deleted values has one with the same
-values in all columns of that file; NULL equals NULL. Which files apply to a data file is for the table's metadata to say.
+Iceberg's specification, "Equality Delete Files": a row is deleted if a delete file has a row with the same values in all of
+the delete file's columns; NULL equals NULL. The table's metadata says which delete files apply to a data file.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
-# Row groups whose rows are kept, as each column asks for them, and combinations of files of deleted values.
-_MAX_CACHED = 4
+_MAX_CACHED = 4  # row groups, which are read once for each column, and combinations of delete files
 
 
 @dataclass(frozen=True)
 class WithoutDeletedValues(SourceView):
     """A source without the rows that are deleted by their values.
 
-    table_schema: the columns to read; the source may have others, which only decide what is deleted. values: deleted values,
-    under the source's names of their columns. deleted: for each file the numbers of those of ``values`` that apply to it.
+    table_schema: the columns to read; the source may have more, which only decide which rows are deleted. values: the delete
+    files, whose columns have the source's names. deleted: for each file, which of ``values`` apply to it, by index.
 
-    How many rows are left is not known before they are read, so row counts of splits are upper bounds.
+    Only reading tells how many rows are live, so the row counts of splits are upper bounds.
     """
 
     addressable: ClassVar[bool] = False
@@ -59,12 +58,12 @@ class WithoutDeletedValues(SourceView):
 
     @cached_property
     def _live(self) -> Callable[[Split], Int64s]:
-        """The rows of a split of one piece that are left."""
+        """The live rows of a split of one piece, by their numbers in it."""
         return lru_cache(maxsize=_MAX_CACHED)(self._find_live)
 
     @cached_property
     def _deleted_values(self) -> Callable[[tuple[int, ...]], list[pa.Table]]:
-        """Deleted values by their numbers, those of the same columns together."""
+        """The rows of delete files, given their indexes; one table for all files of the same columns."""
         return lru_cache(maxsize=_MAX_CACHED)(self._read_deleted_values)
 
     def _find_live(self, split: Split) -> Int64s:
@@ -98,14 +97,13 @@ class WithoutDeletedValues(SourceView):
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Of a file with deleted rows the bounds, but not how many values are NULL, nor so how many are not."""
         known = super().ranges(split, column)
-        return known if known is None or not self.deleted[split.file] else replace(known, nulls=None)
+        return known if known is None or not self.deleted[split.file] else known.of_some_rows()
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:
-        deciding = (name for source in self.values for name in source.schema.names)
-        super().check_files(list(dict.fromkeys([*columns, *deciding])))
+        keys = (name for source in self.values for name in source.schema.names)
+        super().check_files(list(dict.fromkeys([*columns, *keys])))
         for source in self.values:
             source.check_files(source.schema.names)
 
@@ -120,28 +118,28 @@ def _rows(source: Source) -> pa.Table:
     return pa.Table.from_batches(batches, source.schema)
 
 
-def _are_among(rows: pa.Table, values: pa.Table) -> npt.NDArray[np.bool_]:
-    """For each row whether its columns of ``values`` are as in a row there."""
-    codes = own = None
-    for column, deleted in zip(rows.select(values.column_names).columns, values.columns, strict=True):
-        numbers, own_numbers, count = _numbered(column, deleted)
-        if codes is None:
-            codes, own = numbers, own_numbers
-        else:
-            codes, own, _ = _numbered(_pairs(codes, numbers, count), _pairs(own, own_numbers, count))
-    found: npt.NDArray[np.bool_] = pc.is_valid(codes).to_numpy()
-    return found
+def _are_among(rows: pa.Table, deleted: pa.Table) -> npt.NDArray[np.bool_]:
+    """For each row whether ``deleted`` has a row with the same values in all columns of ``deleted``."""
+    first, *others = deleted.column_names
+    row_codes, deleted_codes, _ = _codes(rows[first], deleted[first])
+    for name in others:
+        row_others, deleted_others, count = _codes(rows[name], deleted[name])
+        row_pairs, deleted_pairs = (
+            _pairs(row_codes, row_others, count),
+            _pairs(deleted_codes, deleted_others, count),
+        )
+        row_codes, deleted_codes, _ = _codes(row_pairs, deleted_pairs)
+    among: npt.NDArray[np.bool_] = pc.is_valid(row_codes).to_numpy()
+    return among
 
 
-def _numbered(
-    column: pa.ChunkedArray, deleted: pa.ChunkedArray
-) -> tuple[pa.ChunkedArray, pa.ChunkedArray, int]:
-    """Values, and the deleted ones, as numbers of the distinct deleted ones (NULL: none of these); how many those are."""
+def _codes(column: pa.ChunkedArray, deleted: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray, int]:
+    """The indexes of both columns' values among the distinct deleted ones, NULL for others; how many are distinct."""
     distinct = deleted.unique()
-    numbers = pc.index_in(column, value_set=distinct)
-    return numbers, pc.index_in(deleted, value_set=distinct), len(distinct)
+    codes = pc.index_in(column, value_set=distinct)
+    return codes, pc.index_in(deleted, value_set=distinct), len(distinct)
 
 
 def _pairs(first: pa.ChunkedArray, second: pa.ChunkedArray, count: int) -> pa.ChunkedArray:
-    """Each two numbers as one; the second is below ``count``."""
+    """Pairs of codes, the second of which are below ``count``, as one number each."""
     return pc.add(pc.multiply(first.cast(pa.int64()), pa.scalar(count, pa.int64())), second.cast(pa.int64()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import Unsupported, UnsupportedQuery
 
 _WORD = re.compile(r"\{\w+(?::[^}]*)?\}")
 
@@ -14,12 +14,14 @@ _WORD = re.compile(r"\{\w+(?::[^}]*)?\}")
 class Feature:
     """A feature of tables or files. note: conditions of the engine's support.
 
-    reason: why Spark reads it, with placeholders in braces; empty if the engine reads it.
+    reason: why Spark reads it, with placeholders in braces; empty if the engine reads it. declines_query: Spark runs the
+    whole query then, and not just the scan.
     """
 
     name: str
     note: str = ""
     reason: str = ""
+    declines_query: bool = False
 
     @property
     def reader(self) -> str:
@@ -33,8 +35,9 @@ class Feature:
         return f"{reason}; {self.note}" if reason and self.note else reason or self.note
 
     def declined(self, **words: object) -> Unsupported:
-        """The error that leaves a scan to Spark; words: values for the placeholders of the reason."""
-        return Unsupported(self.reason.format(**words))
+        """The error that leaves a scan, or the query, to Spark; words: values for the placeholders of the reason."""
+        error = UnsupportedQuery if self.declines_query else Unsupported
+        return error(self.reason.format(**words))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -45,17 +44,6 @@ class LiveRows(SourceView):
     @override
     def splits(self) -> list[Split]:
         return self._splits
-
-    @cached_property
-    def _row_ranges(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Where each piece of a file begins in it, and how many rows it has, deleted ones included."""
-        ranges: dict[tuple[int, int], tuple[int, int]] = {}
-        for file, splits in groupby(self.source.splits(), key=lambda split: split.file):
-            pieces = [(split.pieces[0], split.rows) for split in splits]
-            starts = accumulate((rows for _, rows in pieces), initial=0)
-            for (piece, rows), start in zip(pieces, starts, strict=False):
-                ranges[file, piece] = start, rows
-        return ranges
 
     def _deleted_rows(self, split: Split) -> int:
         """How many rows of a split of one piece are deleted."""
@@ -105,13 +93,16 @@ class LiveRows(SourceView):
         stretches, live = super().stretches(split, columns), self._live(split)
         if stretches is None or live is None:
             return stretches
-        ranges = {name: list(map(_of_fewer_rows, known)) for name, known in stretches.ranges.items()}
+        ranges = {
+            name: [None if each is None else each.of_some_rows() for each in known]
+            for name, known in stretches.ranges.items()
+        }
         return RowStretches(np.searchsorted(live, stretches.starts), ranges)
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
         known = super().ranges(split, column)
-        return known if self.deleted[split.file] is None else _of_fewer_rows(known)
+        return known if known is None or self.deleted[split.file] is None else known.of_some_rows()
 
     @override
     def row_count(self) -> int | None:
@@ -149,8 +140,3 @@ class _LiveCodedColumn(CodedColumn):
         numbers = np.zeros(self.rows, np.int64)
         numbers[self.live] = np.arange(len(self.live))
         return numbers
-
-
-def _of_fewer_rows(known: ColumnRange | None) -> ColumnRange | None:
-    """What is known of some rows when it is known of all: their bounds, but not how many are NULL."""
-    return None if known is None else replace(known, nulls=0 if known.nulls == 0 else None)

@@ -1,11 +1,9 @@
-"""Files with a column of the positions of rows in them, as ``_metadata.row_index`` of Parquet files is."""
+"""Files with a column of row positions: ``_metadata.row_index`` of Parquet files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate, groupby
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +20,10 @@ from kquery_spark.types.vector import Int64s
 
 @dataclass(frozen=True)
 class NumberedRows(SourceView):
-    """A source of files, whose splits have one piece each and exact row counts, with a further column of row numbers."""
+    """A source of files with one more column, ``name``: the number of each row in its file, from 0.
+
+    The source's splits must have one piece each and exact row counts.
+    """
 
     name: str
 
@@ -38,31 +39,21 @@ class NumberedRows(SourceView):
 
     @property
     def files(self) -> Sequence[DataFile]:
-        """The files, whose folders' values decide which ones are read."""
+        """The source's files, with the partition values that filters prune by."""
         files: Sequence[DataFile] = getattr(self.source, "files", ())
         return files
 
     @property
     def partition_columns(self) -> Sequence[str]:
-        """The columns whose values the folders of the files say."""
+        """The columns whose values come from the files' folders."""
         columns: Sequence[str] = getattr(self.source, "partition_columns", ())
         return columns
-
-    @cached_property
-    def _starts(self) -> dict[tuple[int, int], int]:
-        """The number of the first row of each piece of a file."""
-        starts: dict[tuple[int, int], int] = {}
-        for file, group in groupby(self.source.splits(), key=lambda split: split.file):
-            splits = list(group)
-            numbers = accumulate((split.rows for split in splits), initial=0)
-            starts |= {(file, split.pieces[0]): start for split, start in zip(splits, numbers, strict=False)}
-        return starts
 
     def _stored(self, columns: Sequence[str]) -> list[str]:
         return [column for column in columns if column != self.name]
 
     def _with_numbers(self, batch: Batch, columns: Sequence[str], numbers: Int64s) -> Batch:
-        """The batch of the stored columns with the numbers of its rows where ``columns`` has them."""
+        """``columns`` of a batch of stored columns whose rows have these numbers."""
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         arrays[self.name] = pa.array(numbers)
         schema = pa.schema([self.schema.field(column) for column in columns])
@@ -70,16 +61,16 @@ class NumberedRows(SourceView):
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        for piece in split.pieces:
-            start = self._starts[split.file, piece]
-            for batch in self.source.read(replace(split, pieces=(piece,)), self._stored(columns)):
-                yield self._with_numbers(batch, columns, np.arange(start, start + batch.num_rows))
-                start += batch.num_rows
+        batches = self.source.read(split, self._stored(columns))
+        for piece, batch in zip(split.pieces, batches, strict=True):
+            start, rows = self._row_ranges[split.file, piece]
+            yield self._with_numbers(batch, columns, np.arange(start, start + rows))
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         batch = self.source.read_rows(split, self._stored(columns), rows)
-        return self._with_numbers(batch, columns, self._starts[split.file, split.pieces[0]] + rows)
+        start, _ = self._row_ranges[split.file, split.pieces[0]]
+        return self._with_numbers(batch, columns, start + rows)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
@@ -96,8 +87,8 @@ class NumberedRows(SourceView):
             return super().ranges(split, column)
         if len(split.pieces) != 1:
             return None
-        start = self._starts[split.file, split.pieces[0]]
-        return ColumnRange(start, start + max(split.rows, 1) - 1, 0)
+        start, rows = self._row_ranges[split.file, split.pieces[0]]
+        return ColumnRange(start, start + max(rows, 1) - 1, 0)
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:

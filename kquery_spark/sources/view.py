@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
 from typing import ClassVar
 
 import pyarrow as pa
@@ -24,6 +26,20 @@ class SourceView(Source):
     addressable: ClassVar[bool] = True
 
     source: Source
+
+    @cached_property
+    def _row_ranges(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """For each piece of a file, the number of its first row in the file, and how many rows the piece has.
+
+        The source's splits must have one piece each and exact row counts.
+        """
+        ranges: dict[tuple[int, int], tuple[int, int]] = {}
+        for file, splits in groupby(self.source.splits(), key=lambda split: split.file):
+            start = 0
+            for split in splits:
+                ranges[file, split.pieces[0]] = start, split.rows
+                start += split.rows
+        return ranges
 
     @property
     @override

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from kquery_spark.spark_bridge.byte_sizes import parse_bytes
 from kquery_spark.spark_bridge.session import bridge
 
 
@@ -37,9 +38,7 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 def max_result_bytes(spark: SparkSession) -> int | None:
     """What Spark lets the driver have of one result; None for any amount."""
-    text = spark.conf.get("spark.driver.maxResultSize", "1g")
-    jvm: Any = spark.sparkContext._jvm
-    return int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) or None
+    return parse_bytes(str(spark.conf.get("spark.driver.maxResultSize", "1g"))) or None
 
 
 @contextmanager

@@ -7,9 +7,9 @@ import weakref
 from pyspark import SparkContext
 
 from kquery_spark.config.memory import ContainerFacts
+from kquery_spark.spark_bridge.byte_sizes import parse_bytes
 
 _MEBIBYTE = 1 << 20
-_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 _LEAST_OVERHEAD = "384m"  # Spark's
 _OVERHEAD_FACTOR = "0.1"  # of the heap
 _facts: weakref.WeakKeyDictionary[SparkContext, ContainerFacts] = weakref.WeakKeyDictionary()
@@ -27,14 +27,14 @@ def container_facts(context: SparkContext) -> ContainerFacts:
 def facts_of(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:
     """The same by settings; ``parallelism``: threads of a local master."""
     if master.startswith("local") and not master.startswith("local-cluster"):
-        return ContainerFacts(parallelism, _bytes(settings.get("spark.driver.memory", "1g")), 0)
-    heap = _bytes(settings.get("spark.executor.memory", "1g"))
+        return ContainerFacts(parallelism, _memory_bytes(settings.get("spark.driver.memory", "1g")), 0)
+    heap = _memory_bytes(settings.get("spark.executor.memory", "1g"))
     if settings.get("spark.memory.offHeap.enabled", "false") == "true":
-        heap += _bytes(settings.get("spark.memory.offHeap.size", "0"), unit=1)
+        heap += parse_bytes(settings.get("spark.memory.offHeap.size", "0"))
     tasks = _tasks(settings, master)
     if not master.startswith("yarn"):  # a container of Kubernetes is a cgroup, which says so itself
         return ContainerFacts(tasks, heap, 0)
-    python = _bytes(settings.get("spark.executor.pyspark.memory", "0"))
+    python = _memory_bytes(settings.get("spark.executor.pyspark.memory", "0"))
     return ContainerFacts(tasks, heap, heap + _overhead(settings) + python)
 
 
@@ -50,15 +50,12 @@ def _overhead(settings: dict[str, str]) -> int:
     """Memory beside the heap that Spark asks YARN for."""
     given = settings.get("spark.executor.memoryOverhead")
     if given is not None:
-        return _bytes(given)
+        return _memory_bytes(given)
     factor = float(settings.get("spark.executor.memoryOverheadFactor", _OVERHEAD_FACTOR))
-    least = _bytes(settings.get("spark.executor.minMemoryOverhead", _LEAST_OVERHEAD))
-    return max(int(_bytes(settings.get("spark.executor.memory", "1g")) * factor), least)
+    least = _memory_bytes(settings.get("spark.executor.minMemoryOverhead", _LEAST_OVERHEAD))
+    return max(int(_memory_bytes(settings.get("spark.executor.memory", "1g")) * factor), least)
 
 
-def _bytes(text: str, unit: int = _MEBIBYTE) -> int:
-    """A size as Spark writes it; without a unit, in ``unit`` bytes."""
-    text = text.strip().lower()
-    digits = text.rstrip("bkmgtp")
-    suffix = text[len(digits) :]
-    return int(float(digits) * (_UNITS[suffix[0]] if suffix else unit))
+def _memory_bytes(text: str) -> int:
+    """The bytes of a memory setting, which is in MiB if it names no unit."""
+    return parse_bytes(text, unit=_MEBIBYTE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from weakref import WeakKeyDictionary
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
+from kquery_spark.spark_bridge.byte_sizes import parse_bytes
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
@@ -60,7 +60,6 @@ _UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settin
 _MAP_KEYS = "spark.sql.mapKeyDedupPolicy"
 _MAX_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 _OPEN_COST_BYTES = "spark.sql.files.openCostInBytes"
-_SIZE = re.compile(r"([0-9]+)([kmgtp]?)b?", re.IGNORECASE)
 # Since Spark 4.1.
 _RECURSION_LEVELS = "spark.sql.cteRecursionLevelLimit"
 _RECURSION_ROWS = "spark.sql.cteRecursionRowLimit"
@@ -107,8 +106,8 @@ class SessionSettings:
 
     @property
     def whole_file_bytes(self) -> int:
-        """Files of no more bytes are never cut: Spark's ``FilePartition.maxSplitBytes`` is at least so much."""
-        return min(_bytes(self.text(_MAX_PARTITION_BYTES)), _bytes(self.text(_OPEN_COST_BYTES)))
+        """The size up to which Spark never splits files: ``FilePartition.maxSplitBytes`` is at least this large."""
+        return min(parse_bytes(self.text(name)) for name in (_MAX_PARTITION_BYTES, _OPEN_COST_BYTES))
 
     @property
     def last_key_wins(self) -> bool:
@@ -138,12 +137,6 @@ class SessionSettings:
             and self.values[name] is not None
             and str(self.values[name]).lower() != expected.lower()
         }
-
-
-def _bytes(text: str) -> int:
-    """A size as Spark takes it (``128m``); 0 for one that is written otherwise."""
-    size = _SIZE.fullmatch(text.strip())
-    return 0 if size is None else int(size[1]) << (10 * " kmgtp".index(size[2].lower() or " "))
 
 
 def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:

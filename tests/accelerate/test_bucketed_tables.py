@@ -34,6 +34,10 @@ KEYS = {
     "y": "cast(concat('b', id % 40) AS binary)",
     "day": "date_add(date'1969-12-20', cast(id % 40 AS int))",
     "n": "cast(timestamp_millis(id % 40 * 1234567) AS timestamp_ntz)",
+    "f": "float(id % 40 / 4)",
+    "h": "cast(id % 40 AS smallint)",
+    "months": "make_ym_interval(0, cast(id % 40 AS int))",
+    "time": "make_dt_interval(0, 0, 0, id % 40 / 4)",
 }
 
 
@@ -139,7 +143,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
             row.v for row in spark.sql("SELECT DISTINCT string(k) AS v FROM keyed ORDER BY v").collect()
         ]
         kind = spark.table("keyed").schema["k"].dataType.simpleString()
-        some = [f"cast('{value}' AS {kind})" for value in values[1:8]]
+        some = [f"""cast("{value}" AS {kind})""" for value in values[1:8]]
         for condition in (
             f"k = {some[0]}",
             f"k <=> {some[-1]}",
@@ -157,7 +161,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
         spark.sql("DROP TABLE IF EXISTS keyed")
 
 
-def test_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
+def test_queries_over_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
     location = spark.sql("DESCRIBE FORMATTED rest").where("col_name = 'Location'").head().data_type
     file = next(Path(location.removeprefix("file:")).glob("part-*.parquet"))
     file.rename(file.with_name("plain.parquet"))
@@ -165,8 +169,13 @@ def test_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
         spark.catalog.refreshTable("rest")
         frame = spark.sql("SELECT k, count(*) FROM rest GROUP BY k")
         assert any("plain.parquet" in sentence for _, sentence in kq.explain(frame).reasons)
-        with pytest.raises(Exception, match="INVALID_BUCKET_FILE"):
-            frame.transform(kq.kquery_plan, when="never").collect()
+        counted = "(SELECT k % 9 AS k, count(*) AS n FROM four GROUP BY k % 9)"
+        joined = spark.sql(f"SELECT rest.k, n FROM rest JOIN {counted} c ON rest.k = c.k ORDER BY n")
+        for query in (frame, joined):
+            assert kq.explain(query).coverage == 0
+            with pytest.raises(Exception, match="INVALID_BUCKET_FILE"):
+                query.transform(kq.kquery_plan, when="always").collect()
+        check(spark.table("rest").where("k > 3"), coverage=0.0)  # not by buckets, which it does not need
         with settings(spark, {BUCKETING: "false"}):
             check(spark.sql("SELECT k, count(*) FROM rest GROUP BY k"), coverage=1.0)
     finally:

@@ -17,6 +17,7 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.planner.copartition import find_ranges
+from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages import build_stages
@@ -149,7 +150,7 @@ def test_splits_that_all_span_the_same_keys_are_no_ranges(tmp_path: Path):
     pq.write_table(pa.table({"d_key": np.arange(901)}), tmp_path / "dims.parquet", row_group_size=100)
     left, right = (Scan(n, parquet_source([str(tmp_path / f"{n}.parquet")])) for n in ("facts", "dims"))
     plan = Join(left, right, JoinKind.INNER, (JoinKey(left.column("f_key"), right.column("d_key")),))
-    assert find_ranges(plan, replace(RANGED, split_bytes=10_000_000)) is None
+    assert find_ranges(key_classes(plan), replace(RANGED, split_bytes=10_000_000)) is None
     assert rows(plan, RANGED) == rows(plan, ONE_TASK)
 
 

@@ -22,7 +22,7 @@ def find_parts(
     """The maximal subtrees the engine can run, and why each node above or between them stays with Spark.
 
     Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine, and
-    none where the node sees in which partitions its rows are.
+    none where the node sees in which partitions its rows are. No parts where Spark has to run the whole query.
     """
     parts: list[Part] = []
     reasons: list[DeclinedNode] = []
@@ -42,6 +42,8 @@ def find_parts(
             part = plan_part(at, node, imported, config)
         except Unsupported as declined:
             at_fault = declined.node if isinstance(declined, Declined) else node
+            if isinstance(declined, Declined) and declined.whole_query:
+                return [], [(at_fault, declined.reason)]
             reasons.append((at_fault, declined.reason))
             stack += _children(node, at)[::-1]
             continue

@@ -23,9 +23,9 @@ def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
     columns = tuple(plan.schema.names)
     scan_id = next(planner.scan_ids)
     scan = ScanExec(scan_id, plan.table, plan.source, columns, filters, splits, planner.one_task)
-    shares = None if planner.shares is None else planner.shares.shares.get(plan)
+    shares = None if planner.shares is None else planner.shares.scans.get(plan)
     if shares is not None:
-        return DistributedPlan(replace(scan, shares=shares), Distribution.SHARED)
+        return DistributedPlan(replace(scan, shares=shares.splits), Distribution.SHARED)
     return DistributedPlan(scan, Distribution.SINGLE if planner.one_task else Distribution.SPLIT)
 
 

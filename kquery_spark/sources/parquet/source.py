@@ -266,11 +266,8 @@ class ParquetSource(Source):
 
 def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
     """The value ranges of row ranges that each lie in one page; a part's share of the page's NULLs is unknown."""
-    stretch_ranges: list[ColumnRange | None] = []
-    for page in np.searchsorted(page_starts, starts[:-1], side="right") - 1:
-        whole = ranges[page]
-        stretch_ranges.append(ColumnRange(whole.low, whole.high, 0 if whole.nulls == 0 else None))
-    return stretch_ranges
+    pages = np.searchsorted(page_starts, starts[:-1], side="right") - 1
+    return [ranges[page].of_some_rows() for page in pages]
 
 
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:

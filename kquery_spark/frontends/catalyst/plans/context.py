@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import PlanError, Unsupported, UnsupportedQuery
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
@@ -66,11 +66,15 @@ class Handover:
 
 
 class Declined(Unsupported):
-    """Unsupported, with the node it began at: nodes that would only pass rows on let it through."""
+    """Unsupported, with the node it began at: nodes that would only pass rows on let it through.
 
-    def __init__(self, node: CatalystNode, reason: str) -> None:
+    whole_query: Spark has to run all of the query, so no part of it is handed over.
+    """
+
+    def __init__(self, node: CatalystNode, reason: str, whole_query: bool = False) -> None:
         super().__init__(reason)
         self.node = node
+        self.whole_query = whole_query
 
 
 class Context:
@@ -119,7 +123,7 @@ class Context:
             del self.declined[marks[2] :]
             if isinstance(error, Declined):
                 raise
-            raise Declined(node, _reason(error)) from error
+            raise Declined(node, _reason(error), isinstance(error, UnsupportedQuery)) from error
 
     def feed(self, node: CatalystNode) -> Scope:
         """The engine's plan of a subtree, or Spark's rows of it where the engine has none."""
@@ -152,7 +156,7 @@ class Context:
         )
 
     def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:
-        if reads_last_round(node):
+        if why.whole_query or reads_last_round(node):
             raise why
         attributes = node.trees("output") if "output" in node.fields else self.facts.output(node)
         fields, output, positions = [], [], []
