@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, CallForm
 from kquery_spark.functions.registry import (
@@ -55,6 +55,18 @@ def interval_overflow(subclass: str = "") -> ExecutionError:
     )
 
 
+def mode_over(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
+    """The mode in which a call over arguments of these types runs, given that of the session or of a ``try_`` function.
+
+    Overflow of intervals is an error in every session; a call that gives NULL instead raises Unsupported.
+    """
+    if not types or not t.is_interval(types[0]):
+        return mode
+    if mode is EvalMode.TRY:
+        raise Unsupported("arithmetic of intervals that gives NULL for what is too long stays with Spark")
+    return EvalMode.ANSI
+
+
 def as_intervals(counts: pa.Array, dtype: pa.DataType, too_long: ExecutionError) -> pa.Array:
     """Counts of microseconds or months as intervals; raises ``too_long`` for one that does not fit Spark's type."""
     try:
@@ -70,7 +82,7 @@ def checked_intervals(
     context: CallContext,
     too_long: ExecutionError,
 ) -> pa.Array:
-    """Intervals computed from the counts of others; raises ``too_long`` on overflow, in every evaluation mode."""
+    """Intervals computed from the counts of others; raises ``too_long`` on overflow."""
     counts = [vector.array(context.num_rows).view(t.LONG) for vector in intervals]
     try:
         result = kernel(*counts)

@@ -12,6 +12,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
+from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import (
     COLUMN,
     EvalMode,
@@ -171,7 +172,7 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
     can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises - {EvalMode.TRY}
     if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
         raise Unsupported("an expression whose errors Spark catches stays with Spark")
-    return replace(call, mode=EvalMode.TRY)
+    return replace(call, mode=mode_over([a.dtype for a in call.args], EvalMode.TRY))
 
 
 @EXPRESSIONS.handles("RaiseError", family="functions", partly="with a message, not with an error class")
