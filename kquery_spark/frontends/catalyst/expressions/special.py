@@ -9,6 +9,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.frontends.catalyst.expressions.months import month_count
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
@@ -78,18 +79,16 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     "Sequence", family="functions", partly="whole numbers, dates and timestamps; months are a constant"
 )
 def sequence(node: CatalystNode, translate: Translator) -> Expr:
-    """SEQUENCE; a step of months is a number."""
+    """SEQUENCE; one by a year-month interval is a function of its own."""
     step = translate(node.children[2]) if len(node.children) > 2 else None
-    if step is None or step.dtype != t.YEAR_MONTH:
-        call = translate.call(function("sequence"), node)
-        assert isinstance(call, Call)
-        if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
-            raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
-        return call
-    if not isinstance(step, Literal) or step.value is None:
-        raise Unsupported("a sequence by months that are no constant stays with Spark")
-    start, stop = (translate(child) for child in node.children[:2])
-    return Call.of("sequence_by_months", start, stop, Literal(step.value, t.INT))
+    if step is not None and step.dtype == t.YEAR_MONTH:
+        start, stop = (translate(child) for child in node.children[:2])
+        return Call.of("sequence_by_months", start, stop, month_count(step))
+    call = translate.call(function("sequence"), node)
+    assert isinstance(call, Call)
+    if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
+        raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
+    return call
 
 
 def _is_less_than_a_day(step: Expr) -> bool:
