@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, CallForm
 from kquery_spark.functions.registry import (
@@ -26,7 +26,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
-from kquery_spark.types.units import INT32_MAX, INT64_MAX
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
 _BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
@@ -47,19 +47,48 @@ def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
     )
 
 
-def interval_too_long(advice: str) -> ExecutionError:
-    """Spark's error for a sum or a negation of intervals that is too long, with or without advice."""
+def interval_overflow(subclass: str = "") -> ExecutionError:
+    """Spark's error for an interval that is too long; ``subclass``: of the error class, where it has one."""
     return ExecutionError(
-        f"INTERVAL_ARITHMETIC_OVERFLOW.{advice}", "Integer overflow while operating with intervals."
+        f"INTERVAL_ARITHMETIC_OVERFLOW{subclass and '.'}{subclass}",
+        "Integer overflow while operating with intervals.",
     )
 
 
-def within_int(intervals: pa.Array, too_long: ExecutionError) -> pa.Array:
-    """Year-month intervals, whose months must fit an int."""
-    ends = pc.min_max(intervals.view(t.LONG))
-    if ends["min"].is_valid and not -INT32_MAX - 1 <= ends["min"].as_py() <= ends["max"].as_py() <= INT32_MAX:
-        raise too_long
-    return intervals
+def mode_over(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
+    """The mode in which a call over arguments of these types runs, given that of the session or of a ``try_`` function.
+
+    Overflow of intervals is an error in every session; a call that gives NULL instead raises Unsupported.
+    """
+    if not types or not t.is_interval(types[0]):
+        return mode
+    if mode is EvalMode.TRY:
+        raise Unsupported("arithmetic of intervals that gives NULL for what is too long stays with Spark")
+    return EvalMode.ANSI
+
+
+def as_intervals(counts: pa.Array, dtype: pa.DataType, too_long: ExecutionError) -> pa.Array:
+    """Counts of microseconds or months as intervals; raises ``too_long`` for one that does not fit Spark's type."""
+    try:
+        counts.cast(t.INTERVAL_STORAGE[dtype])
+    except pa.ArrowInvalid:
+        raise too_long from None
+    return counts.view(dtype)
+
+
+def checked_intervals(
+    kernel: Callable[..., pa.Array],
+    intervals: Sequence[Vector],
+    context: CallContext,
+    too_long: ExecutionError,
+) -> pa.Array:
+    """Intervals computed from the counts of others; raises ``too_long`` on overflow."""
+    counts = [vector.array(context.num_rows).view(t.LONG) for vector in intervals]
+    try:
+        result = kernel(*counts)
+    except pa.ArrowInvalid:
+        raise too_long from None
+    return as_intervals(result, context.dtype, too_long)
 
 
 def divide_by_zero() -> ExecutionError:
@@ -133,17 +162,13 @@ def _int_op(
     checked: Callable[[Any, Any], Any], wrapping: Callable[[Any, Any], Any]
 ) -> Callable[[Vector, Vector, CallContext], Data]:
     def run(left: Vector, right: Vector, context: CallContext) -> Data:
-        if context.dtype == t.YEAR_MONTH:
-            return within_int(wrapping(left.data, right.data), interval_too_long("WITH_SUGGESTION"))
-        if not t.is_integral(context.dtype) and context.dtype != t.DAY_TIME:
-            return wrapping(left.data, right.data)
-        if context.mode is EvalMode.LEGACY:
+        if t.is_interval(context.dtype):
+            return checked_intervals(checked, (left, right), context, interval_overflow("WITH_SUGGESTION"))
+        if not t.is_integral(context.dtype) or context.mode is EvalMode.LEGACY:
             return wrapping(left.data, right.data)
         try:
             return checked(left.data, right.data)
         except pa.ArrowInvalid:
-            if context.dtype == t.DAY_TIME:
-                raise interval_too_long("WITH_SUGGESTION") from None
             if context.mode is EvalMode.ANSI:
                 raise overflow(context.dtype, binary=True) from None
         return _try_int(checked, wrapping, left, right, context)

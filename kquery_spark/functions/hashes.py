@@ -32,7 +32,7 @@ from kquery_spark.kernels.murmur3 import Positions, rotate, words_at
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import layout
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Int64s, Vector
+from kquery_spark.types.vector import Data, Int64s, Vector, interval_storage
 
 U64 = npt.NDArray[np.uint64]
 Int32s = npt.NDArray[np.int32]
@@ -172,9 +172,9 @@ def _numbers(array: pa.Array, seed: Any, method: Any) -> Any:
         array = array.cast(t.BYTE)
     elif kind == t.DATE:
         array = array.view(t.INT)
-    elif kind == t.YEAR_MONTH:
-        array = array.view(t.LONG).cast(t.INT)
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+    elif t.is_interval(kind):
+        array = interval_storage(array)
+    elif pa.types.is_timestamp(kind):
         array = array.view(t.LONG)
     values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     if kind in (t.FLOAT, t.DOUBLE):

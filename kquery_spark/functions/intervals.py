@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
-from kquery_spark.functions.arithmetic import interval_too_long
+from kquery_spark.functions.arithmetic import as_intervals, interval_overflow
 from kquery_spark.functions.call_form import FOUR_COLUMNS
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -24,7 +23,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
-from kquery_spark.types.units import DAY_MICROS, INT32_MAX, INT64_MAX, SECOND_MICROS
+from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
 
 _MINUTE = 60 * SECOND_MICROS
@@ -32,7 +31,7 @@ _HOUR = 60 * _MINUTE
 _ARGUMENT_UNITS = (DAY_MICROS, _HOUR, _MINUTE, 1)  # of MAKE_DT_INTERVAL, in microseconds
 
 
-def counts(vector: Vector, length: int) -> Int64s:
+def interval_counts(vector: Vector, length: int) -> Int64s:
     """The microseconds or months of intervals; 0 for NULL."""
     plain = vector.array(length).view(t.LONG).fill_null(0)
     return np.asarray(plain.to_numpy(zero_copy_only=False), np.int64)
@@ -42,20 +41,6 @@ def _number(vector: Vector, length: int, missing: int) -> Any:
     """The numbers, as int64 or double; ``missing`` for NULL."""
     data = vector.array(length).cast(t.LONG if t.is_integral(vector.dtype) else t.DOUBLE)
     return np.asarray(data.fill_null(missing).to_numpy(zero_copy_only=False))
-
-
-def interval_overflow() -> ExecutionError:
-    """Spark's error for an interval that is too long."""
-    return ExecutionError("INTERVAL_ARITHMETIC_OVERFLOW", "Integer overflow while operating with intervals.")
-
-
-def intervals(values: Int64s, mask: npt.NDArray[np.bool_] | None, dtype: pa.DataType) -> pa.Array:
-    """Microseconds or months as intervals; months that fit no int raise."""
-    if dtype == t.YEAR_MONTH:
-        months = values if mask is None else np.where(mask, 0, values)
-        if len(months) and (months.max() > INT32_MAX or months.min() < -INT32_MAX - 1):
-            raise interval_overflow()
-    return pa.array(values, mask=mask).view(dtype)
 
 
 def _rounded(values: Any) -> Int64s:
@@ -69,7 +54,7 @@ def _rounded(values: Any) -> Int64s:
 
 def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    count, number, mask = counts(args[0], n), _number(args[1], n, 0), joint_mask(args, n)
+    count, number, mask = interval_counts(args[0], n), _number(args[1], n, 0), joint_mask(args, n)
     if mask is not None:
         count, number = np.where(mask, 0, count), np.where(mask, 0, number)
     with np.errstate(all="ignore"):
@@ -82,22 +67,23 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
                 raise interval_overflow()
         else:
             product = _rounded(count * number)
-    return intervals(product, mask, context.dtype)
+    return as_intervals(pa.array(product, mask=mask), context.dtype, interval_overflow())
 
 
 def _divide(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    count, number, mask = counts(args[0], n), _number(args[1], n, 1), joint_mask(args, n)
+    count, number, mask = interval_counts(args[0], n), _number(args[1], n, 1), joint_mask(args, n)
     if mask is not None:
         count, number = np.where(mask, 0, count), np.where(mask, 1, number)
     if (number == 0).any():
         raise ExecutionError("INTERVAL_DIVIDED_BY_ZERO", "Division by zero.")
     with np.errstate(all="ignore"):
         if number.dtype != np.int64:
-            return intervals(_rounded(count / number), mask, context.dtype)
-        least = -INT32_MAX - 1 if context.dtype == t.YEAR_MONTH else -INT64_MAX - 1
+            quotient = pa.array(_rounded(count / number), mask=mask)
+            return as_intervals(quotient, context.dtype, interval_overflow())
+        least = -(2 ** (t.INTERVAL_STORAGE[context.dtype].bit_width - 1))
         if ((count == least) & (number == -1)).any():
-            raise interval_too_long("WITH_SUGGESTION")
+            raise interval_overflow("WITH_SUGGESTION")
         whole = count // number
         rest = count - whole * number
         negative = (count < 0) != (number < 0)
@@ -106,13 +92,14 @@ def _divide(args: Sequence[Vector], context: CallContext) -> Data:
         whole = np.where(inexact, whole + 1, whole)
         left = np.abs(np.where(inexact, number - rest, rest)).view(np.uint64)
         up = (rest != 0) & (left >= np.abs(number).view(np.uint64) - left)
-    return intervals(whole + np.where(up, np.where(negative, -1, 1), 0), mask, context.dtype)
+    quotient = pa.array(whole + np.where(up, np.where(negative, -1, 1), 0), mask=mask)
+    return as_intervals(quotient, context.dtype, interval_overflow())
 
 
 def _field(unit: int, modulus: int, dtype: pa.DataType) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
-        count = counts(args[0], n)
+        count = interval_counts(args[0], n)
         within = count if not modulus else np.fmod(count, modulus)
         values = within - np.fmod(within, unit)
         return pa.array(values // unit, mask=joint_mask(args, n)).cast(dtype)
@@ -123,7 +110,7 @@ def _field(unit: int, modulus: int, dtype: pa.DataType) -> Callable[[Sequence[Ve
 def _seconds(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     # the digits of a decimal
-    return pa.array(np.fmod(counts(args[0], n), _MINUTE), mask=joint_mask(args, n))
+    return pa.array(np.fmod(interval_counts(args[0], n), _MINUTE), mask=joint_mask(args, n))
 
 
 def _make(args: Sequence[Vector], context: CallContext) -> Data:

@@ -384,6 +384,11 @@ def depends_on_values(types: Sequence[pa.DataType]) -> pa.DataType:
     raise PlanError("the type depends on the arguments' values")
 
 
+def given_schema(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The ``result`` of functions whose type is a schema that the caller gives."""
+    raise PlanError("the type is that of a schema")
+
+
 def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], bool] | pa.DataType) -> TypeRule:
     """``result``, after checking each argument (the last test repeats) against a type or a predicate."""
 

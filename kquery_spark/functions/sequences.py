@@ -111,7 +111,7 @@ def _months_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _check_months(values: Sequence[object]) -> None:
     if not isinstance(values[2], int) or not values[2]:
-        raise Unsupported("a sequence by months that are no constant, or none, is not supported")
+        raise Unsupported("a sequence by months that are no constant, or 0, stays with Spark")
 
 
 def _widest(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:

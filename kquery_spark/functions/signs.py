@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
-from kquery_spark.functions.arithmetic import interval_too_long, overflow, within_int
+from kquery_spark.functions.arithmetic import checked_intervals, interval_overflow, overflow
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -36,23 +36,12 @@ def _checked(kernel: Callable[[Data], Data], child: Vector, context: CallContext
         raise overflow(context.dtype) from None
 
 
-def _of_interval(
-    kernel: Callable[[Data], Data], child: Vector, context: CallContext, too_long: ExecutionError
-) -> Data:
-    """Intervals overflow with an error in every mode."""
-    try:
-        counts = kernel(child.array(context.num_rows).view(t.LONG)).view(context.dtype)
-    except pa.ArrowInvalid:
-        raise too_long from None
-    return within_int(counts, too_long) if context.dtype == t.YEAR_MONTH else counts
-
-
 def _negative(args: Sequence[Vector], context: CallContext) -> Data:
     (child,) = args
     if _is_checked(context):
         return _checked(pc.negate_checked, child, context)
     if t.is_interval(context.dtype):
-        return _of_interval(pc.negate_checked, child, context, interval_too_long("WITHOUT_SUGGESTION"))
+        return checked_intervals(pc.negate_checked, args, context, interval_overflow("WITHOUT_SUGGESTION"))
     if t.is_decimal(context.dtype):
         return _sign_change(child, context, negate=True)
     return pc.negate(child.data)
@@ -90,7 +79,7 @@ def _abs(args: Sequence[Vector], context: CallContext) -> Data:
     if _is_checked(context):
         return _checked(pc.abs_checked, child, context)
     if t.is_interval(context.dtype):
-        return _of_interval(pc.abs_checked, child, context, overflow(context.dtype))
+        return checked_intervals(pc.abs_checked, args, context, overflow(context.dtype))
     if t.is_decimal(context.dtype):
         return _sign_change(child, context, negate=False)
     return pc.abs(child.data)

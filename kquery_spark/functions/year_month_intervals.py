@@ -1,7 +1,7 @@
 """Intervals of years and months: from numbers and texts, as numbers and texts, and their fields.
 
-Spark has three types of them, by the fields that they are written with: YEAR, MONTH, and YEAR TO MONTH. To the engine they
-are one, so functions to which the fields matter take these as a literal.
+Spark has three types of them, which differ in their fields: YEAR, MONTH, and YEAR TO MONTH. To the engine they are one type,
+so functions that depend on the fields take Spark's name of the type as a literal.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.arithmetic import as_intervals
 from kquery_spark.functions.call_form import TWO_COLUMNS
-from kquery_spark.functions.intervals import counts, intervals
+from kquery_spark.functions.intervals import interval_counts
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -25,7 +26,6 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.types import names as t
-from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 YEAR, MONTH, YEAR_TO_MONTH = "interval year", "interval month", "interval year to month"
@@ -41,23 +41,21 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args, n)
     years, months = (numbers(a, n).astype(np.int64) for a in args)
     years = years * _MONTHS_A_YEAR
-    total = years + months
-    wrong = (np.maximum(years, total) > INT32_MAX) | (np.minimum(years, total) < -INT32_MAX - 1)
-    if (wrong if mask is None else wrong & ~mask).any():
-        raise ExecutionError(
-            "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION", "Integer overflow in make_ym_interval."
-        )
-    return intervals(total, mask, t.YEAR_MONTH)
+    too_long = ExecutionError(
+        "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION", "Integer overflow in make_ym_interval."
+    )
+    as_intervals(pa.array(years, mask=mask), t.YEAR_MONTH, too_long)  # to Spark they are an int, too
+    return as_intervals(pa.array(years + months, mask=mask), t.YEAR_MONTH, too_long)
 
 
 def _number(
     of: Callable[[Int64s], Int64s], dtype: pa.DataType
 ) -> Callable[[Sequence[Vector], CallContext], Data]:
-    """The kernel of what is computed of the months."""
+    """The kernel of a number that is computed from the months."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
-        return pa.array(of(counts(args[0], n)), mask=joint_mask(args, n)).cast(dtype)
+        return pa.array(of(interval_counts(args[0], n)), mask=joint_mask(args, n)).cast(dtype)
 
     return run
 
@@ -68,13 +66,14 @@ def _years(months: Int64s) -> Int64s:
 
 def _whole_years(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
-    months = counts(args[0], n)
-    return intervals(months - np.fmod(months, _MONTHS_A_YEAR), joint_mask(args, n), t.YEAR_MONTH)
+    months = interval_counts(args[0], n)
+    whole = months - np.fmod(months, _MONTHS_A_YEAR)
+    return pa.array(whole, mask=joint_mask(args, n)).view(t.YEAR_MONTH)
 
 
 def _text(args: Sequence[Vector], context: CallContext) -> Data:
     n, fields = context.num_rows, args[1].data.as_py()
-    months, mask = counts(args[0], n), joint_mask(args, n)
+    months, mask = interval_counts(args[0], n), joint_mask(args, n)
     if fields == MONTH:
         number = pa.array(months, mask=mask).cast(t.STRING)
     else:
@@ -103,13 +102,10 @@ def _parsed(args: Sequence[Vector], context: CallContext) -> Data:
     else:
         total = pc.replace_substring_regex(texts, r"^\+", "").cast(t.LONG)
         total = pc.multiply(total, _MONTHS_A_YEAR) if fields == YEAR else total
-    months = np.asarray(total.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
-    try:
-        return intervals(months, joint_mask(args, context.num_rows), t.YEAR_MONTH)
-    except ExecutionError:
-        raise ExecutionError(
-            "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING", f"A text is no {fields}: integer overflow."
-        ) from None
+    too_long = ExecutionError(
+        "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING", f"A text is no {fields}: integer overflow."
+    )
+    return as_intervals(total, t.YEAR_MONTH, too_long)
 
 
 def _field(

@@ -96,6 +96,17 @@ def of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     return pa.nulls(len(values), dtype) if values.type == t.NULL else values.cast(dtype)
 
 
+def structs(columns: Sequence[pa.Array], dtype: pa.DataType, present: pa.Array) -> pa.Array:
+    """Structs of columns that have a value for each row that is ``present``; NULL in the other rows."""
+    fields = list(dtype)
+    values = [of_type(column, field.type) for column, field in zip(columns, fields, strict=True)]
+    array = pa.StructArray.from_arrays(values, fields=fields)
+    if len(array) == len(present):
+        return array
+    flags = np.asarray(present.to_numpy(zero_copy_only=False), np.bool_)
+    return array.take(pa.array(np.cumsum(flags) - 1, mask=~flags))
+
+
 def listed(values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
     """A list array of the values at ``positions``, ``sizes`` a row."""
     reserve_gather([values], positions)

@@ -102,15 +102,10 @@ class SparkPlans:
         """Whether Spark sends a row to the partition that a column hashes to, as it cannot be told the partition."""
         return not self._api.direct_partition_ids
 
-    def names_differ(self, plan: Any) -> bool:
-        """Whether no two columns of a plan have the same name."""
-        names = list(plan.schema().fieldNames())
-        return len(set(names)) == len(names)
-
     def renamed(self, plan: Any, output: Any, converted: Sequence[int] = ()) -> Any:
         """A plan under a projection that gives its columns the names and expression ids of ``output``.
 
-        converted: the positions of columns that get another type, too, the same one to the JVM (see ``crossing_types``).
+        converted: the positions of columns that also get another type, one with the same values in the JVM.
         """
         jvm, new = self._jvm, plan.output()
         items = []

@@ -87,7 +87,8 @@ def restored(
 
 def _is_integers(kind: pa.DataType) -> bool:
     return (
-        kind in (t.SHORT, t.INT, t.LONG, t.DATE, t.DAY_TIME, t.YEAR_MONTH)
+        kind in (t.SHORT, t.INT, t.LONG, t.DATE)
+        or t.is_interval(kind)
         or pa.types.is_timestamp(kind)
         or pa.types.is_time64(kind)
     )

@@ -57,11 +57,9 @@ class Batch:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def to_spark(self) -> pa.RecordBatch:
-        """A plain Arrow batch of the types that Spark takes."""
-        batch = self.to_arrow()
-        if t.YEAR_MONTH not in self.schema.types:
-            return batch
-        return pa.RecordBatch.from_arrays([to_spark(c) for c in batch.columns], names=self.schema.names)
+        """A plain Arrow batch in the forms in which Spark takes the types."""
+        columns = [to_spark(c) for c in self.to_arrow().columns]
+        return pa.RecordBatch.from_arrays(columns, names=self.schema.names)
 
     @classmethod
     def from_arrow(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Batch:

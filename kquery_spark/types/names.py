@@ -22,6 +22,8 @@ TIMESTAMP_NTZ: Final = pa.timestamp("us")
 DAY_TIME: Final = pa.duration("us")
 YEAR_MONTH: Final = pa.duration("s")
 """An interval of years and months: its count is months, not seconds. Arrow has no kernels for its own type of these."""
+INTERVAL_STORAGE: Final = {DAY_TIME: LONG, YEAR_MONTH: INT}
+"""The integers in which Spark and its files keep intervals: counts of microseconds and of months."""
 
 _NAMES: Final = {
     NULL: "void",
@@ -111,12 +113,12 @@ def is_timestamp(dtype: pa.DataType) -> bool:
 
 
 def is_interval(dtype: pa.DataType) -> bool:
-    """Whether the type is an interval of days and less, or of years and months."""
-    return dtype in (DAY_TIME, YEAR_MONTH)
+    """Whether the type is a day-time or a year-month interval."""
+    return dtype in INTERVAL_STORAGE
 
 
 def has_months_within(dtype: pa.DataType) -> bool:
-    """Whether a nested type has year-month intervals inside."""
+    """Whether a nested type contains year-month intervals."""
     return any(part == YEAR_MONTH or has_months_within(part) for part in _parts(dtype))
 
 

@@ -5,7 +5,7 @@ The physical form may differ from the type in two ways, and every kernel relies 
 * ``decimal(p, s)`` is either decimal128 of scale ``s`` or **narrow**: int64 holding the unscaled value;
 * ``string`` is either string or a dictionary with int32 indices and string values.
 
-Files and Spark have year-month intervals as int32; ``from_arrow`` and ``to_spark`` convert them.
+Files and Spark keep year-month intervals as int32; ``from_arrow`` and ``to_spark`` convert them.
 
 A literal is one scalar and a length, never a filled array.
 """
@@ -190,9 +190,14 @@ def narrow(data: Data) -> Data | None:
     )
 
 
+def interval_storage(intervals: pa.Array) -> pa.Array:
+    """Intervals as the integers in which Spark keeps them."""
+    return intervals.view(t.LONG).cast(t.INTERVAL_STORAGE[intervals.type])
+
+
 def to_spark(data: pa.Array) -> pa.Array:
-    """A column in the form in which Spark takes it: year-month intervals as their months."""
-    return data.view(t.LONG).cast(t.INT) if data.type == t.YEAR_MONTH else data
+    """A column in the form in which Spark takes it: year-month intervals as int32, everything else unchanged."""
+    return interval_storage(data) if data.type == t.YEAR_MONTH else data
 
 
 def from_arrow(dtype: pa.DataType, data: Data) -> Vector:

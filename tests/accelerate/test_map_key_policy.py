@@ -22,6 +22,7 @@ MAPS = [
     "transform_keys(map(k, 'x', k + 1, 'y', 7, 'z'), (x, y) -> x DIV 2)",
     "map_from_arrays(array(-0.0D, 0.0D, double(k)), array(1, 2, 3))",
     "map_from_arrays(array(-0.0D, double(k)), array(1, 2))",
+    "map(make_dt_interval(int(k)), 1, make_dt_interval(1), k)",
 ]
 
 

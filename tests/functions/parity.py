@@ -141,7 +141,7 @@ def rows_of(case: Case) -> list[tuple[Any, ...]]:
 def storage_type(dtype: pa.DataType) -> pa.DataType:
     """The type a column has in the Parquet file."""
     if t.is_interval(dtype):
-        return t.LONG if dtype == t.DAY_TIME else t.INT
+        return t.INTERVAL_STORAGE[dtype]
     return pa.timestamp("us", "UTC") if t.is_timestamp(dtype) else dtype
 
 

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.arithmetic import overflow, within_int
+from kquery_spark.functions.arithmetic import as_intervals, overflow
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Data, Vector, validity
+from kquery_spark.types.vector import Data, Vector, slots, validity
 
 
 class Count(Accumulator):
@@ -98,11 +98,12 @@ class Sum(Accumulator):
         out = context.dtype
         if out == t.DOUBLE:
             return pc.if_else(empty, pa.scalar(None, t.DOUBLE), total.data)
-        if out == t.LONG or t.is_interval(out):
+        if t.is_interval(out):
+            return pc.if_else(empty, pa.scalar(None, out), _interval_sums(total, out))
+        if out == t.LONG:
             if not total.is_narrow:
-                return self._past_long(total, empty, context).view(out)
-            _check_months(total, out)
-            return pc.if_else(empty, pa.scalar(None, t.LONG), total.data).view(out)
+                return self._past_long(total, empty, context)
+            return pc.if_else(empty, pa.scalar(None, t.LONG), total.data)
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
             and context.mode is EvalMode.ANSI
@@ -114,17 +115,18 @@ class Sum(Accumulator):
         return dk.to_wide(Vector(total.dtype, data), context)
 
     def _past_long(self, total: Vector, empty: pa.Array, context: CallContext) -> Data:
-        if context.mode is EvalMode.ANSI or t.is_interval(context.dtype):
+        if context.mode is EvalMode.ANSI:
             raise overflow(context.dtype)
         as_long = _long_or_null if context.mode is EvalMode.TRY else _wrapped_around
         sums = [None if v is None else as_long(int(v)) for v in total.plain().to_pylist()]
         return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(sums, t.LONG))
 
 
-def _check_months(total: Vector, dtype: pa.DataType) -> None:
-    """Raise for sums of year-month intervals that fit no int."""
-    if dtype == t.YEAR_MONTH:
-        within_int(total.data.fill_null(0).view(dtype), overflow(dtype))
+def _interval_sums(total: Vector, dtype: pa.DataType) -> pa.Array:
+    """Sums of counts as intervals; raises for one that is too long."""
+    if not total.is_narrow:
+        raise overflow(dtype)
+    return as_intervals(total.data, dtype, overflow(dtype))
 
 
 def _long_or_null(value: int) -> int | None:
@@ -158,12 +160,8 @@ class Average(Sum):
             divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
             return pc.divide(sums, divisor)
         if t.is_interval(context.dtype):
-            if not total.is_narrow:
-                raise overflow(context.dtype)
-            _check_months(total, context.dtype)
-            shares = dk.div_half_up(
-                np.asarray(dk.as_int64(total.data)), np.maximum(np.asarray(counts.data), 1)
-            )
+            sums = slots(_interval_sums(total, context.dtype))
+            shares = dk.div_half_up(sums, np.maximum(np.asarray(counts.data), 1))
             return pc.if_else(empty, pa.scalar(None, t.LONG), pa.array(shares)).view(context.dtype)
         divisor = Vector(pa.decimal128(20, 0), pc.if_else(empty, pa.scalar(None, t.LONG), counts.data))
         if (

@@ -30,7 +30,7 @@ from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words, slots, validity
 
-_INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
+_INT64 = np.iinfo(np.int64)
 _EXACT_DOUBLES = 2**53
 
 
@@ -93,11 +93,10 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
         if vector.is_narrow:
             return  # 10 ** 19 rows of them would be needed
         sizes = np.abs(decimal_words(vector.data)[:, 1].astype(np.float64)) * 2.0**64 + 2.0**64
-    elif call.function == "sum" and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY:
-        limit = float(_INT64.max)
-        sizes = np.abs(slots(vector.data).astype(np.float64))
-    elif t.is_interval(vector.dtype):
-        limit = float(_INT32.max if vector.dtype == t.YEAR_MONTH else _INT64.max)
+    elif t.is_interval(vector.dtype) or (
+        call.function == "sum" and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY
+    ):
+        limit = 2.0 ** (t.INTERVAL_STORAGE.get(vector.dtype, t.LONG).bit_width - 1)
         sizes = np.abs(slots(vector.data).astype(np.float64))
     else:
         return

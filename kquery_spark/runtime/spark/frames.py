@@ -47,14 +47,18 @@ def to_dataframe(
     """
     plans = SparkPlans(link)
     attributes = plans.attributes(schema) if output is None else output
-    converted = converted_columns(schema)
-    if len(set(schema.names)) == len(schema.names) and not inputs and not converted:
+    if _crosses_unchanged(schema) and not inputs:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
     # own above a hand-over, whose plan may have the ids of ``output``; types that do not cross are converted there, too
     own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
-    return plans.frame(plans.renamed(plan, attributes, converted))
+    return plans.frame(plans.renamed(plan, attributes, converted_columns(schema)))
+
+
+def _crosses_unchanged(schema: StructType) -> bool:
+    """Whether the columns can go to a Python worker as they are: no two have one name, and none needs a conversion."""
+    return len(set(schema.names)) == len(schema.names) and not converted_columns(schema)
 
 
 def _calls_python(plan: PhysicalPlan) -> bool:
@@ -182,12 +186,12 @@ class _Builder:
         )
 
     def _handed_over(self, frame: DataFrame) -> Any:
-        """The plan of rows that Spark hands over, which a Python worker takes under names that differ."""
-        plan = self._plans.of(frame)
-        converted = converted_columns(frame.schema)
-        if self._plans.names_differ(plan) and not converted:
+        """The plan of rows that Spark hands over, in the form in which a Python worker takes them."""
+        plan, schema = self._plans.of(frame), frame.schema
+        if _crosses_unchanged(schema):
             return plan
-        return self._plans.renamed(plan, self._plans.attributes(_with_own_names(frame.schema)), converted)
+        attributes = self._plans.attributes(_with_own_names(schema))
+        return self._plans.renamed(plan, attributes, converted_columns(schema))
 
     def input_rows(self, stage: Stage) -> Any:
         """The plan of the payload rows that a stage of stages reads."""

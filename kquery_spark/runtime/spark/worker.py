@@ -31,6 +31,7 @@ from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
 from kquery_spark.task_errors import task_error
+from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
@@ -244,9 +245,10 @@ class StageRun:
             for batch in result_pieces(rows, schema, _RESULT_PAYLOAD_BYTES):
                 yield self._payload(0, batch)
         else:
+            to_rows = Batch.to_spark if t.YEAR_MONTH in schema.types else Batch.to_arrow
             for batch in rows:
                 for piece in cut(batch, config.batch_rows):
-                    part = piece.to_spark()
+                    part = to_rows(piece)
                     yield part.rename_columns(self.names) if self.names is not None else part
 
     def _payload(self, target: int, batch: Batch) -> pa.RecordBatch:

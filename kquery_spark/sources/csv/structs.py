@@ -1,4 +1,4 @@
-"""FROM_CSV: the texts of a column are read as lines of a CSV file are, one record a text."""
+"""FROM_CSV: reads the texts of a column as the lines of a CSV file, one record a text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
+from kquery_spark.errors import ExecutionError, SourceError, Unsupported
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
     CatalystParameters,
     Function,
+    given_schema,
     register_internal,
 )
-from kquery_spark.kernels.elements import of_type
+from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
 from kquery_spark.sources.csv.blocks import text_columns, tokenized
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
@@ -32,7 +33,7 @@ _MARK = "\ufeff"
 
 
 def record_options(given: Mapping[str, str], time_zone: str) -> CsvOptions:
-    """The options of FROM_CSV; Unsupported, with the name, for one that is not followed exactly."""
+    """The options of FROM_CSV; Unsupported, with the name, for one that the engine does not follow exactly."""
     options = csv_options(given, time_zone)
     for name, differs in {
         "header": options.header,
@@ -46,7 +47,7 @@ def record_options(given: Mapping[str, str], time_zone: str) -> CsvOptions:
 
 
 def check_fields(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a type that FROM_CSV does not give in the engine."""
+    """Raise Unsupported for a struct that FROM_CSV does not read in the engine."""
     names = [field.name for field in dtype]
     if not names or len(set(names)) < len(names):
         raise Unsupported("from_csv of a struct without fields, or with two of one name, stays with Spark")
@@ -54,8 +55,8 @@ def check_fields(dtype: pa.DataType) -> None:
         check_type(field.name, field.type)
 
 
-def described(given: Mapping[str, str], columns: int, indexes: Sequence[int]) -> str:
-    """What a call has to know besides the texts, as one literal.
+def encoded_parameters(given: Mapping[str, str], columns: int, indexes: Sequence[int]) -> str:
+    """The parameters of a call as one literal, which ``_decoded_parameters`` reads.
 
     columns: how many values a record should have. indexes: which of them are fields of the result.
     """
@@ -63,23 +64,22 @@ def described(given: Mapping[str, str], columns: int, indexes: Sequence[int]) ->
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(description: str, time_zone: str) -> tuple[CsvOptions, int, tuple[int, ...]]:
+def _decoded_parameters(description: str, time_zone: str) -> tuple[CsvOptions, int, tuple[int, ...]]:
     parts = json.loads(description)
     return record_options(parts["options"], time_zone), parts["columns"], tuple(parts["indexes"])
 
 
 def _from_csv(args: Sequence[Vector], context: CallContext) -> Data:
     """The struct of each text: NULL for NULL, and fields that are NULL for what is missing or malformed."""
-    options, columns, indexes = _parsed(args[1].data.as_py(), context.tz)
+    options, columns, indexes = _decoded_parameters(args[1].data.as_py(), context.tz)
     texts = args[0].array(context.num_rows)
     if pc.any(pc.match_substring_regex(texts, _LINE_ENDS)).as_py():
         raise Unsupported("from_csv of a text with line ends is not supported.")
     if pc.any(pc.starts_with(texts, _MARK)).as_py():
         raise Unsupported("from_csv of a text that begins with a byte order mark is not supported.")
-    fields = list(context.dtype)
     try:
         cells, malformed = _cells(texts.drop_null(), options, columns, indexes)
-        values = [converted(c, f.type, options) for c, f in zip(cells, fields, strict=True)]
+        values = [converted(c, f.type, options) for c, f in zip(cells, context.dtype, strict=True)]
     except SourceError as error:
         raise Unsupported(f"from_csv of a text where {error} is not supported.") from None
     if options.mode == "FAILFAST":
@@ -90,36 +90,30 @@ def _from_csv(args: Sequence[Vector], context: CallContext) -> Data:
                 "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
                 "Malformed records are detected in record parsing. Parse Mode: FAILFAST.",
             )
-    structs = pa.StructArray.from_arrays(
-        [of_type(v, f.type) for v, f in zip(values, fields, strict=True)], fields=fields
-    )
-    if not texts.null_count:
-        return structs
-    is_present = np.asarray(texts.is_valid())
-    return structs.take(pa.array(np.cumsum(is_present) - 1, mask=~is_present))
+    return structs(values, context.dtype, texts.is_valid())
 
 
 def _cells(
     texts: pa.Array, options: CsvOptions, columns: int, indexes: Sequence[int]
 ) -> tuple[list[pa.Array], np.ndarray]:
-    """The texts of some values of each record, NULL where Spark has NULL, and which records have too few or too many."""
+    """The values at ``indexes`` as texts, NULL where Spark has NULL, and the records with too few or too many values."""
     blank = np.asarray(pc.equal(pc.utf8_trim(texts, _BLANKS), ""))
     lines = texts.filter(pa.array(~blank))
     types = dict.fromkeys(indexes, t.STRING)
     read = text_columns(as_lines(lines), options, columns, types, columns)
     if read.num_rows != len(lines):
         raise SourceError("a record is read as several, or as none")
-    uneven = np.zeros(len(texts), np.bool_) if read.uneven is None else np.asarray(read.uneven)
+    uneven = np.zeros(len(lines), np.bool_) if read.uneven is None else np.asarray(read.uneven)
     if not blank.any():
         return list(read.columns), uneven
-    # A text of blanks is a value of its own, an empty text a record without any.
+    # Files have no records of blank lines. As a text, blanks are a record of one value, an empty text one of none.
     selected = list(indexes) if len(indexes) < columns else None
     spaces = texts.filter(pa.array(blank)).dictionary_encode()
     distinct = spaces.dictionary.to_pylist()
     arrays, widths = tokenized((s.encode() for s in distinct), options, list(indexes), selected)
     places = np.asarray(spaces.indices)
     malformed = np.zeros(len(texts), np.bool_)
-    malformed[~blank] = uneven[: len(lines)]
+    malformed[~blank] = uneven
     malformed[blank] = ((widths != columns) | np.array([not s for s in distinct]))[places]
     order = np.empty(len(texts), np.int64)
     order[~blank], order[blank] = np.arange(len(lines)), len(lines) + places
@@ -127,15 +121,11 @@ def _cells(
     return [a.take(pa.array(order)) for a in merged], malformed
 
 
-def _no_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("from_csv needs a schema")
-
-
 register_internal(
     Function(
         "from_csv",
         _from_csv,
-        _no_type,
+        given_schema,
         arity=(2, 2),
         nullable="first",
         raises=ALWAYS_RAISES,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError, SourceError, Unsupported
+from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
     Function,
     VersionChange,
+    given_schema,
     register_internal,
 )
-from kquery_spark.kernels.elements import of_type
+from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
 from kquery_spark.sources.json.blocks import LineError, read_rows
 from kquery_spark.sources.json.infer import has_twice
@@ -48,15 +48,9 @@ def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
         rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
     except (LineError, SourceError) as error:
         raise Unsupported(f"from_json of a text that is {error} is not supported.") from None
-    is_present = np.asarray(present.to_numpy(zero_copy_only=False), np.bool_)
-    count = int(is_present.sum())
-    if rows.num_rows != count:
+    if rows.num_rows != present.true_count:
         raise Unsupported("from_json of texts with several records is not supported.")
-    columns = [of_type(array, field.type) for array, field in zip(rows.columns, context.dtype, strict=True)]
-    structs = pa.StructArray.from_arrays(columns, fields=list(context.dtype))
-    if count == context.num_rows:
-        return structs
-    return structs.take(pa.array(np.cumsum(is_present) - 1, mask=~is_present))
+    return structs(rows.columns, context.dtype, present)
 
 
 def _options(time_zone: str) -> JsonOptions:
@@ -75,15 +69,11 @@ def _lines(texts: pa.Array) -> bytes:
     return as_lines(texts)
 
 
-def _no_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("from_json needs a schema")
-
-
 register_internal(
     Function(
         "from_json",
         _from_json,
-        _no_type,
+        given_schema,
         nullable="always",
         parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
         changes=(VersionChange("rewrites numbers and objects that are read as texts", since=(4, 0)),),

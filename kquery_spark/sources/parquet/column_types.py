@@ -8,9 +8,6 @@ from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import LARGE_BINARIES, LISTS, STRINGS, UNSIGNED, is_any
 
-_STORED_INTERVALS = {t.DAY_TIME: t.LONG, t.YEAR_MONTH: t.INT}
-"""Parquet has no intervals of Spark's kinds, so Spark stores their microseconds and months as plain integers."""
-
 
 def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
     """Whether a file's column can be read as the table's type without changing a value, as Spark reads it.
@@ -25,8 +22,8 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = Fal
         return is_any(file_type, STRINGS)
     if dtype == t.BINARY:
         return is_any(file_type, (*LARGE_BINARIES, *STRINGS))
-    if t.is_interval(dtype):
-        return bool(file_type == _STORED_INTERVALS[dtype])
+    if t.is_interval(dtype):  # Parquet has no such types, so Spark stores them as plain integers
+        return bool(file_type == t.INTERVAL_STORAGE[dtype])
     if pa.types.is_nested(file_type):
         return _nested_readable_as(file_type, dtype, instants)
     if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):

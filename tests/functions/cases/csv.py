@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.sources.csv.structs import described
+from kquery_spark.sources.csv.structs import encoded_parameters
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.cases.strings import c
@@ -24,7 +24,7 @@ RECORDS = Arg(
 
 def from_csv(dtype: pa.DataType, schema: str, options: dict[str, str] | None = None) -> Case:
     def build(args: list[Expr], _: EvalMode, tz: str) -> Expr:
-        description = described(options or {}, len(dtype), range(len(dtype)))
+        description = encoded_parameters(options or {}, len(dtype), range(len(dtype)))
         return Call.of("from_csv", *args, Literal(description, t.STRING), tz=tz, dtype=dtype)
 
     given = "".join(f", '{name}', '{value}'" for name, value in (options or {}).items())

@@ -20,11 +20,10 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
     """A cast; the mode is asked for only where it can change the answer."""
     child = translate(node.child("child"))
     target = translate.type(node["dataType"])
-    interval = str(node["dataType"])
     if t.YEAR_MONTH in (child.dtype, target) and child.dtype != t.NULL:
         return cast_of_months(child, node, translate)
-    if interval.startswith("interval ") and not interval.endswith("second") and target != t.YEAR_MONTH:
-        raise Unsupported(f"a cast to {interval}, which cuts off what is smaller, stays with Spark")
+    if target == t.DAY_TIME and not str(node["dataType"]).endswith("second"):
+        raise Unsupported(f"a cast to {node['dataType']}, which cuts off smaller units, stays with Spark")
     if child.dtype == target:
         return child
     if isinstance(child, Call) and child.dtype == t.NULL:  # it gives NULL or raises

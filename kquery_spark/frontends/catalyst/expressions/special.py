@@ -9,9 +9,11 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.frontends.catalyst.expressions.months import month_count
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
+from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import (
     COLUMN,
     EvalMode,
@@ -77,18 +79,16 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     "Sequence", family="functions", partly="whole numbers, dates and timestamps; months are a constant"
 )
 def sequence(node: CatalystNode, translate: Translator) -> Expr:
-    """SEQUENCE; a step of months is a number."""
+    """SEQUENCE; one by a year-month interval is a function of its own."""
     step = translate(node.children[2]) if len(node.children) > 2 else None
-    if step is None or step.dtype != t.YEAR_MONTH:
-        call = translate.call(function("sequence"), node)
-        assert isinstance(call, Call)
-        if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
-            raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
-        return call
-    if not isinstance(step, Literal) or step.value is None:
-        raise Unsupported("a sequence by months that are no constant stays with Spark")
-    start, stop = (translate(child) for child in node.children[:2])
-    return Call.of("sequence_by_months", start, stop, Literal(step.value, t.INT))
+    if step is not None and step.dtype == t.YEAR_MONTH:
+        start, stop = (translate(child) for child in node.children[:2])
+        return Call.of("sequence_by_months", start, stop, month_count(step))
+    call = translate.call(function("sequence"), node)
+    assert isinstance(call, Call)
+    if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
+        raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
+    return call
 
 
 def _is_less_than_a_day(step: Expr) -> bool:
@@ -171,7 +171,7 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
     can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises - {EvalMode.TRY}
     if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
         raise Unsupported("an expression whose errors Spark catches stays with Spark")
-    return replace(call, mode=EvalMode.TRY)
+    return replace(call, mode=mode_over([a.dtype for a in call.args], EvalMode.TRY))
 
 
 @EXPRESSIONS.handles("RaiseError", family="functions", partly="with a message, not with an error class")

@@ -12,6 +12,7 @@ from kquery_spark.expr import AggregateCall, Call, Column, Expr
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
+from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.spark_bridge.plan_facts import Facts
@@ -152,10 +153,11 @@ class Translator:
 
     def mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
         """The evaluation mode of a call, read from the JVM only where it can matter."""
-        if args and t.is_interval(args[0].dtype):
-            return self._mode_of_intervals(node)
         if function.parameters.builds_map:
             return EvalMode.LEGACY if self.last_key_wins else EvalMode.ANSI
+        return mode_over([a.dtype for a in args], self._session_mode(node, function, args))
+
+    def _session_mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
         for flag in _FLAG_FIELDS:
             if flag in node.fields:
                 if node[flag]:
@@ -168,13 +170,6 @@ class Translator:
         if is_infallible and args and t.is_fractional(args[0].dtype):
             return EvalMode.ANSI
         return self.eval_mode(node)
-
-    def _mode_of_intervals(self, node: CatalystNode) -> EvalMode:
-        """The mode of a call over intervals, which overflow with an error whatever the session's mode is."""
-        has_mode = any(name in node.fields for name in _MODE_FIELDS)
-        if has_mode and self.eval_mode(node) is EvalMode.TRY:
-            raise Unsupported("arithmetic of intervals that gives NULL for what is too long stays with Spark")
-        return EvalMode.ANSI
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         """The evaluation mode the JSON does not carry."""

@@ -37,10 +37,6 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
 @EXPRESSIONS.handles("InputFileName", family="values", partly="in a Project or Filter right over files")
 @EXPRESSIONS.handles(
     "InputFileBlockStart",
-    family="values",
-    partly="in a Project or Filter right over files that Spark does not cut",
-)
-@EXPRESSIONS.handles(
     "InputFileBlockLength",
     family="values",
     partly="in a Project or Filter right over files that Spark does not cut",

@@ -14,6 +14,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
+from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -83,8 +84,11 @@ class Conversions:
             )
         # integer literals take part in decimal arithmetic with just the digits they have (Spark's DecimalPrecision)
         cast_args = self.arguments(entry.coerce, args, operator=entry.is_strict_operator)
-        default = self.facts.map_mode if entry.parameters.builds_map else self.facts.mode
-        build = partial(Call.of, name, *cast_args, mode=mode or default, tz=self.facts.time_zone)
+        if entry.parameters.builds_map:
+            mode = self.facts.map_mode
+        else:
+            mode = mode_over([a.dtype for a in cast_args], mode or self.facts.mode)
+        build = partial(Call.of, name, *cast_args, mode=mode, tz=self.facts.time_zone)
         try:
             call = build()
         except ArgumentTypeError as error:
