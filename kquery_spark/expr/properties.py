@@ -50,9 +50,15 @@ def is_pure(expr: Expr) -> bool:
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether the expression reads no column, always gives the same value, and is no matter of the user's own code."""
-    known = all(isinstance(e, Literal) or (e.children and not isinstance(e, UserCall)) for e in walk(expr))
-    return known and is_deterministic(expr)
+    """Whether the expression is Spark's ``foldable``: reads no column, always gives the same value, calls no user code."""
+    return all(map(_folds, walk(expr))) and is_deterministic(expr)
+
+
+def _folds(expr: Expr) -> bool:
+    """Whether the expression is a constant if its operands are."""
+    if isinstance(expr, Call) and not expr.entry.foldable:
+        return False
+    return isinstance(expr, Literal) or (bool(expr.children) and not isinstance(expr, UserCall))
 
 
 def conjuncts(expr: Expr | None) -> list[Expr]:

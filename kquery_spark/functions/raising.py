@@ -26,6 +26,7 @@ register(
         fixed(t.NULL),
         nullable="always",
         raises=ALWAYS_RAISES,
+        foldable=False,
         coerce=cast_to(t.STRING),
     )
 )

@@ -138,6 +138,7 @@ class Function:
     be, too).
     raises: modes in which a row can raise, so that the call must not see rows a branch or AND excludes.
     safe_for: argument types and literal values (COLUMN for others) for which no row can raise after all.
+    foldable: a call with constant arguments is a constant, which Spark evaluates while it optimizes the query.
     encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.
     check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
     result_of: the result type where it depends on literal arguments too (the scale of ROUND); it replaces ``result``.
@@ -169,6 +170,7 @@ class Function:
     coerce: Coercion | None = None
     aliases: tuple[str, ...] = ()
     deterministic: bool = True
+    foldable: bool = True
     check_values: Callable[[Sequence[object]], None] | None = None
     result_of: Callable[[Sequence[pa.DataType], Sequence[object]], pa.DataType] | None = None
     evaluates: tuple[int, ...] = ()

@@ -39,6 +39,13 @@ SELECT count(*), sum(k), max(s), collect_list(k) FROM e
 query
 SELECT k, count(*) FROM e GROUP BY k
 
+-- constant keys are no keys, but no rows make no group
+query
+SELECT 'a' AS a, count(*) AS n FROM e GROUP BY 'a'
+
+query
+SELECT 1 + 1 AS a, count(*) AS n FROM e GROUP BY ALL
+
 -- many CASEs
 query
 SELECT sum(CASE WHEN k = 0 THEN v ELSE 0 END) c0, sum(CASE WHEN k = 1 THEN v ELSE 0 END) c1, sum(CASE WHEN k = 2 THEN

@@ -23,6 +23,20 @@ SELECT transform(array(k), e -> e + 1 / 0) FROM t WHERE k > 100
 query expect_error(CAST_INVALID_INPUT)
 SELECT k FROM t WHERE k > 100 ORDER BY x + CAST('a' AS INT)
 
+-- no constant, as it is there to raise where a row gets to it
+query
+SELECT raise_error('x') AS a, assert_true(false) AS b FROM t WHERE k > 100
+
+-- keys that are never evaluated
+query
+SELECT k, count(*) AS n, sum(k) OVER (PARTITION BY k, 1 / 0) AS s FROM t GROUP BY k, 1 / 0, CAST('a' AS INT)
+
+query
+SELECT count(*) AS n FROM t GROUP BY 1 / 0
+
+query
+SELECT k, row_number() OVER (PARTITION BY 1 / 0 ORDER BY k) AS r FROM t
+
 -- not inside of a condition
 query
 SELECT CASE WHEN k > 100 THEN 1 / 0 END AS a, coalesce(k, 1 / 0) AS b, nanvl(x, 1 / 0) AS c, if(k > 100, 1 / 0, 2) AS d FROM t

@@ -51,6 +51,10 @@ SELECT * FROM w UNPIVOT (val FOR name IN (a, b AS bb))
 query
 SELECT id, name, val FROM w UNPIVOT INCLUDE NULLS (val FOR name IN (a, b)) AS u WHERE u.id < 5
 
+-- names as they are written here
+query
+SELECT id, name, p, q FROM w UNPIVOT ((p, q) FOR name IN ((A, w.X), (b, Y)))
+
 query
 SELECT * FROM w UNPIVOT ((num, txt) FOR name IN ((a, x) AS ax, (b, y)))
 

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named, walk
+from kquery_spark.expr.properties import is_constant
 from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.logical import Aggregate, LogicalPlan
 from kquery_spark.logical.session_windows import aggregate_sessions
@@ -62,6 +63,17 @@ class Grouping:
         named = Named(expr, name)
         self.keys.append(named)
         self._columns[expr] = named.column
+
+    def add_keys(self, exprs: Sequence[Expr]) -> None:
+        """Group by the expressions that are not constant: Spark never evaluates the others.
+
+        If all are constant, one constant stays: without keys, no rows would make one group.
+        """
+        varying = [expr for expr in exprs if not is_constant(expr)]
+        for expr in varying:
+            self.add_key(expr)
+        if exprs and not varying:
+            self.keys.append(Named(Literal(0, t.INT), self._names.fresh("key")))
 
     def stand_in(self, expr: Expr, column: Expr) -> None:
         """Let ``column`` stand for ``expr`` above the aggregate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr, Literal, SortKey, WindowCall
+from kquery_spark.expr.properties import is_constant
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.aggregates import aggregate_arguments
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
@@ -36,7 +37,9 @@ def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     spec = _window_spec(analyzer, node)
     analyzer.allows_windows, analyzer.in_window = False, True
     try:
-        partition = tuple(analyzer.expr(p) for p in spec.partition_by)
+        # Spark never evaluates a constant among them
+        keys = [analyzer.expr(key) for key in spec.partition_by]
+        partition = tuple(key for key in keys if not is_constant(key))
         order = tuple(SortKey(analyzer.expr(s.expression), s.ascending, s.nulls_first) for s in spec.order_by)
         condition = None if node.filter is None else analyzer.condition(node.filter, "FILTER")
         name, args, ignores_nulls = _arguments(analyzer, name, node)

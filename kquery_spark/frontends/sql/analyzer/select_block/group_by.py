@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import Expr, Literal
+from kquery_spark.expr import Expr
 from kquery_spark.frontends.sql.analyzer.grouping import Grouping, contains
 from kquery_spark.frontends.sql.analyzer.grouping_sets import expanded, grouping_sets
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation
@@ -47,25 +47,18 @@ def _add_keys(
         return relation.plan
     by_all = len(group_by.elements) == 1 and is_all(group_by.elements[0])
     if by_all and relation.scope.find(("ALL",), context.queries.sql, None) is None:
-        _add_all_keys(items, grouping)
+        grouping.add_keys([item.expr for item in items if not contains(item.expr, is_aggregate)])
         return relation.plan
     resolve = _key_resolver(context, relation, items)
     sets = grouping_sets(group_by, resolve)
     if sets is not None:
         return expanded(relation.plan, sets, grouping, context.queries.names)
+    keys = []
     for element in group_by.elements:
         assert isinstance(element, ast.Expression)
-        key = resolve(element)
-        if not isinstance(key, Literal):
-            grouping.add_key(key)
+        keys.append(resolve(element))
+    grouping.add_keys(keys)
     return relation.plan
-
-
-def _add_all_keys(items: Sequence[SelectItem], grouping: Grouping) -> None:
-    """GROUP BY ALL: the select items without an aggregate function."""
-    for item in items:
-        if not contains(item.expr, is_aggregate) and not isinstance(item.expr, Literal):
-            grouping.add_key(item.expr)
 
 
 def _key_resolver(
