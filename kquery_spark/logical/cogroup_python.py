@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import BinaryPlan, LogicalPlan
 from kquery_spark.types.names import spark_name
 
 
@@ -33,7 +33,7 @@ class CogroupSide:
 
 
 @dataclass(frozen=True)
-class CogroupPython(LogicalPlan):
+class CogroupPython(BinaryPlan):
     """The ``results`` of a function called once for each key, on its rows of both sides, one of which may have none.
 
     NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. code: the pickled
@@ -63,15 +63,6 @@ class CogroupPython(LogicalPlan):
                 raise PlanError(
                     f"a cogroup by {left} and {right} compares {spark_name(left.dtype)} with {spark_name(right.dtype)}"
                 )
-
-    @property
-    @override
-    def children(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    @override
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        return replace(self, left=children[0], right=children[1])
 
     @property
     @override
