@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import pyarrow as pa
 from typing_extensions import override
@@ -19,7 +18,6 @@ from kquery_spark.physical.python_batches import (
     Evaluation,
     coalesced,
     one_batch,
-    result_columns,
 )
 from kquery_spark.types.batch import Batch
 
@@ -45,15 +43,10 @@ class CogroupPythonExec(PythonExec):
     code: bytes = field(repr=False)
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = self.child.run(task)
-        first = next(rows, None)
-        if first is None:
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[Pair] = self.evaluation()
-        pairs = self._pairs(chain((first,), rows))
-        for results in coalesced(evaluate(pairs), task.config.batch_rows):
-            yield Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)
+        results = coalesced(evaluate(self._pairs(rows)), task.config.batch_rows)
+        return map(self.result_batch, results)
 
     def _pairs(self, batches: Iterator[Batch]) -> Iterator[Pair]:
         schema = self.child.schema
@@ -62,9 +55,9 @@ class CogroupPythonExec(PythonExec):
         split = 1 + self.left_args
         left, right = range(1, split), range(split, 1 + len(self.args))
         for pieces in pieces_of_groups((arguments.of(batch), starts) for batch, starts in clusters):
-            begins = [piece.num_rows - piece.column(0).true_count for piece in pieces]
-            sides = zip(pieces, begins, strict=True)
-            lefts, rights = zip(*((p.slice(0, b), p.slice(b)) for p, b in sides), strict=True)
+            ends = [piece.column(0).false_count for piece in pieces]  # of the left rows, which come first
+            lefts = [piece.slice(0, end) for piece, end in zip(pieces, ends, strict=True)]
+            rights = [piece.slice(end) for piece, end in zip(pieces, ends, strict=True)]
             yield self._side(lefts, left), self._side(rights, right)
 
     def _side(self, pieces: Sequence[pa.RecordBatch], columns: Sequence[int]) -> list[pa.RecordBatch]:

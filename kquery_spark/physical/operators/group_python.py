@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
 import pyarrow as pa
 from typing_extensions import override
@@ -19,7 +18,6 @@ from kquery_spark.physical.python_batches import (
     PendingRows,
     coalesced,
     one_batch,
-    result_columns,
 )
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -44,22 +42,15 @@ class GroupPythonExec(PythonExec):
     code: bytes = field(repr=False)
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = self.child.run(task)
-        first = next(rows, None)
-        if first is None:
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[Group] = self.evaluation()
         pending = PendingRows(list(range(len(self.keys))))
-        groups = self._groups(chain((first,), rows), pending)
-        for results in coalesced(evaluate(groups), task.config.batch_rows):
+        for results in coalesced(evaluate(self._groups(rows, pending)), task.config.batch_rows):
             if self.aggregates:
                 yield from pending.beside(results, self.output)
             else:
-                columns = tuple(result_columns(results, self.output.types))
-                yield Batch(self.output, columns, results.num_rows)
-        if self.aggregates:
-            pending.check_none_left()
+                yield self.result_batch(results)
+        pending.check_none_left()
 
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """The arguments of each group; the keys of an aggregated group wait for its result from then on."""

@@ -11,7 +11,7 @@ from typing_extensions import override
 from kquery_spark.expr import Expr
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, full_batches, result_columns
+from kquery_spark.physical.python_batches import Evaluation, full_batches
 from kquery_spark.types.batch import Batch
 
 
@@ -29,10 +29,8 @@ class MapPythonExec(PythonExec):
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
-        arguments = self.arguments()
-        batches = map(arguments.of, full_batches(self.child.run(task), self.batch_rows))
-        for results in evaluate(batches):
-            yield Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)
+        batches = full_batches(self.child.run(task), self.batch_rows)
+        yield from map(self.result_batch, evaluate(map(self.arguments().of, batches)))
 
     @override
     def label(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pyarrow as pa
@@ -9,8 +11,9 @@ from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.functions.user import unpickled
-from kquery_spark.physical.operators.base import UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation
+from kquery_spark.physical.operators.base import TaskContext, UnaryExec
+from kquery_spark.physical.python_batches import Arguments, Evaluation, result_columns
+from kquery_spark.types.batch import Batch
 
 
 class PythonExec(UnaryExec):
@@ -37,6 +40,18 @@ class PythonExec(UnaryExec):
     def schema(self) -> pa.Schema:
         return self.output
 
+    @override
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """Does not even unpickle the functions for a task without rows: Spark does not call them either."""
+        rows = self.child.run(task)
+        first = next(rows, None)
+        if first is not None:
+            yield from self.call_functions(chain((first,), rows), task)
+
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
+        """The output for the child's rows, of which there is at least one."""
+        raise NotImplementedError
+
     def arguments(self) -> Arguments:
         """Computes the arguments from the child's batches."""
         return Arguments(self.args, self.child.schema)
@@ -44,3 +59,7 @@ class PythonExec(UnaryExec):
     def evaluation(self) -> Evaluation[Any]:
         """The evaluation, unpickled for this task alone."""
         return cast(Evaluation[Any], unpickled(self.code))
+
+    def result_batch(self, results: pa.RecordBatch) -> Batch:
+        """Results of functions as a batch of the output, which has no other columns."""
+        return Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)

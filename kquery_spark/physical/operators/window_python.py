@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -47,14 +46,10 @@ class WindowPythonExec(PythonExec):
         return keys in clustered_keys(self.partition, [key.expr for key in self.order])
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = self.child.run(task)
-        first = next(rows, None)
-        if first is None:
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[Partition] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
-        results = evaluate(self._partitions(chain((first,), rows), pending))
+        results = evaluate(self._partitions(rows, pending))
         computed = (batch for result in results for batch in pending.beside(result, self.output))
         yield from coalesced(computed, task.config.batch_rows)
         pending.check_none_left()
