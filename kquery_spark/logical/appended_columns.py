@@ -48,4 +48,4 @@ class AppendsColumns(UnaryPlan):
 
     @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.args),)
+        return (set(self.kept) | columns_of(*self.expressions),)

@@ -44,10 +44,6 @@ class EvalPython(AppendsColumns):
         return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.results])
 
     @override
-    def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        return input_rows[0]
-
-    @override
     def label(self) -> str:
         return f"EvalPython: {calls_text(self.calls, self.results.names)}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -49,10 +49,6 @@ class MapPython(UnaryPlan):
     @override
     def input_of(self, expr: Expr) -> None:
         return None
-
-    @override
-    def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        return input_rows[0]
 
     @override
     def label(self) -> str:

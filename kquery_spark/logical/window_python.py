@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -10,9 +10,10 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, Frame, SortKey, columns_of
+from kquery_spark.expr import Expr, Frame, SortKey
 from kquery_spark.logical.appended_columns import AppendsColumns
 from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.window import over_text
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,5 @@ class WindowPython(AppendsColumns):
         )
 
     @override
-    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.expressions),)
-
-    @override
-    def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        return input_rows[0]
-
-    @override
     def label(self) -> str:
-        partition, order = ", ".join(map(str, self.partition)), ", ".join(map(str, self.order))
-        return f"WindowPython: [{', '.join(self.calls)}], partition=[{partition}], order=[{order}]"
+        return f"WindowPython: {over_text(self.calls, self.partition, self.order)}"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Frame, SortKey
+from kquery_spark.logical.window import over_text
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
@@ -82,5 +83,4 @@ class WindowPythonExec(PythonExec):
 
     @override
     def label(self) -> str:
-        partition, order = ", ".join(map(str, self.partition)), ", ".join(map(str, self.order))
-        return f"WindowPythonExec: [{', '.join(self.calls)}], partition=[{partition}], order=[{order}]"
+        return f"WindowPythonExec: {over_text(self.calls, self.partition, self.order)}"
