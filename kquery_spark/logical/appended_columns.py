@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, columns_of
@@ -31,6 +32,15 @@ class AppendsColumns(UnaryPlan):
     def kept(self) -> tuple[str, ...]:
         """The child's columns that are in the output."""
         return tuple(self.child.schema.names) if self.required is None else self.required
+
+    @property
+    def appended(self) -> Iterable[pa.Field]:
+        """The node's own columns."""
+        raise NotImplementedError
+
+    @override
+    def derive_schema(self) -> pa.Schema:
+        return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.appended])
 
     @property
     @override

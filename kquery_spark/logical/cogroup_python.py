@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.logical.plan import BinaryPlan, LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.types.names import spark_name
 
 
@@ -34,26 +35,23 @@ class CogroupSide:
 
 @dataclass(frozen=True)
 class CogroupPython(BinaryPlan):
-    """The ``results`` of a function called once for each key, on its rows of both sides, one of which may have none.
+    """The results of a function called once for each key, on its rows of both sides, one of which may have none.
 
-    NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. code: the pickled
-    evaluation, which gets pairs of lists of batches of at most ``batch_rows`` rows (0: any number). call: in words.
+    NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. The evaluation
+    gets pairs of lists of batches.
     """
 
     left: LogicalPlan
     right: LogicalPlan
     left_side: CogroupSide
     right_side: CogroupSide
-    results: pa.Schema
-    call: str
-    batch_rows: int
-    code: bytes = field(repr=False)
+    calls: PythonCalls
 
     calls_python: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
-        return self.results
+        return self.calls.results
 
     @override
     def validate(self) -> None:
@@ -88,4 +86,4 @@ class CogroupPython(BinaryPlan):
     @override
     def label(self) -> str:
         shown = zip(self.left_side.keys, self.right_side.keys, strict=True)
-        return f"CogroupPython: groupExpr=[{', '.join(f'{a} = {b}' for a, b in shown)}], call={self.call}"
+        return f"CogroupPython: groupExpr=[{', '.join(f'{a} = {b}' for a, b in shown)}], call={self.calls}"

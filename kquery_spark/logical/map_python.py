@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -11,27 +11,22 @@ from typing_extensions import override
 
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.logical.python_calls import PythonCalls
 
 
 @dataclass(frozen=True)
 class MapPython(UnaryPlan):
-    """The ``results`` of a function called once for each task, on an iterator of batches of ``args``: any rows.
-
-    code: the pickled evaluation, which gets batches of at most ``batch_rows`` rows (0: any number). call: in words.
-    """
+    """The results of a function called once for each task, on an iterator of batches of ``args``: any rows."""
 
     child: LogicalPlan
     args: tuple[Expr, ...]
-    results: pa.Schema
-    call: str
-    batch_rows: int
-    code: bytes = field(repr=False)
+    calls: PythonCalls
 
     calls_python: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
-        return self.results
+        return self.calls.results
 
     @property
     @override
@@ -52,4 +47,4 @@ class MapPython(UnaryPlan):
 
     @override
     def label(self) -> str:
-        return f"MapPython: {self.call}"
+        return f"MapPython: {self.calls}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
@@ -37,10 +38,8 @@ class CogroupPythonExec(PythonExec):
     is_right: Expr
     args: tuple[Expr, ...]
     left_args: int
-    call: str
-    batch_rows: int
+    calls: PythonCalls
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
@@ -63,8 +62,8 @@ class CogroupPythonExec(PythonExec):
     def _side(self, pieces: Sequence[pa.RecordBatch], columns: Sequence[int]) -> list[pa.RecordBatch]:
         """The rows of one side; a batch without rows if there are none."""
         filled = [piece for piece in pieces if piece.num_rows] or pieces[:1]
-        return one_batch([piece.select(list(columns)) for piece in filled], self.batch_rows)
+        return one_batch([piece.select(list(columns)) for piece in filled], self.calls.batch_rows)
 
     @override
     def label(self) -> str:
-        return f"CogroupPythonExec: groupExpr=[{', '.join(map(str, self.keys))}], call={self.call}"
+        return f"CogroupPythonExec: groupExpr=[{', '.join(map(str, self.keys))}], call={self.calls}"

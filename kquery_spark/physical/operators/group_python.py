@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
@@ -35,11 +36,9 @@ class GroupPythonExec(PythonExec):
     child: PhysicalPlan
     keys: tuple[Named, ...]
     args: tuple[Expr, ...]
-    calls: tuple[str, ...]
-    batch_rows: int
+    calls: PythonCalls
     aggregates: bool
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
@@ -55,7 +54,7 @@ class GroupPythonExec(PythonExec):
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
         for pieces in pieces_of_groups(self._with_starts(batches, pending)):
-            yield iter(one_batch(pieces, self.batch_rows))
+            yield iter(one_batch(pieces, self.calls.batch_rows))
 
     def _with_starts(
         self, batches: Iterator[Batch], pending: PendingRows
@@ -78,4 +77,4 @@ class GroupPythonExec(PythonExec):
     @override
     def label(self) -> str:
         shown = ", ".join(map(str, self.keys))
-        return f"GroupPythonExec: groupExpr=[{shown}], calls=[{', '.join(self.calls)}]"
+        return f"GroupPythonExec: groupExpr=[{shown}], calls=[{self.calls}]"

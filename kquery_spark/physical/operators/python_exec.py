@@ -11,13 +11,14 @@ from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.functions.user import unpickled
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import TaskContext, UnaryExec
 from kquery_spark.physical.python_batches import Arguments, Evaluation, result_columns
 from kquery_spark.types.batch import Batch
 
 
 class PythonExec(UnaryExec):
-    """Calls functions on ``args`` by the pickled evaluation ``code``; ``output`` is the schema. All three are fields."""
+    """Makes ``calls`` of functions on ``args``; ``output`` is the schema. All three are fields."""
 
     if TYPE_CHECKING:
 
@@ -26,12 +27,12 @@ class PythonExec(UnaryExec):
             """What the functions are called on."""
 
         @property
-        def output(self) -> pa.Schema:
-            """The schema."""
+        def calls(self) -> PythonCalls:
+            """The calls, with the code that makes them."""
 
         @property
-        def code(self) -> bytes:
-            """The pickled evaluation."""
+        def output(self) -> pa.Schema:
+            """The schema."""
 
     calls_python: ClassVar[bool] = True
 
@@ -58,7 +59,7 @@ class PythonExec(UnaryExec):
 
     def evaluation(self) -> Evaluation[Any]:
         """The evaluation, unpickled for this task alone."""
-        return cast(Evaluation[Any], unpickled(self.code))
+        return cast(Evaluation[Any], unpickled(self.calls.code))
 
     def result_batch(self, results: pa.RecordBatch) -> Batch:
         """Results of functions as a batch of the output, which has no other columns."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Frame, SortKey
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.logical.window import over_text
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
@@ -36,11 +37,9 @@ class WindowPythonExec(PythonExec):
     order: tuple[SortKey, ...]
     frames: tuple[Frame, ...]
     args: tuple[Expr, ...]
-    calls: tuple[str, ...]
-    batch_rows: int
+    calls: PythonCalls
     kept: tuple[str, ...]
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
@@ -62,7 +61,7 @@ class WindowPythonExec(PythonExec):
         for pieces in pieces_of_groups(with_group_starts(batches, keys)):
             rows = concat(schema, pieces)
             pending.add(rows)
-            yield iter(one_batch([self._with_bounds(rows, arguments)], self.batch_rows))
+            yield iter(one_batch([self._with_bounds(rows, arguments)], self.calls.batch_rows))
 
     def _with_bounds(self, rows: Batch, arguments: Arguments) -> pa.RecordBatch:
         """The bounds of each row's frames, and the arguments."""
@@ -83,4 +82,4 @@ class WindowPythonExec(PythonExec):
 
     @override
     def label(self) -> str:
-        return f"WindowPythonExec: {over_text(self.calls, self.partition, self.order)}"
+        return f"WindowPythonExec: {over_text(self.calls.shown, self.partition, self.order)}"

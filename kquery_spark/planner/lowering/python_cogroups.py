@@ -38,17 +38,8 @@ def lower_cogroup_python(planner: Planner, plan: CogroupPython) -> DistributedPl
     keys = tuple(_column(next(names)) for _ in plan.left_side.keys)
     is_right, *args = map(_column, names)
     ordered = SortExec(union, tuple(SortKey(key) for key in (*keys, is_right)))
-    cogrouped = CogroupPythonExec(
-        ordered,
-        keys,
-        is_right,
-        tuple(args),
-        len(plan.left_side.args),
-        plan.call,
-        plan.batch_rows,
-        plan.schema,
-        plan.code,
-    )
+    left_args = len(plan.left_side.args)
+    cogrouped = CogroupPythonExec(ordered, keys, is_right, tuple(args), left_args, plan.calls, plan.schema)
     return DistributedPlan(cogrouped, Distribution.SINGLE if is_single else Distribution.SPLIT)
 
 

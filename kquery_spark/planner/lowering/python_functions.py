@@ -28,16 +28,14 @@ _ONE_TASK_ROWS = 1000  # so few are one task's, however long a function takes fo
 def lower_eval_python(planner: Planner, plan: EvalPython) -> DistributedPlan:
     """In every task."""
     child = planner.lower(plan.child)
-    return child.over(
-        EvalPythonExec(child.plan, plan.args, plan.calls, plan.batch_rows, plan.kept, plan.schema, plan.code)
-    )
+    return child.over(EvalPythonExec(child.plan, plan.args, plan.calls, plan.kept, plan.schema))
 
 
 @lowers(MapPython)
 def lower_map_python(planner: Planner, plan: MapPython) -> DistributedPlan:
     """In every task; nothing is known of the rows that come out."""
     child = planner.lower(plan.child)
-    mapped = MapPythonExec(child.plan, plan.args, plan.call, plan.batch_rows, plan.schema, plan.code)
+    mapped = MapPythonExec(child.plan, plan.args, plan.calls, plan.schema)
     return DistributedPlan(mapped, single_or_split(child))
 
 
@@ -46,16 +44,7 @@ def lower_group_python(planner: Planner, plan: GroupPython) -> DistributedPlan:
     """Where the rows of each group are, and follow each other."""
     keys = tuple(key.expr for key in plan.keys)
     child = clustered(planner, plan.child, keys)
-    grouped = GroupPythonExec(
-        child.plan,
-        plan.keys,
-        plan.args,
-        plan.calls,
-        plan.batch_rows,
-        plan.aggregates,
-        plan.schema,
-        plan.code,
-    )
+    grouped = GroupPythonExec(child.plan, plan.keys, plan.args, plan.calls, plan.aggregates, plan.schema)
     if not plan.aggregates:
         return DistributedPlan(grouped, single_or_split(child))
     columns = {key.expr: key.column for key in plan.keys}
@@ -71,20 +60,8 @@ def lower_window_python(planner: Planner, plan: WindowPython) -> DistributedPlan
     child = _in_one_place(planner, plan.child, plan.partition)
     if plan.order or (order and not child.plan.clusters_by(frozenset(plan.partition))):
         child = child.over(SortExec(child.plan, order))
-    return child.over(
-        WindowPythonExec(
-            child.plan,
-            plan.partition,
-            plan.order,
-            plan.frames,
-            plan.args,
-            plan.calls,
-            plan.batch_rows,
-            plan.kept,
-            plan.schema,
-            plan.code,
-        )
-    )
+    over = plan.partition, plan.order, plan.frames
+    return child.over(WindowPythonExec(child.plan, *over, plan.args, plan.calls, plan.kept, plan.schema))
 
 
 def clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:

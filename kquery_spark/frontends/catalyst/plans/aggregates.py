@@ -22,6 +22,7 @@ from kquery_spark.frontends.catalyst.plans.session_windows import check_session,
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.logical.session_windows import aggregate_sessions
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
@@ -95,9 +96,9 @@ def _python_aggregate(node: CatalystNode, context: Context) -> Scope:
     ]
     results = pa.schema(sink.results)
     read = pa.schema([pa.field(f"_{i}", a.dtype, True) for i, a in enumerate(calls.arguments)])
-    code, rows = functions.groups(sink.kind, calls.calls, read, results)
-    shown = tuple(calls.shown)
-    plan = GroupPython(child.plan, keys, tuple(calls.arguments), results, shown, rows, True, code)
+    code = functions.groups(sink.kind, calls.calls, read, results)
+    made = PythonCalls(results, tuple(calls.shown), *code)
+    plan = GroupPython(child.plan, keys, tuple(calls.arguments), made, aggregates=True)
     _check_grouped(plan, items)
     return compute(plan, items, context)
 

@@ -19,6 +19,7 @@ from kquery_spark.frontends.catalyst.plans.python_tables import (
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import CogroupPython, LogicalPlan
 from kquery_spark.logical.cogroup_python import CogroupSide
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 
@@ -48,10 +49,10 @@ def map_cogroups(node: CatalystNode, context: Context) -> Scope:
     results, output = results_of(node, context)
     offsets = (*left.offsets, *right.offsets)
     call = PythonCall((command,), offsets, ("",) * len(offsets))
-    code, rows = functions.cogroups(udf["evalType"], call, left.shown, right.shown, results)
+    code = functions.cogroups(udf["evalType"], call, left.shown, right.shown, results)
     text = f"{udf['name']}({', '.join(map(str, (*left.side.args, *right.side.args)))})"
-    plan = CogroupPython(left.plan, right.plan, left.side, right.side, results, text, rows, code)
-    return Scope(plan, output)
+    calls = PythonCalls(results, (text,), *code)
+    return Scope(CogroupPython(left.plan, right.plan, left.side, right.side, calls), output)
 
 
 def _side(node: CatalystNode, key_count: int, context: Context) -> _Side:

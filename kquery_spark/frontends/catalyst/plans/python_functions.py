@@ -10,6 +10,7 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import EvalPython
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
@@ -32,8 +33,8 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
     kind = int(node.fields.get("evalType") or node.trees("udfs")[0]["evalType"])
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
     schema = pa.schema([pa.field(name, dtype, True) for name, dtype in zip(names, results, strict=True)])
-    code, rows = functions.evaluation(kind, calls.calls, [a.dtype for a in calls.arguments], schema)
-    plan = EvalPython(child.plan, tuple(calls.arguments), schema, tuple(calls.shown), rows, code)
+    code = functions.evaluation(kind, calls.calls, [a.dtype for a in calls.arguments], schema)
+    plan = EvalPython(child.plan, tuple(calls.arguments), PythonCalls(schema, tuple(calls.shown), *code))
     ids = (attribute["exprId"] for attribute in attributes)
     return Scope(plan, (*child.output, *zip(ids, names, strict=True)))
 

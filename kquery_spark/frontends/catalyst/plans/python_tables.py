@@ -12,6 +12,7 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.python_functions import functions_of
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import GroupPython, MapPython
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 
@@ -32,10 +33,9 @@ def map_groups(node: CatalystNode, context: Context) -> Scope:
     named = _keys(child, keys)
     results, output = results_of(node, context)
     call = PythonCall((command,), tuple(offsets), ("",) * len(offsets))
-    code, rows = functions.groups(udf["evalType"], [call], shown_columns(columns, arguments), results)
-    text = f"{udf['name']}({', '.join(map(str, arguments))})"
-    plan = GroupPython(child.plan, named, tuple(arguments), results, (text,), rows, False, code)
-    return Scope(plan, output)
+    code = functions.groups(udf["evalType"], [call], shown_columns(columns, arguments), results)
+    calls = PythonCalls(results, (call_text(udf, arguments),), *code)
+    return Scope(GroupPython(child.plan, named, tuple(arguments), calls, aggregates=False), output)
 
 
 @PLANS.handles("MapInPandas", "MapInArrow", "PythonMapInArrow", family="user code", partly=CONDITION)
@@ -51,9 +51,9 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
     call = PythonCall((command,), (0,), ("",))
-    code, rows = functions.batches(udf["evalType"], [call], shown_columns(attributes, arguments), results)
-    text = f"{udf['name']}({', '.join(map(str, arguments))})"
-    return Scope(MapPython(child.plan, tuple(arguments), results, text, rows, code), output)
+    code = functions.batches(udf["evalType"], [call], shown_columns(attributes, arguments), results)
+    calls = PythonCalls(results, (call_text(udf, arguments),), *code)
+    return Scope(MapPython(child.plan, tuple(arguments), calls), output)
 
 
 def grouped_columns(
@@ -70,6 +70,11 @@ def grouped_columns(
     places = [len(lone) + ids.index(key) if key in ids else lone_ids.index(key) for key in keys]
     offsets = [len(keys), *places, *range(len(lone), len(lone) + len(values))]
     return [*lone, *values], [len(offsets), *offsets]
+
+
+def call_text(udf: CatalystNode, arguments: Sequence[Column]) -> str:
+    """A call in words."""
+    return f"{udf['name']}({', '.join(map(str, arguments))})"
 
 
 def shown_columns(attributes: Sequence[CatalystNode], arguments: Sequence[Column]) -> pa.Schema:

@@ -18,6 +18,7 @@ from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functi
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import WindowPython
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 
@@ -41,10 +42,10 @@ def window_of_functions(node: CatalystNode, context: Context) -> Scope:
     types = [*bounds, *(argument.dtype for argument in calls.arguments)]
     read = pa.schema([pa.field(f"_{i}", dtype, True) for i, dtype in enumerate(types)])
     results = pa.schema(sink.results)
-    code, rows = functions.windows(sink.kind, given, [f.whole for f in sink.frames], read, results)
+    code = functions.windows(sink.kind, given, [f.whole for f in sink.frames], read, results)
     shown = tuple(f"{call} OVER ({f})" for call, f in zip(calls.shown, sink.frames, strict=True))
-    arguments = tuple(calls.arguments)
-    plan = WindowPython(child.plan, partition, order, bounded, arguments, results, shown, rows, code)
+    made = PythonCalls(results, shown, *code)
+    plan = WindowPython(child.plan, partition, order, bounded, tuple(calls.arguments), made)
     passed = [(expr_id, name, plan.column(name)) for expr_id, name in child.output]
     return compute(plan, [*passed, *computed], context)
 
