@@ -15,7 +15,7 @@ from kquery_spark.physical.operators import (
     SortExec,
     WindowPythonExec,
 )
-from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.distribution import DistributedPlan, single_or_split
 from kquery_spark.planner.lowering.registry import lowers
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def lower_map_python(planner: Planner, plan: MapPython) -> DistributedPlan:
     """In every task; nothing is known of the rows that come out."""
     child = planner.lower(plan.child)
     mapped = MapPythonExec(child.plan, plan.args, plan.calls, plan.schema)
-    return DistributedPlan(mapped, single_or_split(child))
+    return DistributedPlan(mapped, single_or_split(child.distribution))
 
 
 @lowers(GroupPython)
@@ -46,7 +46,7 @@ def lower_group_python(planner: Planner, plan: GroupPython) -> DistributedPlan:
     child = clustered(planner, plan.child, keys)
     grouped = GroupPythonExec(child.plan, plan.keys, plan.args, plan.calls, plan.aggregates, plan.schema)
     if not plan.aggregates:
-        return DistributedPlan(grouped, single_or_split(child))
+        return DistributedPlan(grouped, single_or_split(child.distribution))
     columns = {key.expr: key.column for key in plan.keys}
     return child.renamed(grouped, columns.get)
 
@@ -90,8 +90,3 @@ def tasks_of_groups(planner: Planner, nbytes: float, rows: float) -> int:
     """At least as many tasks as run at once: a function may take any time for a group."""
     count = planner.reduce_tasks(nbytes)
     return planner.config.parallelism if count == 1 and rows > _ONE_TASK_ROWS else count
-
-
-def single_or_split(child: DistributedPlan) -> Distribution:
-    """All rows in one task if they are so below; anywhere otherwise."""
-    return Distribution.SINGLE if child.distribution is Distribution.SINGLE else Distribution.SPLIT
