@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, columns_of
@@ -33,6 +34,15 @@ class AppendsColumns(UnaryPlan):
         return tuple(self.child.schema.names) if self.required is None else self.required
 
     @property
+    def appended(self) -> Iterable[pa.Field]:
+        """The node's own columns."""
+        raise NotImplementedError
+
+    @override
+    def derive_schema(self) -> pa.Schema:
+        return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.appended])
+
+    @property
     @override
     def expressions(self) -> tuple[Expr, ...]:
         return self.args
@@ -48,4 +58,4 @@ class AppendsColumns(UnaryPlan):
 
     @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.args),)
+        return (set(self.kept) | columns_of(*self.expressions),)

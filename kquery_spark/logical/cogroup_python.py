@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import BinaryPlan, LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.types.names import spark_name
 
 
@@ -33,27 +34,24 @@ class CogroupSide:
 
 
 @dataclass(frozen=True)
-class CogroupPython(LogicalPlan):
-    """The ``results`` of a function called once for each key, on its rows of both sides, one of which may have none.
+class CogroupPython(BinaryPlan):
+    """The results of a function called once for each key, on its rows of both sides, one of which may have none.
 
-    NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. code: the pickled
-    evaluation, which gets pairs of lists of batches of at most ``batch_rows`` rows (0: any number). call: in words.
+    NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. The evaluation
+    gets pairs of lists of batches.
     """
 
     left: LogicalPlan
     right: LogicalPlan
     left_side: CogroupSide
     right_side: CogroupSide
-    results: pa.Schema
-    call: str
-    batch_rows: int
-    code: bytes = field(repr=False)
+    calls: PythonCalls
 
     calls_python: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
-        return self.results
+        return self.calls.results
 
     @override
     def validate(self) -> None:
@@ -63,15 +61,6 @@ class CogroupPython(LogicalPlan):
                 raise PlanError(
                     f"a cogroup by {left} and {right} compares {spark_name(left.dtype)} with {spark_name(right.dtype)}"
                 )
-
-    @property
-    @override
-    def children(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    @override
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        return replace(self, left=children[0], right=children[1])
 
     @property
     @override
@@ -97,4 +86,4 @@ class CogroupPython(LogicalPlan):
     @override
     def label(self) -> str:
         shown = zip(self.left_side.keys, self.right_side.keys, strict=True)
-        return f"CogroupPython: groupExpr=[{', '.join(f'{a} = {b}' for a, b in shown)}], call={self.call}"
+        return f"CogroupPython: groupExpr=[{', '.join(f'{a} = {b}' for a, b in shown)}], call={self.calls}"

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr
 from kquery_spark.logical.appended_columns import AppendsColumns
 from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
 
 
 @dataclass(frozen=True)
 class EvalPython(AppendsColumns):
-    """The child's ``required`` columns (None: all) beside the ``results`` of functions called on ``args``.
-
-    code: the pickled evaluation, which gets batches of at most ``batch_rows`` rows (0: any number) of the arguments and
-    gives those of the results. calls: the functions' calls in words.
+    """The child's ``required`` columns (None: all) beside the results of ``calls`` on ``args``.
 
     The functions are called once for each row of the child, in the order of the rows and only in Spark's tasks, so no rule
     moves filters below this node or computes it twice.
@@ -28,30 +24,17 @@ class EvalPython(AppendsColumns):
 
     child: LogicalPlan
     args: tuple[Expr, ...]
-    results: pa.Schema
-    calls: tuple[str, ...]
-    batch_rows: int
-    code: bytes = field(repr=False)
+    calls: PythonCalls
     required: tuple[str, ...] | None = None
 
     passes_rows_on: ClassVar[bool] = True
     calls_python: ClassVar[bool] = True
 
+    @property
     @override
-    def derive_schema(self) -> pa.Schema:
-        if len(self.calls) != len(self.results):
-            raise PlanError(f"{len(self.calls)} function(s) do not give {len(self.results)} column(s)")
-        return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.results])
-
-    @override
-    def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        return input_rows[0]
+    def appended(self) -> pa.Schema:
+        return self.calls.columns
 
     @override
     def label(self) -> str:
-        return f"EvalPython: {calls_text(self.calls, self.results.names)}"
-
-
-def calls_text(calls: Sequence[str], names: Sequence[str]) -> str:
-    """``[f(#x) AS y, ...]``."""
-    return f"[{', '.join(f'{call} AS {name}' for call, name in zip(calls, names, strict=True))}]"
+        return f"EvalPython: [{self.calls.with_names}]"

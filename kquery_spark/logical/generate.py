@@ -41,14 +41,9 @@ class Generate(AppendsColumns):
     outer: bool = False
     required: tuple[str, ...] | None = None
 
-    @override
-    def derive_schema(self) -> pa.Schema:
-        fields = [self.child.schema.field(name) for name in self.kept]
-        return pa.schema([*fields, *self.generated])
-
     @property
-    def generated(self) -> list[pa.Field]:
-        """The generated fields."""
+    @override
+    def appended(self) -> list[pa.Field]:
         types = self._types()
         if len(types) != len(self.names):
             raise PlanError(f"{self.generator} makes {len(types)} column(s), not {len(self.names)}")

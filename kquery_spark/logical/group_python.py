@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, Named, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.logical.python_calls import PythonCalls
 
 _ROWS_PER_GROUP = 10.0  # taken for the rows of a group of which nothing is known
 
 
 @dataclass(frozen=True)
 class GroupPython(UnaryPlan):
-    """The ``results`` of functions called once for each group of the child's rows on its ``args``.
+    """The results of ``calls`` made once for each group of the child's rows on its ``args``.
 
-    aggregates: the functions give one row for a group, which stands beside its keys; otherwise any rows, without keys. No
-    row, no group: not even without keys. code: the pickled evaluation, which gets the groups as iterators of batches of at
-    most ``batch_rows`` rows (0: any number). calls: the functions' calls in words.
+    aggregates: the functions return one row for a group, which stands beside its keys; otherwise any rows, without keys. No
+    row, no group: not even without keys. The evaluation gets the groups as iterators of batches.
     """
 
     child: LogicalPlan
     keys: tuple[Named, ...]
     args: tuple[Expr, ...]
-    results: pa.Schema
-    calls: tuple[str, ...]
-    batch_rows: int
+    calls: PythonCalls
     aggregates: bool
-    code: bytes = field(repr=False)
 
     calls_python: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
-        if self.aggregates and len(self.calls) != len(self.results):
-            raise PlanError(f"{len(self.calls)} function(s) do not give {len(self.results)} column(s)")
-        keys = [key.field for key in self.keys] if self.aggregates else []
-        return pa.schema([*keys, *self.results])
+        if not self.aggregates:
+            return self.calls.results
+        return pa.schema([*(key.field for key in self.keys), *self.calls.columns])
 
     @property
     @override
@@ -67,4 +62,4 @@ class GroupPython(UnaryPlan):
 
     @override
     def label(self) -> str:
-        return f"GroupPython: groupExpr=[{', '.join(map(str, self.keys))}], calls=[{', '.join(self.calls)}]"
+        return f"GroupPython: groupExpr=[{', '.join(map(str, self.keys))}], calls=[{self.calls}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import is_pure
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import BinaryPlan, LogicalPlan
 from kquery_spark.types.names import spark_name
 from kquery_spark.types.str_enum import StrEnum
 
@@ -57,7 +57,7 @@ class JoinKey:
 
 
 @dataclass(frozen=True)
-class Join(LogicalPlan):
+class Join(BinaryPlan):
     """Pairs that satisfy every key and the residual ``condition``; no keys means comparing all pairs.
 
     ``null_aware`` (ANTI only) is NOT IN: a NULL on either side makes the comparison unknown.
@@ -103,15 +103,6 @@ class Join(LogicalPlan):
     def compares_nothing(self) -> bool:
         """Whether every pair of rows satisfies it."""
         return not self.keys and self.condition is None
-
-    @property
-    @override
-    def children(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    @override
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        return replace(self, left=children[0], right=children[1])
 
     @property
     @override

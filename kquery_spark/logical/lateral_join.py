@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -63,11 +63,6 @@ class LateralJoin(UnaryPlan):
         query = rule(self.query)
         assert isinstance(query, LateralQuery)
         return replace(self, query=query)
-
-    @override
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        (child,) = children
-        return replace(self, child=child)
 
     @override
     def input_of(self, expr: Expr) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -11,27 +11,22 @@ from typing_extensions import override
 
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
+from kquery_spark.logical.python_calls import PythonCalls
 
 
 @dataclass(frozen=True)
 class MapPython(UnaryPlan):
-    """The ``results`` of a function called once for each task, on an iterator of batches of ``args``: any rows.
-
-    code: the pickled evaluation, which gets batches of at most ``batch_rows`` rows (0: any number). call: in words.
-    """
+    """The results of a function called once for each task, on an iterator of batches of ``args``: any rows."""
 
     child: LogicalPlan
     args: tuple[Expr, ...]
-    results: pa.Schema
-    call: str
-    batch_rows: int
-    code: bytes = field(repr=False)
+    calls: PythonCalls
 
     calls_python: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
-        return self.results
+        return self.calls.results
 
     @property
     @override
@@ -51,9 +46,5 @@ class MapPython(UnaryPlan):
         return None
 
     @override
-    def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        return input_rows[0]
-
-    @override
     def label(self) -> str:
-        return f"MapPython: {self.call}"
+        return f"MapPython: {self.calls}"

@@ -151,6 +151,24 @@ class UnaryPlan(LogicalPlan):
         return replace(self, child=child)
 
 
+@dataclass(frozen=True)
+class BinaryPlan(LogicalPlan):
+    """Base of the nodes with two inputs, which are their fields ``left`` and ``right``."""
+
+    left: LogicalPlan
+    right: LogicalPlan
+
+    @property
+    def children(self) -> tuple[LogicalPlan, ...]:
+        """Both inputs, the left one first."""
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
+        """The same node over other inputs."""
+        left, right = children
+        return replace(self, left=left, right=right)
+
+
 def format_plan(plan: Any, indent: int = 0) -> str:
     """Any plan tree (logical or physical), one node a line, children indented below."""
     lines = ["  " * indent + plan.label()]

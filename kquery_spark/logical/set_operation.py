@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
@@ -11,7 +10,7 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, substitute
 from kquery_spark.expr.properties import is_pure
-from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.plan import BinaryPlan, LogicalPlan
 from kquery_spark.types.str_enum import StrEnum
 
 
@@ -23,7 +22,7 @@ class SetKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class SetOperation(LogicalPlan):
+class SetOperation(BinaryPlan):
     """Rows compared by position, NULL equal to NULL; the names are the left side's.
 
     ``all`` keeps duplicates: INTERSECT ALL the smaller of both counts, EXCEPT ALL what is left of the left count.
@@ -49,15 +48,6 @@ class SetOperation(LogicalPlan):
     def validate(self) -> None:
         if self.left.schema.types != self.right.schema.types:
             raise PlanError(f"the sides of {self.kind} have different column types")
-
-    @property
-    @override
-    def children(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    @override
-    def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        return replace(self, left=children[0], right=children[1])
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:

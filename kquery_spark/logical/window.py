@@ -86,7 +86,7 @@ def _adds_to_keys(frame: Frame) -> bool:
     return frame.unit == "range" and any(b is not None and b.value != 0 for b in bounds)
 
 
-def over_text(calls: Sequence[Named], partition: Sequence[Expr], order: Sequence[SortKey]) -> str:
+def over_text(calls: Sequence[Named | str], partition: Sequence[Expr], order: Sequence[SortKey]) -> str:
     """Calls, partition and order in one line."""
     return (
         f"[{', '.join(map(str, calls))}], partition=[{', '.join(map(str, partition))}], "

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, Frame, SortKey, columns_of
+from kquery_spark.expr import Expr, Frame, SortKey
 from kquery_spark.logical.appended_columns import AppendsColumns
 from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
+from kquery_spark.logical.window import over_text
 
 
 @dataclass(frozen=True)
 class WindowPython(AppendsColumns):
-    """The child's ``required`` columns (None: all) beside the ``results`` of functions called on ``args``.
+    """The child's ``required`` columns (None: all) beside the results of ``calls`` on ``args``, a row for each.
 
     All functions share the partition and the order. frames: those of which the functions get bounds: the first row and the
-    end of each row's frame, counted from the partition's first row, are arguments before ``args``. code: the pickled
-    evaluation, which gets the partitions as iterators of batches of at most ``batch_rows`` rows (0: any number) and gives a
-    row for each. calls: the functions' calls in words.
+    end of each row's frame, counted from the partition's first row, are arguments before ``args``. The evaluation gets the
+    partitions as iterators of batches.
     """
 
     child: LogicalPlan
@@ -30,19 +30,15 @@ class WindowPython(AppendsColumns):
     order: tuple[SortKey, ...]
     frames: tuple[Frame, ...]
     args: tuple[Expr, ...]
-    results: pa.Schema
-    calls: tuple[str, ...]
-    batch_rows: int
-    code: bytes = field(repr=False)
+    calls: PythonCalls
     required: tuple[str, ...] | None = None
 
     calls_python: ClassVar[bool] = True
 
+    @property
     @override
-    def derive_schema(self) -> pa.Schema:
-        if len(self.calls) != len(self.results):
-            raise PlanError(f"{len(self.calls)} function(s) do not give {len(self.results)} column(s)")
-        return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.results])
+    def appended(self) -> pa.Schema:
+        return self.calls.columns
 
     @property
     @override
@@ -59,14 +55,5 @@ class WindowPython(AppendsColumns):
         )
 
     @override
-    def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.expressions),)
-
-    @override
-    def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        return input_rows[0]
-
-    @override
     def label(self) -> str:
-        partition, order = ", ".join(map(str, self.partition)), ", ".join(map(str, self.order))
-        return f"WindowPython: [{', '.join(self.calls)}], partition=[{partition}], order=[{order}]"
+        return f"WindowPython: {over_text(self.calls.shown, self.partition, self.order)}"

@@ -22,6 +22,11 @@ class Distribution(StrEnum):
     SHARED = "shared"
 
 
+def single_or_split(*inputs: Distribution) -> Distribution:
+    """The distribution of rows of which no more is known: SINGLE if those of all inputs are in one task."""
+    return Distribution.SINGLE if all(one is Distribution.SINGLE for one in inputs) else Distribution.SPLIT
+
+
 @dataclass(frozen=True)
 class DistributedPlan:
     """A physical plan and the distribution of its rows; the rest only for KEYED.

@@ -14,9 +14,6 @@ from kquery_spark.frontends.catalyst.support import Level, Row
 from kquery_spark.qualify.functions import call_support
 from kquery_spark.qualify.operators import STEPS, Kind, operator, unread_format
 from kquery_spark.qualify.plan import PhysicalNode
-from kquery_spark.spark_bridge.python_functions import (
-    reason_to_stay,
-)
 from kquery_spark.types.str_enum import StrEnum
 
 
@@ -89,9 +86,8 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
     if row.level is Level.NONE:
         return kind, row.note, ()
     conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
-    if kind is Kind.PYTHON:
-        reason = reason_to_stay("a Python function", version)
-        return kind, reason or "", conditions
+    if kind is Kind.PYTHON:  # its text names functions of the user's, which no table has
+        return kind, "", conditions
     if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
         return kind, "of the sources of version 2 the engine reads Iceberg's tables only", ()
     if _is_partial_sort(node):

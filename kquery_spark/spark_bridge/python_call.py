@@ -15,3 +15,8 @@ class PythonCall:
     commands: tuple[bytes, ...]
     offsets: tuple[int, ...]
     names: tuple[str, ...]
+
+    @classmethod
+    def unnamed(cls, command: bytes, offsets: tuple[int, ...]) -> PythonCall:
+        """A call of one function whose arguments have no names."""
+        return cls((command,), offsets, ("",) * len(offsets))

@@ -18,7 +18,6 @@ from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_evaluation import (
     BatchesEvaluation,
@@ -26,40 +25,20 @@ from kquery_spark.spark_bridge.python_evaluation import (
     GroupsEvaluation,
     PythonEvaluation,
 )
-from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
+from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of, type_over_windows
 from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
-from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
-COMPARED = ((3, 5), (4, 0), (4, 1), (4, 2), (4, 3))
-"""Releases that all of tests/accelerate/test_python_*.py ran with."""
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
-_OVER_WINDOWS = {
-    int(getattr(PythonEvalType, f"SQL_GROUPED_AGG_{kind}_UDF")): int(
-        getattr(PythonEvalType, f"SQL_WINDOW_AGG_{kind}_UDF")
-    )
-    for kind in ("PANDAS", "ARROW")
-    if hasattr(PythonEvalType, f"SQL_WINDOW_AGG_{kind}_UDF")
-}
-"""By evaluation types of grouped aggregates, those of the same functions over windows."""
-_FRAMES_OF_CALLS = (
-    "window_bound_types",
-    "pandas_window_bound_types",
-)  # a name of 4.1, and one of releases before
-
-
-def reason_to_stay(kind: str, version: str) -> str | None:
-    """Why functions of a kind stay with a version of Spark; None where the engine's answers were compared with it."""
-    if minor_version(version) in COMPARED:
-        return None
-    return f"{kind} runs in Spark on {version}, where it is not compared with the engine yet"
+_FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
+"""Says for each call whether its frame is the whole partition: the name since 4.1, and the one before."""
 
 
 class PythonFunctions:
@@ -134,7 +113,7 @@ class PythonFunctions:
 
         Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
-        kind = self._known(eval_type)
+        kind = _known(eval_type)
         pickled = eval_type == pickled_values.PICKLED
         is_supported = pickled_values.is_supported if pickled else _crosses_as_arrow
         _check_types(kind, is_supported, [*arguments, *results.types])
@@ -172,12 +151,12 @@ class PythonFunctions:
 
         are_whole: for each call, whether its frame is always the partition, and not given by bounds.
         """
-        over = _OVER_WINDOWS.get(eval_type)
+        over = type_over_windows(eval_type)
         if over is None:
             raise Unsupported("a Python function of this kind over a window runs in Spark")
         settings = self._table_settings(over, [arguments], results)
         frames = ",".join("unbounded" if is_whole else "bounded" for is_whole in are_whole)
-        settings.update(dict.fromkeys(_FRAMES_OF_CALLS, frames))
+        settings.update(dict.fromkeys(_FRAME_SETTINGS, frames))
         evaluation = GroupsEvaluation(over, tuple(calls), settings, arguments, results)
         return pickle.dumps(evaluation), self._group_batch_rows
 
@@ -193,7 +172,7 @@ class PythonFunctions:
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
     ) -> dict[str, str]:
         """The settings for workers of functions that see more than single rows; Unsupported for what Spark has to call."""
-        kind = self._known(eval_type)
+        kind = _known(eval_type)
         for schema in arguments:
             if not len(schema):
                 raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
@@ -202,15 +181,6 @@ class PythonFunctions:
         types = [dtype for schema in (*arguments, results) for dtype in schema.types]
         _check_types(kind, _crosses_as_arrow, types)
         return self._arrow_settings(kind)
-
-    def _known(self, eval_type: int) -> PythonKind:
-        """The kind of an evaluation type; Unsupported on a release whose answers were not compared with the engine's."""
-        kind = kind_of(eval_type)
-        if kind is None:
-            raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
-        if reason := reason_to_stay(kind.words, self._link.jvm.spark_version):
-            raise Unsupported(reason)
-        return kind
 
     def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
         """The settings for workers of a kind that crosses as Arrow, as a value that can be pickled."""
@@ -226,6 +196,14 @@ class PythonFunctions:
     @property
     def _batch_rows(self) -> int:
         return max(int(self._link.conf.getConfString(_MAX_BATCH_ROWS)), 0)
+
+
+def _known(eval_type: int) -> PythonKind:
+    """The kind of an evaluation type; Unsupported if the engine does not know it."""
+    kind = kind_of(eval_type)
+    if kind is None:
+        raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
+    return kind
 
 
 def _check_types(

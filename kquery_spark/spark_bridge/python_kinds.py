@@ -38,9 +38,14 @@ _NAMED = {
     "SQL_MAP_PANDAS_ITER_UDF": PythonKind("mapInPandas", True, True),
     "SQL_MAP_ARROW_ITER_UDF": PythonKind("mapInArrow", True, True),
 }
-_BY_TYPE = {
-    int(getattr(PythonEvalType, name)): kind for name, kind in _NAMED.items() if hasattr(PythonEvalType, name)
+_TYPES = {name: int(getattr(PythonEvalType, name)) for name in _NAMED if hasattr(PythonEvalType, name)}
+"""The evaluation types that this PySpark has."""
+_BY_TYPE = {eval_type: _NAMED[name] for name, eval_type in _TYPES.items()}
+_OVER_WINDOWS = {
+    "SQL_GROUPED_AGG_PANDAS_UDF": "SQL_WINDOW_AGG_PANDAS_UDF",
+    "SQL_GROUPED_AGG_ARROW_UDF": "SQL_WINDOW_AGG_ARROW_UDF",
 }
+_TYPES_OVER_WINDOWS = {_TYPES[name]: _TYPES[over] for name, over in _OVER_WINDOWS.items() if over in _TYPES}
 
 GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
 """The evaluation type of all aggregate functions before 4.1, whose plans do not name it."""
@@ -49,3 +54,8 @@ GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
 def kind_of(eval_type: int) -> PythonKind | None:
     """The kind of an evaluation type; None if the engine does not know it."""
     return _BY_TYPE.get(eval_type)
+
+
+def type_over_windows(eval_type: int) -> int | None:
+    """The evaluation type of a grouped aggregate function's calls over windows; None if the engine does not know it."""
+    return _TYPES_OVER_WINDOWS.get(eval_type)

@@ -26,16 +26,16 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SerializationError
 from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.logical import LogicalPlan
-from kquery_spark.logical.plan import UnaryPlan
+from kquery_spark.logical.plan import BinaryPlan, UnaryPlan
 from kquery_spark.physical import operators
 from kquery_spark.physical.operators import PhysicalPlan
-from kquery_spark.physical.operators.base import UnaryExec
+from kquery_spark.physical.operators.base import BinaryExec, UnaryExec
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.stages.graph import Stage, StageGraph, TaskSplits
 
 _BASES: tuple[type, ...] = (Expr, LogicalPlan, PhysicalPlan, Source)
-_NEVER_MADE = frozenset({*_BASES, UnaryPlan, UnaryExec})
+_NEVER_MADE = frozenset({*_BASES, UnaryPlan, BinaryPlan, UnaryExec, BinaryExec})
 _HOMES = (expr, logical, operators, sources)
 _ROOTS: tuple[type, ...] = (EngineConfig, Stage, StageGraph, TaskSplits)
 _OUR_PACKAGE = __name__.partition(".")[0]

@@ -8,6 +8,18 @@ import pytest
 from benchmarks import tpch
 from kquery_spark import verify
 
+pytest.register_assert_rewrite("tests.accelerate.python_functions")
+
+
+@pytest.fixture(scope="session")
+def rows(spark, tmp_path_factory):
+    """A column of each type, NULLs, NaN and -0.0 (``python_functions.ROWS``) in three Parquet files."""
+    from tests.accelerate.python_functions import ROWS
+
+    path = str(tmp_path_factory.mktemp("functions") / "rows")
+    spark.sql(ROWS).repartition(3).write.parquet(path)
+    return spark.read.parquet(path)
+
 
 @pytest.fixture(scope="module")
 def tables(spark, tpch_dir) -> Path:

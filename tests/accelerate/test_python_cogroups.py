@@ -14,23 +14,10 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.python_functions import COMPARED
-from tests.accelerate.test_python_functions import ROWS, TYPES, check
-from tests.conftest import SPARK_VERSION, some
+from tests.accelerate.python_functions import BATCHES_OF_50, TYPES, check, with_tables
+from tests.conftest import settings, some
 
-pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
-)
-with_tables = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="a cogrouped applyInArrow is of 4.0")
 RETURNS = "key string, l string, r string"
-
-
-@pytest.fixture(scope="module")
-def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    """Three files with NULLs, NaN and -0.0, in keys, too."""
-    path = str(tmp_path_factory.mktemp("cogroups") / "rows")
-    spark.sql(ROWS).repartition(3).write.parquet(path)
-    return spark.read.parquet(path)
 
 
 def text_of(frame: pd.DataFrame) -> str:
@@ -109,11 +96,8 @@ def test_every_place(rows: DataFrame) -> None:
 
 def test_batches_of_a_setting(rows: DataFrame, spark: SparkSession) -> None:
     left, right = rows.select("p", "id"), rows.select("p", "int")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
-    try:
+    with settings(spark, BATCHES_OF_50):
         check(cogrouped(left, right, "p").applyInPandas(lengths, "l long, r long"))
-    finally:
-        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
 def test_errors_are_spark_s_own(rows: DataFrame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,73 +14,25 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.functions import pandas_udf, udf
+from pyspark.sql.functions import pandas_udf
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
-from kquery_spark.spark_bridge.python_functions import COMPARED
-from tests.conftest import SPARK_VERSION
-
-ROWS = """
-    SELECT id, CAST(id % 3 AS string) AS p, id % 4 = 1 AS bool, CAST(id % 120 AS tinyint) AS byte, CAST(id * 7 AS smallint) AS short,
-      IF(id % 7 = 0, NULL, CAST(id * 1000003 AS int)) AS int, IF(id % 5 = 0, NULL, id * 1000000007) AS long,
-      CASE WHEN id % 11 = 0 THEN NULL WHEN id % 11 = 1 THEN float('NaN') WHEN id % 11 = 2 THEN -0.0F ELSE id / 3F END AS float,
-      CASE WHEN id % 11 = 0 THEN NULL WHEN id % 11 = 1 THEN double('NaN') WHEN id % 11 = 2 THEN -0.0D
-           WHEN id % 11 = 3 THEN double('-Infinity') ELSE id / 3.0D END AS double,
-      CASE WHEN id % 6 = 0 THEN NULL WHEN id % 6 = 1 THEN '' WHEN id % 6 = 2 THEN 'Äö😀' ELSE concat('s', id % 9) END AS string,
-      IF(id % 6 = 0, NULL, CAST(concat('b', id % 9) AS binary)) AS binary,
-      IF(id % 9 = 4, NULL, CAST(id * 1.25 - 100 AS decimal(9,2))) AS decimal, CAST(id * 1000000007.1234 AS decimal(30,4)) AS wide,
-      IF(id % 8 = 0, NULL, date_add(date'1960-02-28', CAST(id * 97 AS int))) AS date,
-      IF(id % 8 = 1, NULL, timestamp'1965-03-01 01:02:03.000456' + make_dt_interval(CAST(id * 31 AS int), 5, 7, 1.5)) AS timestamp,
-      timestamp_ntz'1999-12-31 23:59:59.5' + make_dt_interval(CAST(id AS int), 1, 1, 0.25) AS timestamp_ntz
-    FROM range(1200)
-"""
-TYPES = {
-    "bool": "boolean", "byte": "tinyint", "short": "smallint", "int": "int", "long": "bigint", "float": "float", "double": "double",
-    "string": "string", "binary": "binary", "decimal": "decimal(9,2)", "wide": "decimal(30,4)", "date": "date",
-    "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz",
-}  # fmt: skip
-PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
-pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
+from tests.accelerate.python_functions import (
+    BATCHES_OF_50,
+    TYPES,
+    arrow,
+    arrow_udf,
+    check,
+    plain,
+    shown,
+    with_arrow_udf,
+    with_names,
 )
-with_arrow_udf = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf is of 4.1")
-with_names = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="names of arguments are of 4.0")
+from tests.conftest import SPARK_VERSION, settings
 
-
-@pytest.fixture(scope="module")
-def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    """Three files with NULLs, NaN, -0.0 and texts that Parquet stores as dictionaries."""
-    path = str(tmp_path_factory.mktemp("functions") / "rows")
-    spark.sql(ROWS).repartition(3).write.parquet(path)
-    return spark.read.parquet(path)
-
-
-def shown(rows: list[Any]) -> list[str]:
-    return sorted(map(repr, rows))
-
-
-def check(query: DataFrame, whole: bool = True) -> None:
-    """The engine runs the query, all of it if ``whole``, and its answer is Spark's, without an attempt that failed."""
-    fast = query.transform(kquery_plan, when="always")
-    explained = kq.explain(query)
-    assert explained.coverage == 1.0 if whole else explained.coverage < 1.0, str(explained)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FallbackWarning)
-        ours = fast.collect()
-    assert fast.schema == query.schema
-    assert "EvalPython" not in str(fast._jdf.queryExecution().executedPlan()) or not whole
-    assert shown(ours) == shown(query.collect())
-
-
-def plain(function: Callable[..., Any], returns: str) -> Any:
-    """``@udf`` without Arrow."""
-    return udf(function, returns, useArrow=False) if SPARK_VERSION >= (3, 5) else udf(function, returns)
-
-
-def arrow(function: Callable[..., Any], returns: str) -> Any:
-    return udf(function, returns, useArrow=True)
+PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
 
 
 def test_arrow_optimized_functions_of_each_type(rows: DataFrame) -> None:
@@ -109,23 +61,20 @@ def test_pandas_functions_of_each_type(rows: DataFrame) -> None:
 
 @with_arrow_udf
 def test_arrow_functions_of_each_type(rows: DataFrame) -> None:
-    from pyspark.sql.functions import arrow_udf
-
     def same(x: pa.Array) -> pa.Array:
         return x
 
-    @arrow_udf("string")
-    def text(x: pa.Array) -> pa.Array:
+    def described(x: pa.Array) -> pa.Array:
         return pa.array([f"{x.type} {v!r}" for v in x.to_pylist()])
 
+    text = arrow_udf(described, "string")
     columns = [arrow_udf(same, TYPES[column])(column).alias(column) for column in TYPES]
     check(rows.select("id", *columns, *(text(column).alias(f"{column}_text") for column in TYPES)))
 
-    @arrow_udf("double")
     def each(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         yield from batches
 
-    check(rows.select("id", each("double").alias("v")))
+    check(rows.select("id", arrow_udf(each, "double")("double").alias("v")))
 
 
 # What a function may give for what is announced: Spark makes NULL of it, or another value.
@@ -238,12 +187,9 @@ def test_iterators_over_all_batches_of_a_task(rows: DataFrame, spark: SparkSessi
             yield batch[:3]
             yield batch[3:]
 
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
-    try:
+    with settings(spark, BATCHES_OF_50):
         check(rows.select("id", ahead("id", "short").alias("v"), cut("id").alias("w")))
         check(rows.select(ahead("id", "byte").alias("v")).groupBy("v").count())
-    finally:
-        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
 def test_batches_are_as_large_as_the_setting_says(rows: DataFrame, spark: SparkSession) -> None:

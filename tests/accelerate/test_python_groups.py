@@ -13,66 +13,33 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.functions import PandasUDFType, pandas_udf
-from pyspark.sql.types import DoubleType, StringType
+from pyspark.sql.types import StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.python_functions import COMPARED
-from tests.accelerate.test_python_functions import (
-    ROWS,
+from tests.accelerate.python_functions import (
+    BATCHES_OF_50,
     TYPES,
+    arrow_udf,
     check,
+    mean,
     plain,
     shown,
+    total,
+    weighted,
     with_arrow_udf,
     with_names,
+    with_tables,
 )
-from tests.conftest import SPARK_VERSION, in_faults
+from tests.conftest import SPARK_VERSION, in_faults, settings
 
-pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in COMPARED,
-    reason="functions of groups stay with a release that was not compared",
-)
-with_tables = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="applyInArrow is of 4.0")
 with_iterators = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="iterators over a group are of 4.1")
 with_folds = pytest.mark.skipif(SPARK_VERSION < (4, 2), reason="aggregates over iterators are of 4.2")
-
-
-@pytest.fixture(scope="module")
-def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    """Three files with NULLs, NaN and -0.0, in keys, too."""
-    path = str(tmp_path_factory.mktemp("groups") / "rows")
-    typed = spark.sql(ROWS).withColumn("float", F.col("float").cast("float"))
-    typed.repartition(3).write.parquet(path)
-    return spark.read.parquet(path)
-
-
-@pandas_udf(DoubleType())
-def mean(x: pd.Series) -> float:
-    return x.mean()
 
 
 @pandas_udf(StringType())
 def text(x: pd.Series) -> str:
     return f"{x.dtype} {sorted(map(repr, x))}"
-
-
-@pandas_udf(DoubleType())
-def weighted(x: pd.Series, weight: pd.Series) -> float:
-    return float((x * weight).sum() / len(x))
-
-
-def arrow_udf(function: Callable[..., Any], returns: str) -> Any:
-    from pyspark.sql.functions import arrow_udf
-
-    return arrow_udf(function, returns)
-
-
-def total(x: pa.Array) -> int:
-    return pc.sum(x).as_py()
-
-
-total.__annotations__ = {"x": pa.Array, "return": int}
 
 
 def test_aggregates_of_each_type(rows: DataFrame) -> None:
@@ -84,7 +51,6 @@ def test_arrow_aggregates_of_each_type(rows: DataFrame) -> None:
     def described(x: pa.Array) -> str:
         return f"{x.type} {x.null_count} {sorted(map(repr, x.to_pylist()))}"
 
-    described.__annotations__ = {"x": pa.Array, "return": str}
     of_type = arrow_udf(described, "string")
     check(rows.where("id < 200").groupBy("p").agg(*(of_type(column).alias(column) for column in TYPES)))
 
@@ -151,11 +117,8 @@ def test_iterators_over_the_batches_of_a_group(rows: DataFrame, spark: SparkSess
     def largest(batches: Iterator[pd.Series]) -> float:
         return float(max(len(x) for x in batches))
 
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
-    try:
+    with settings(spark, BATCHES_OF_50):
         check(rows.groupBy("p").agg(largest("id").alias("n")))
-    finally:
-        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
 def test_apply_of_each_type(rows: DataFrame) -> None:
@@ -246,16 +209,9 @@ def test_iterators_of_apply(rows: DataFrame, spark: SparkSession) -> None:
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"n": [batch.num_rows], "k": [str(key)]})
 
-    pieces.__annotations__ = {"batches": Iterator[pd.DataFrame], "return": Iterator[pd.DataFrame]}
-    arrow_pieces.__annotations__ = {
-        "key": tuple[Any, ...], "batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]
-    }  # fmt: skip
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
-    try:
+    with settings(spark, BATCHES_OF_50):
         check(rows.groupBy("p").applyInPandas(pieces, "n long"))
         check(rows.groupBy("p").applyInArrow(arrow_pieces, "n long, k string"))
-    finally:
-        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
 def test_maps_of_each_type(rows: DataFrame) -> None:
@@ -322,7 +278,6 @@ def test_errors_of_functions_are_spark_s_own(rows: DataFrame) -> None:
     def wrong(x: pd.Series) -> float:
         return x.no_such_thing()
 
-    wrong.__annotations__ = {"x": pd.Series, "return": float}
     few = rows.select("id", "p")
     with pytest.raises(PythonException, match=r"(?s)LookupError: seventy-seven"):
         few.groupBy("p").applyInPandas(broken, "id long, p string").transform(

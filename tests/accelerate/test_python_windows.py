@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, SparkSession, Window, WindowSpec
+from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql.functions import pandas_udf
-from pyspark.sql.types import DoubleType, StringType
+from pyspark.sql.types import StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.python_functions import COMPARED
-from tests.accelerate.test_python_functions import ROWS, TYPES, check, with_arrow_udf, with_names
-from tests.conftest import SPARK_VERSION, some
-
-pytestmark = pytest.mark.skipif(
-    SPARK_VERSION not in COMPARED, reason="functions stay with a release that was not compared"
+from tests.accelerate.python_functions import (
+    TYPES,
+    arrow_udf,
+    check,
+    mean,
+    total,
+    weighted,
+    with_arrow_udf,
+    with_names,
 )
-
-
-@pytest.fixture(scope="module")
-def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    """Three files with NULLs, NaN and -0.0, in keys, too."""
-    path = str(tmp_path_factory.mktemp("windows") / "rows")
-    spark.sql(ROWS).repartition(3).write.parquet(path)
-    return spark.read.parquet(path)
-
-
-@pandas_udf(DoubleType())
-def mean(x: pd.Series) -> float:
-    return x.mean()
+from tests.conftest import some
 
 
 @pandas_udf(StringType())
 def text(x: pd.Series) -> str:
     return f"{x.dtype} {list(map(repr, x))}"
-
-
-@pandas_udf(DoubleType())
-def weighted(x: pd.Series, weight: pd.Series) -> float:
-    return float((x * weight).sum() / max(len(x), 1))
 
 
 def by(*keys: str) -> WindowSpec:
@@ -129,16 +113,9 @@ def test_named_arguments(rows: DataFrame) -> None:
 
 @with_arrow_udf
 def test_arrow_functions(rows: DataFrame) -> None:
-    from pyspark.sql.functions import arrow_udf
-
-    def total(x: pa.Array) -> Any:
-        return pc.sum(x).as_py()
-
     def described(x: pa.Array) -> str:
         return f"{x.type} {x.null_count} {list(map(repr, x.to_pylist()))}"
 
-    total.__annotations__ = {"x": pa.Array, "return": int}
-    described.__annotations__ = {"x": pa.Array, "return": str}
     few = rows.where("id < 40")
     for frame in ("sliding", "whole", "running", "ahead"):
         window = FRAMES[frame]()
@@ -167,7 +144,6 @@ def test_errors_are_spark_s_own(rows: DataFrame) -> None:
     def broken(x: pd.Series) -> float:
         raise LookupError("seventy-seven")
 
-    broken.__annotations__ = {"x": pd.Series, "return": float}
     query = rows.select("id", pandas_udf(broken, "double")("id").over(by("p")).alias("m"))
     with pytest.raises(PythonException, match=r"(?s)LookupError: seventy-seven"):
         query.transform(kquery_plan, when="always").collect()

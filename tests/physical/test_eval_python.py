@@ -15,6 +15,7 @@ from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import EvalPython, Filter, Join, JoinKind, LogicalPlan, Scan, format_plan
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.optimizer import optimize
 from kquery_spark.physical.operators import EvalPythonExec, PhysicalPlan, ReplicateExec, TaskContext
 from kquery_spark.planner import plan_query
@@ -64,8 +65,8 @@ def run(
     evaluate: Evaluate, sizes: tuple[int, ...], most: int, kept: tuple[str, ...] = ("s", "a")
 ) -> list[Batch]:
     output = pa.schema([*(SCHEMA.field(name) for name in kept), pa.field("v", t.LONG)])
-    code = cloudpickle.dumps(evaluate)
-    return list(EvalPythonExec(Rows(sizes), (A,), ("f(#a)",), most, kept, output, code).run(TaskContext()))
+    calls = PythonCalls(pa.schema([("v", t.LONG)]), ("f(#a)",), cloudpickle.dumps(evaluate), most)
+    return list(EvalPythonExec(Rows(sizes), (A,), calls, kept, output).run(TaskContext()))
 
 
 @pytest.mark.parametrize("evaluate", [doubled, at_the_end])
@@ -98,9 +99,8 @@ def test_too_few_and_too_many_results(evaluate: Evaluate, said: str) -> None:
 
 
 def calls(child: LogicalPlan) -> EvalPython:
-    return EvalPython(
-        child, (A,), pa.schema([pa.field("v", t.LONG)]), ("f(#a)",), 100, cloudpickle.dumps(doubled)
-    )
+    made = PythonCalls(pa.schema([("v", t.LONG)]), ("f(#a)",), cloudpickle.dumps(doubled), 100)
+    return EvalPython(child, (A,), made)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from kquery_spark.errors import PlanError, SerializationError
 from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import GroupPython, LogicalPlan, MapPython, Scan, format_plan
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.optimizer import optimize
 from kquery_spark.physical.operators import (
     ExchangeExec,
@@ -51,8 +52,8 @@ def sizes_of_batches(groups: Iterator[Group]) -> Iterator[pa.RecordBatch]:
 def run(evaluate: object, child: PhysicalPlan, keys: tuple[Expr, ...], most: int, aggregates: bool) -> list[dict[str, object]]:  # fmt: skip
     named = tuple(Named(key, f"k{i}") for i, key in enumerate(keys))
     output = pa.schema([*(key.field for key in named if aggregates), VALUE])
-    code = cloudpickle.dumps(evaluate)
-    plan = GroupPythonExec(child, named, (A,), ("f(#a)",), most, aggregates, output, code)
+    calls = PythonCalls(pa.schema([VALUE]), ("f(#a)",), cloudpickle.dumps(evaluate), most)
+    plan = GroupPythonExec(child, named, (A,), calls, aggregates, output)
     return [row for batch in plan.run(TaskContext()) for row in batch.to_arrow().to_pylist()]
 
 
@@ -103,7 +104,8 @@ def test_a_map_is_called_without_rows_and_reads_lazily() -> None:
 
     for sizes, found, read in (((), 0, []), ((5, 5, 5), 5, [5, 5])):
         taken.clear()
-        plan = MapPythonExec(Counted(sizes), (A,), "f", 5, pa.schema([VALUE]), cloudpickle.dumps(first))
+        calls = PythonCalls(pa.schema([VALUE]), ("f",), cloudpickle.dumps(first), 5)
+        plan = MapPythonExec(Counted(sizes), (A,), calls, pa.schema([VALUE]))
         assert [b.columns[0].to_pylist() for b in plan.run(TaskContext())] == [[found]]
         assert taken == read
 
@@ -114,12 +116,12 @@ def scan() -> Scan:
 
 
 def grouped(child: LogicalPlan, aggregates: bool = True) -> GroupPython:
-    code = cloudpickle.dumps(sums)
-    return GroupPython(child, (Named(S, "s"),), (A,), pa.schema([VALUE]), ("f(#a)",), 9, aggregates, code)
+    calls = PythonCalls(pa.schema([VALUE]), ("f(#a)",), cloudpickle.dumps(sums), 9)
+    return GroupPython(child, (Named(S, "s"),), (A,), calls, aggregates)
 
 
 def mapped(child: LogicalPlan) -> MapPython:
-    return MapPython(child, (A,), pa.schema([VALUE]), "f(#a)", 9, b"code")
+    return MapPython(child, (A,), PythonCalls(pa.schema([VALUE]), ("f(#a)",), b"code", 9))
 
 
 def test_groups_meet_in_one_task_in_order(scan: Scan) -> None:

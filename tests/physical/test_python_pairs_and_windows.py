@@ -14,6 +14,7 @@ from kquery_spark.expr import Call, Column, Expr, Frame, FrameUnit, Literal, Nam
 from kquery_spark.expr.windows import UP_TO_PEERS
 from kquery_spark.logical import CogroupPython, LogicalPlan, Projection, Scan, WindowPython, format_plan
 from kquery_spark.logical.cogroup_python import CogroupSide
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
@@ -48,7 +49,7 @@ def seen(pairs: Iterator[Pair]) -> Iterator[pa.RecordBatch]:
 
 def cogroup(left: LogicalPlan, right: LogicalPlan, keyed: bool = True) -> CogroupPython:
     sides = [CogroupSide((k,) if keyed else (), (v,)) for k, v in ((K, A), (OTHER_K, B))]
-    return CogroupPython(left, right, *sides, SEEN, "f(#a, #b)", 2, cloudpickle.dumps(seen))
+    return CogroupPython(left, right, *sides, PythonCalls(SEEN, ("f(#a, #b)",), cloudpickle.dumps(seen), 2))
 
 
 def executed(plan: LogicalPlan, config: EngineConfig) -> list[tuple[object, ...]]:
@@ -84,7 +85,7 @@ def test_rows_of_both_sides_are_sorted_in_one_task(left: Scan, right: Scan) -> N
 def test_keys_of_a_pair_have_one_type(left: Scan, right: Scan) -> None:
     sides = CogroupSide((K,), (A,)), CogroupSide((B,), (B,))
     with pytest.raises(PlanError, match="compares string with bigint"):
-        CogroupPython(left, right, *sides, SEEN, "f", 2, b"code")
+        CogroupPython(left, right, *sides, PythonCalls(SEEN, ("f",), b"code", 2))
 
 
 def bounds_and_values(partitions: Iterator[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -96,9 +97,9 @@ def bounds_and_values(partitions: Iterator[Iterator[pa.RecordBatch]]) -> Iterato
 
 
 def window(child: LogicalPlan, order: tuple[SortKey, ...], *frames: Frame) -> WindowPython:
-    results = pa.schema([("w", t.STRING)])
     code = cloudpickle.dumps(bounds_and_values)
-    return WindowPython(child, (K,), order, frames, (A,), results, ("f(#a)",), 2, code)
+    calls = PythonCalls(pa.schema([("w", t.STRING)]), ("f(#a)",), code, 2)
+    return WindowPython(child, (K,), order, frames, (A,), calls)
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -40,6 +40,7 @@ from kquery_spark.logical import (
 )
 from kquery_spark.logical.cogroup_python import CogroupSide
 from kquery_spark.logical.join import JoinKey
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.sources.memory import memory_source
 
 LONG, INT, STRING, DOUBLE = pa.int64(), pa.int32(), pa.string(), pa.float64()
@@ -57,6 +58,7 @@ def _logical() -> dict[str, LogicalPlan]:
         AggregateCall.of("sum", A, condition=InList(A, (Literal(1, LONG), Literal(2, LONG)))), "total"
     )
     rounds = LastRound("r", pa.schema([("c", LONG), ("d", STRING)]))
+    calls = PythonCalls(pa.schema([("v", LONG)]), ("f(#a)",), b"code", 10)
     made = [
         scan, other, join, Aggregate(join, (Named(b, "b"),), (total,)), Input("input", scan.schema, "k"),
         Filter(join, Call.of("isnotnull", A)), Sort(join, (SortKey(A, False, False),)), Limit(scan, None, 3),
@@ -65,11 +67,9 @@ def _logical() -> dict[str, LogicalPlan]:
         WindowGroupLimit(scan, (A,), (SortKey(A),), "rank", 3), SetOperation(scan, scan, SetKind.EXCEPT, True),
         LateralJoin(other, LateralQuery(scan, (Named(b, "outer_b"),)), JoinKind.LEFT), rounds,
         Recursion(scan, rounds, "r", RoundLimits(5, None, 10)),
-        EvalPython(scan, (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, b"code", ("s",)),
-        GroupPython(scan, (Named(A, "a"),), (A,), pa.schema([("v", LONG)]), ("f(#a)",), 10, True, b"code"),
-        MapPython(scan, (A,), pa.schema([("v", LONG)]), "f(#a)", 10, b"code"),
-        CogroupPython(scan, other, CogroupSide((A,), (A,)), CogroupSide((b,), (b,)), pa.schema([("v", LONG)]), "f(#a, #b)", 9, b"code"),
-        WindowPython(scan, (A,), (SortKey(A),), (UP_TO_PEERS,), (A,), pa.schema([("v", LONG)]), ("f(#a)",), 9, b"code", ("s",)),
+        EvalPython(scan, (A,), calls, ("s",)), GroupPython(scan, (Named(A, "a"),), (A,), calls, True), MapPython(scan, (A,), calls),
+        CogroupPython(scan, other, CogroupSide((A,), (A,)), CogroupSide((b,), (b,)), calls),
+        WindowPython(scan, (A,), (SortKey(A),), (UP_TO_PEERS,), (A,), calls, ("s",)),
         Expand(scan, ((A, Literal(None, LONG)), (A, A)), ("x", "y")),
         Generate(scan, Generator.REPLICATE, (A,), (), required=("s",)), SingleRow(scan),
     ]  # fmt: skip

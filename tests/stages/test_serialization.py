@@ -38,9 +38,9 @@ from kquery_spark.logical import (
 )
 from kquery_spark.logical.appended_columns import AppendsColumns
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import UnaryPlan
+from kquery_spark.logical.plan import BinaryPlan, UnaryPlan
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, ScanExec
-from kquery_spark.physical.operators.base import UnaryExec
+from kquery_spark.physical.operators.base import BinaryExec, UnaryExec
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.planner import plan_query
 from kquery_spark.sources import orc_footer_pb2
@@ -168,7 +168,7 @@ def house_classes() -> list[type]:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
         if (
-            cls not in (*BASES, UnaryPlan, AppendsColumns, UnaryExec, PythonExec)
+            cls not in (*BASES, UnaryPlan, BinaryPlan, AppendsColumns, UnaryExec, BinaryExec, PythonExec)
             and not cls.__module__.startswith("tests")
             and cls.__module__ != __name__
         ):

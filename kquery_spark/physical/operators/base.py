@@ -145,6 +145,24 @@ class UnaryExec(PhysicalPlan):
         return replace(self, child=child)
 
 
+@dataclass(frozen=True)
+class BinaryExec(PhysicalPlan):
+    """Base of the operators with two inputs, which are their fields ``left`` and ``right``."""
+
+    left: PhysicalPlan
+    right: PhysicalPlan
+
+    @property
+    def children(self) -> tuple[PhysicalPlan, ...]:
+        """Both inputs, the left one first."""
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
+        """The same operator over other inputs."""
+        left, right = children
+        return replace(self, left=left, right=right)
+
+
 def clustered_keys(first: Sequence[Expr], then: Sequence[Expr]) -> list[frozenset[Expr]]:
     """Sets of keys by which rows are clustered if they are in order of all ``first`` together, and then of ``then``."""
     prefixes = [frozenset((*first, *then[:i])) for i in range(len(then) + 1)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
@@ -19,7 +19,6 @@ from kquery_spark.physical.python_batches import (
     Evaluation,
     coalesced,
     one_batch,
-    result_columns,
 )
 from kquery_spark.types.batch import Batch
 
@@ -39,21 +38,14 @@ class CogroupPythonExec(PythonExec):
     is_right: Expr
     args: tuple[Expr, ...]
     left_args: int
-    call: str
-    batch_rows: int
+    calls: PythonCalls
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = self.child.run(task)
-        first = next(rows, None)
-        if first is None:
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[Pair] = self.evaluation()
-        pairs = self._pairs(chain((first,), rows))
-        for results in coalesced(evaluate(pairs), task.config.batch_rows):
-            yield Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)
+        results = coalesced(evaluate(self._pairs(rows)), task.config.batch_rows)
+        return map(self.result_batch, results)
 
     def _pairs(self, batches: Iterator[Batch]) -> Iterator[Pair]:
         schema = self.child.schema
@@ -62,16 +54,16 @@ class CogroupPythonExec(PythonExec):
         split = 1 + self.left_args
         left, right = range(1, split), range(split, 1 + len(self.args))
         for pieces in pieces_of_groups((arguments.of(batch), starts) for batch, starts in clusters):
-            begins = [piece.num_rows - piece.column(0).true_count for piece in pieces]
-            sides = zip(pieces, begins, strict=True)
-            lefts, rights = zip(*((p.slice(0, b), p.slice(b)) for p, b in sides), strict=True)
+            ends = [piece.column(0).false_count for piece in pieces]  # of the left rows, which come first
+            lefts = [piece.slice(0, end) for piece, end in zip(pieces, ends, strict=True)]
+            rights = [piece.slice(end) for piece, end in zip(pieces, ends, strict=True)]
             yield self._side(lefts, left), self._side(rights, right)
 
     def _side(self, pieces: Sequence[pa.RecordBatch], columns: Sequence[int]) -> list[pa.RecordBatch]:
         """The rows of one side; a batch without rows if there are none."""
         filled = [piece for piece in pieces if piece.num_rows] or pieces[:1]
-        return one_batch([piece.select(list(columns)) for piece in filled], self.batch_rows)
+        return one_batch([piece.select(list(columns)) for piece in filled], self.calls.batch_rows)
 
     @override
     def label(self) -> str:
-        return f"CogroupPythonExec: groupExpr=[{', '.join(map(str, self.keys))}], call={self.call}"
+        return f"CogroupPythonExec: groupExpr=[{', '.join(map(str, self.keys))}], call={self.calls}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
-from kquery_spark.logical.eval_python import calls_text
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.physical.python_batches import Evaluation, PendingRows, full_batches
@@ -23,31 +22,25 @@ class EvalPythonExec(PythonExec):
 
     child: PhysicalPlan
     args: tuple[Expr, ...]
-    calls: tuple[str, ...]
-    batch_rows: int
+    calls: PythonCalls
     kept: tuple[str, ...]
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = full_batches(self.child.run(task), self.batch_rows)
-        first = next(rows, None)
-        if first is None:  # a function is not called for a task without rows
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
-        for results in evaluate(self._arguments(chain((first,), rows), pending)):
+        for results in evaluate(self._arguments(rows, pending)):
             yield from pending.beside(results, self.output)
         pending.check_none_left()
 
-    def _arguments(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[pa.RecordBatch]:
+    def _arguments(self, rows: Iterator[Batch], pending: PendingRows) -> Iterator[pa.RecordBatch]:
         """The arguments of all rows, which wait for their results from then on."""
         arguments = self.arguments()
-        for batch in batches:
+        for batch in full_batches(rows, self.calls.batch_rows):
             pending.add(batch)
             yield arguments.of(batch)
 
     @override
     def label(self) -> str:
-        return f"EvalPythonExec: {calls_text(self.calls, self.output.names[len(self.kept) :])}"
+        return f"EvalPythonExec: [{self.calls.with_names}]"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
@@ -19,7 +19,6 @@ from kquery_spark.physical.python_batches import (
     PendingRows,
     coalesced,
     one_batch,
-    result_columns,
 )
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -37,34 +36,25 @@ class GroupPythonExec(PythonExec):
     child: PhysicalPlan
     keys: tuple[Named, ...]
     args: tuple[Expr, ...]
-    calls: tuple[str, ...]
-    batch_rows: int
+    calls: PythonCalls
     aggregates: bool
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = self.child.run(task)
-        first = next(rows, None)
-        if first is None:
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[Group] = self.evaluation()
         pending = PendingRows(list(range(len(self.keys))))
-        groups = self._groups(chain((first,), rows), pending)
-        for results in coalesced(evaluate(groups), task.config.batch_rows):
+        for results in coalesced(evaluate(self._groups(rows, pending)), task.config.batch_rows):
             if self.aggregates:
                 yield from pending.beside(results, self.output)
             else:
-                columns = tuple(result_columns(results, self.output.types))
-                yield Batch(self.output, columns, results.num_rows)
-        if self.aggregates:
-            pending.check_none_left()
+                yield self.result_batch(results)
+        pending.check_none_left()
 
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
         """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
         for pieces in pieces_of_groups(self._with_starts(batches, pending)):
-            yield iter(one_batch(pieces, self.batch_rows))
+            yield iter(one_batch(pieces, self.calls.batch_rows))
 
     def _with_starts(
         self, batches: Iterator[Batch], pending: PendingRows
@@ -87,4 +77,4 @@ class GroupPythonExec(PythonExec):
     @override
     def label(self) -> str:
         shown = ", ".join(map(str, self.keys))
-        return f"GroupPythonExec: groupExpr=[{shown}], calls=[{', '.join(self.calls)}]"
+        return f"GroupPythonExec: groupExpr=[{shown}], calls=[{self.calls}]"

@@ -6,8 +6,8 @@ is joined in hash partitions on disk, both sides alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.physical.joins.probe import MAX_PAIRS, ONE_SIDED, Probe
 from kquery_spark.physical.joins.spilled_side import SpilledChunks, SpilledSide, chunks_with_marks
-from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
+from kquery_spark.physical.operators.base import BinaryExec, PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.replicate import ReplicateExec
 from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hashed_bytes
 from kquery_spark.types.batch import Batch, coalesced, concat
@@ -41,7 +41,7 @@ _EMITS_PROBE_ROWS_ONLY = {
 
 
 @dataclass(frozen=True)
-class JoinExec(PhysicalPlan):
+class JoinExec(BinaryExec):
     """Joins ``left`` and ``right`` into the columns of ``output``. build: the side that a hash table holds."""
 
     left: PhysicalPlan
@@ -57,15 +57,6 @@ class JoinExec(PhysicalPlan):
     @override
     def schema(self) -> pa.Schema:
         return self.output
-
-    @property
-    @override
-    def children(self) -> tuple[PhysicalPlan, ...]:
-        return (self.left, self.right)
-
-    @override
-    def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        return replace(self, left=children[0], right=children[1])
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:

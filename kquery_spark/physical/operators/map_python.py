@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, full_batches, result_columns
+from kquery_spark.physical.python_batches import Evaluation, full_batches
 from kquery_spark.types.batch import Batch
 
 
@@ -21,19 +22,15 @@ class MapPythonExec(PythonExec):
 
     child: PhysicalPlan
     args: tuple[Expr, ...]
-    call: str
-    batch_rows: int
+    calls: PythonCalls
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
-        arguments = self.arguments()
-        batches = map(arguments.of, full_batches(self.child.run(task), self.batch_rows))
-        for results in evaluate(batches):
-            yield Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)
+        batches = full_batches(self.child.run(task), self.calls.batch_rows)
+        yield from map(self.result_batch, evaluate(map(self.arguments().of, batches)))
 
     @override
     def label(self) -> str:
-        return f"MapPythonExec: {self.call}"
+        return f"MapPythonExec: {self.calls}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pyarrow as pa
@@ -9,12 +11,14 @@ from typing_extensions import override
 
 from kquery_spark.expr import Expr
 from kquery_spark.functions.user import unpickled
-from kquery_spark.physical.operators.base import UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation
+from kquery_spark.logical.python_calls import PythonCalls
+from kquery_spark.physical.operators.base import TaskContext, UnaryExec
+from kquery_spark.physical.python_batches import Arguments, Evaluation, result_columns
+from kquery_spark.types.batch import Batch
 
 
 class PythonExec(UnaryExec):
-    """Calls functions on ``args`` by the pickled evaluation ``code``; ``output`` is the schema. All three are fields."""
+    """Makes ``calls`` of functions on ``args``; ``output`` is the schema. All three are fields."""
 
     if TYPE_CHECKING:
 
@@ -23,12 +27,12 @@ class PythonExec(UnaryExec):
             """What the functions are called on."""
 
         @property
-        def output(self) -> pa.Schema:
-            """The schema."""
+        def calls(self) -> PythonCalls:
+            """The calls, with the code that makes them."""
 
         @property
-        def code(self) -> bytes:
-            """The pickled evaluation."""
+        def output(self) -> pa.Schema:
+            """The schema."""
 
     calls_python: ClassVar[bool] = True
 
@@ -37,10 +41,26 @@ class PythonExec(UnaryExec):
     def schema(self) -> pa.Schema:
         return self.output
 
+    @override
+    def execute(self, task: TaskContext) -> Iterator[Batch]:
+        """Does not even unpickle the functions for a task without rows: Spark does not call them either."""
+        rows = self.child.run(task)
+        first = next(rows, None)
+        if first is not None:
+            yield from self.call_functions(chain((first,), rows), task)
+
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
+        """The output for the child's rows, of which there is at least one."""
+        raise NotImplementedError
+
     def arguments(self) -> Arguments:
         """Computes the arguments from the child's batches."""
         return Arguments(self.args, self.child.schema)
 
     def evaluation(self) -> Evaluation[Any]:
         """The evaluation, unpickled for this task alone."""
-        return cast(Evaluation[Any], unpickled(self.code))
+        return cast(Evaluation[Any], unpickled(self.calls.code))
+
+    def result_batch(self, results: pa.RecordBatch) -> Batch:
+        """Results of functions as a batch of the output, which has no other columns."""
+        return Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)

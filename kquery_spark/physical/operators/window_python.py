@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Frame, SortKey
+from kquery_spark.logical.python_calls import PythonCalls
+from kquery_spark.logical.window import over_text
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
@@ -36,25 +37,19 @@ class WindowPythonExec(PythonExec):
     order: tuple[SortKey, ...]
     frames: tuple[Frame, ...]
     args: tuple[Expr, ...]
-    calls: tuple[str, ...]
-    batch_rows: int
+    calls: PythonCalls
     kept: tuple[str, ...]
     output: pa.Schema
-    code: bytes = field(repr=False)
 
     @override
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
         return keys in clustered_keys(self.partition, [key.expr for key in self.order])
 
     @override
-    def execute(self, task: TaskContext) -> Iterator[Batch]:
-        rows = self.child.run(task)
-        first = next(rows, None)
-        if first is None:
-            return
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[Partition] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
-        results = evaluate(self._partitions(chain((first,), rows), pending))
+        results = evaluate(self._partitions(rows, pending))
         computed = (batch for result in results for batch in pending.beside(result, self.output))
         yield from coalesced(computed, task.config.batch_rows)
         pending.check_none_left()
@@ -66,7 +61,7 @@ class WindowPythonExec(PythonExec):
         for pieces in pieces_of_groups(with_group_starts(batches, keys)):
             rows = concat(schema, pieces)
             pending.add(rows)
-            yield iter(one_batch([self._with_bounds(rows, arguments)], self.batch_rows))
+            yield iter(one_batch([self._with_bounds(rows, arguments)], self.calls.batch_rows))
 
     def _with_bounds(self, rows: Batch, arguments: Arguments) -> pa.RecordBatch:
         """The bounds of each row's frames, and the arguments."""
@@ -87,5 +82,4 @@ class WindowPythonExec(PythonExec):
 
     @override
     def label(self) -> str:
-        partition, order = ", ".join(map(str, self.partition)), ", ".join(map(str, self.order))
-        return f"WindowPythonExec: [{', '.join(self.calls)}], partition=[{partition}], order=[{order}]"
+        return f"WindowPythonExec: {over_text(self.calls.shown, self.partition, self.order)}"

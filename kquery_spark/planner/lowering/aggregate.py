@@ -15,7 +15,7 @@ from kquery_spark.physical.operators import (
     PhysicalPlan,
 )
 from kquery_spark.planner.distinct import TwoLevels, two_levels
-from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution
+from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution, single_or_split
 from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.lowering.registry import lowers
 
@@ -90,19 +90,15 @@ def _two_levels(
     planner: Planner, plan: Aggregate, levels: TwoLevels, child_distribution: Distribution
 ) -> DistributedPlan:
     """By key when there are many groups; else by key and value, and the few groups meet in one task."""
-    first = DistributedPlan(levels.first, _single_or_split(child_distribution))
+    first = DistributedPlan(levels.first, single_or_split(child_distribution))
     nbytes = planner.nbytes(plan.child)
     if plan.keys and planner.estimator.groups(plan) >= _MAX_SINGLE_TASK_GROUPS:
         by_key = planner.exchange_by(first, levels.keys, nbytes)
         return by_key.over(levels.last(levels.second(by_key.plan)))
     by_value = planner.exchange_by(first, (*levels.keys, *levels.values), nbytes)
-    second = DistributedPlan(levels.second(by_value.plan), _single_or_split(by_value.distribution))
+    second = DistributedPlan(levels.second(by_value.plan), single_or_split(by_value.distribution))
     few = planner.to_one_task(second, _states_bytes(planner, plan))
     return DistributedPlan(levels.last(few.plan), Distribution.SINGLE)
-
-
-def _single_or_split(distribution: Distribution) -> Distribution:
-    return Distribution.SINGLE if distribution is Distribution.SINGLE else Distribution.SPLIT
 
 
 def _states_bytes(planner: Planner, plan: Aggregate) -> float:

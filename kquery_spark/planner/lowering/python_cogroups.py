@@ -17,7 +17,7 @@ from kquery_spark.physical.operators import (
     SortExec,
     UnionExec,
 )
-from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.distribution import DistributedPlan, Distribution, single_or_split
 from kquery_spark.planner.lowering.python_functions import tasks_of_groups
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.types import names as t
@@ -32,24 +32,14 @@ def lower_cogroup_python(planner: Planner, plan: CogroupPython) -> DistributedPl
     for key in plan.left_side.keys:
         check_key_type(key.dtype)
     left, right = _together(planner, plan)
-    is_single = left.distribution is right.distribution is Distribution.SINGLE
     union = _both_sides(plan, left.plan, right.plan)
     names = iter(union.schema)
     keys = tuple(_column(next(names)) for _ in plan.left_side.keys)
     is_right, *args = map(_column, names)
     ordered = SortExec(union, tuple(SortKey(key) for key in (*keys, is_right)))
-    cogrouped = CogroupPythonExec(
-        ordered,
-        keys,
-        is_right,
-        tuple(args),
-        len(plan.left_side.args),
-        plan.call,
-        plan.batch_rows,
-        plan.schema,
-        plan.code,
-    )
-    return DistributedPlan(cogrouped, Distribution.SINGLE if is_single else Distribution.SPLIT)
+    left_args = len(plan.left_side.args)
+    cogrouped = CogroupPythonExec(ordered, keys, is_right, tuple(args), left_args, plan.calls, plan.schema)
+    return DistributedPlan(cogrouped, single_or_split(left.distribution, right.distribution))
 
 
 def _together(planner: Planner, plan: CogroupPython) -> tuple[DistributedPlan, DistributedPlan]:

@@ -15,7 +15,7 @@ from kquery_spark.physical.operators import (
     SortExec,
     WindowPythonExec,
 )
-from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.distribution import DistributedPlan, single_or_split
 from kquery_spark.planner.lowering.registry import lowers
 
 if TYPE_CHECKING:
@@ -28,17 +28,15 @@ _ONE_TASK_ROWS = 1000  # so few are one task's, however long a function takes fo
 def lower_eval_python(planner: Planner, plan: EvalPython) -> DistributedPlan:
     """In every task."""
     child = planner.lower(plan.child)
-    return child.over(
-        EvalPythonExec(child.plan, plan.args, plan.calls, plan.batch_rows, plan.kept, plan.schema, plan.code)
-    )
+    return child.over(EvalPythonExec(child.plan, plan.args, plan.calls, plan.kept, plan.schema))
 
 
 @lowers(MapPython)
 def lower_map_python(planner: Planner, plan: MapPython) -> DistributedPlan:
     """In every task; nothing is known of the rows that come out."""
     child = planner.lower(plan.child)
-    mapped = MapPythonExec(child.plan, plan.args, plan.call, plan.batch_rows, plan.schema, plan.code)
-    return DistributedPlan(mapped, single_or_split(child))
+    mapped = MapPythonExec(child.plan, plan.args, plan.calls, plan.schema)
+    return DistributedPlan(mapped, single_or_split(child.distribution))
 
 
 @lowers(GroupPython)
@@ -46,18 +44,9 @@ def lower_group_python(planner: Planner, plan: GroupPython) -> DistributedPlan:
     """Where the rows of each group are, and follow each other."""
     keys = tuple(key.expr for key in plan.keys)
     child = clustered(planner, plan.child, keys)
-    grouped = GroupPythonExec(
-        child.plan,
-        plan.keys,
-        plan.args,
-        plan.calls,
-        plan.batch_rows,
-        plan.aggregates,
-        plan.schema,
-        plan.code,
-    )
+    grouped = GroupPythonExec(child.plan, plan.keys, plan.args, plan.calls, plan.aggregates, plan.schema)
     if not plan.aggregates:
-        return DistributedPlan(grouped, single_or_split(child))
+        return DistributedPlan(grouped, single_or_split(child.distribution))
     columns = {key.expr: key.column for key in plan.keys}
     return child.renamed(grouped, columns.get)
 
@@ -71,20 +60,8 @@ def lower_window_python(planner: Planner, plan: WindowPython) -> DistributedPlan
     child = _in_one_place(planner, plan.child, plan.partition)
     if plan.order or (order and not child.plan.clusters_by(frozenset(plan.partition))):
         child = child.over(SortExec(child.plan, order))
-    return child.over(
-        WindowPythonExec(
-            child.plan,
-            plan.partition,
-            plan.order,
-            plan.frames,
-            plan.args,
-            plan.calls,
-            plan.batch_rows,
-            plan.kept,
-            plan.schema,
-            plan.code,
-        )
-    )
+    over = plan.partition, plan.order, plan.frames
+    return child.over(WindowPythonExec(child.plan, *over, plan.args, plan.calls, plan.kept, plan.schema))
 
 
 def clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
@@ -113,8 +90,3 @@ def tasks_of_groups(planner: Planner, nbytes: float, rows: float) -> int:
     """At least as many tasks as run at once: a function may take any time for a group."""
     count = planner.reduce_tasks(nbytes)
     return planner.config.parallelism if count == 1 and rows > _ONE_TASK_ROWS else count
-
-
-def single_or_split(child: DistributedPlan) -> Distribution:
-    """All rows in one task if they are so below; anywhere otherwise."""
-    return Distribution.SINGLE if child.distribution is Distribution.SINGLE else Distribution.SPLIT

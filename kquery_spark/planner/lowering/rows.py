@@ -13,7 +13,7 @@ from kquery_spark.physical.operators import (
     ProjectionExec,
     SingleRowExec,
 )
-from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.distribution import DistributedPlan, single_or_split
 from kquery_spark.planner.lowering.registry import lowers
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def projected(child: DistributedPlan, plan: Projection) -> DistributedPlan:
 def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
     """In every task; repetitions have other values, so rows with equal keys are no longer together."""
     child = planner.lower(plan.child)
-    distribution = Distribution.SINGLE if child.distribution is Distribution.SINGLE else Distribution.SPLIT
-    return DistributedPlan(ExpandExec(child.plan, plan.projections, plan.schema), distribution)
+    expanded = ExpandExec(child.plan, plan.projections, plan.schema)
+    return DistributedPlan(expanded, single_or_split(child.distribution))
 
 
 @lowers(Generate)

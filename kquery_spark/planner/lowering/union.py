@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.logical import SetOperation, Union
 from kquery_spark.physical.operators import ExchangeExec, PhysicalPlan, ReadExec, UnionExec
-from kquery_spark.planner.distribution import DistributedPlan, Distribution
+from kquery_spark.planner.distribution import DistributedPlan, Distribution, single_or_split
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.planner.set_operations import lower_set_operation
 
@@ -21,9 +21,8 @@ def lower_union(planner: Planner, plan: Union) -> DistributedPlan:
     if not _can_share_tasks(inputs):
         sizes = map(planner.nbytes, plan.inputs)
         inputs = [planner.to_one_task(one, size) for one, size in zip(inputs, sizes, strict=True)]
-    single = all(one.distribution is Distribution.SINGLE for one in inputs)
     union = UnionExec(tuple(one.plan for one in inputs), plan.schema)
-    return DistributedPlan(union, Distribution.SINGLE if single else Distribution.SPLIT)
+    return DistributedPlan(union, single_or_split(*(one.distribution for one in inputs)))
 
 
 def _can_share_tasks(inputs: list[DistributedPlan]) -> bool:

@@ -16,12 +16,17 @@ from kquery_spark.frontends.catalyst.expressions.aggregate_functions import (
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import compute
-from kquery_spark.frontends.catalyst.plans.python_aggregates import PythonAggregates, calls_python
-from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of
+from kquery_spark.frontends.catalyst.plans.python_aggregates import (
+    AggregateCalls,
+    PythonAggregates,
+    calls_python,
+)
+from kquery_spark.frontends.catalyst.plans.python_functions import functions_of, unnamed
 from kquery_spark.frontends.catalyst.plans.session_windows import check_session, session_key
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.logical.session_windows import aggregate_sessions
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
@@ -86,18 +91,16 @@ def _python_aggregate(node: CatalystNode, context: Context) -> Scope:
     child = context.feed(node.children[0])
     arguments = context.translator(child.columns)
     keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
-    calls = Calls(arguments, functions)
-    sink = PythonAggregates(context, calls, arguments)
-    translate = context.translator(child.columns, None, sink, arguments)
+    calls = AggregateCalls(context, arguments, functions)
+    translate = context.translator(child.columns, None, PythonAggregates(calls), arguments)
     items = [
         (item["exprId"], item["name"], _over_keys(translate(item), keys))
         for item in node.trees("aggregateExpressions")
     ]
-    results = pa.schema(sink.results)
-    read = pa.schema([pa.field(f"_{i}", a.dtype, True) for i, a in enumerate(calls.arguments)])
-    code, rows = functions.groups(sink.kind, calls.calls, read, results)
-    shown = tuple(calls.shown)
-    plan = GroupPython(child.plan, keys, tuple(calls.arguments), results, shown, rows, True, code)
+    results = pa.schema(calls.results)
+    code = functions.groups(calls.eval_type, calls.calls, unnamed(calls.types), results)
+    made = PythonCalls(results, tuple(calls.shown), *code)
+    plan = GroupPython(child.plan, keys, tuple(calls.arguments), made, aggregates=True)
     _check_grouped(plan, items)
     return compute(plan, items, context)
 

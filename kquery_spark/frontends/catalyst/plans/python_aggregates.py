@@ -12,45 +12,51 @@ from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE
 
-_PYTHON = "PythonUDAF"
+PYTHON = "PythonUDAF"
 
 
 def calls_python(node: CatalystNode) -> bool:
     """Whether results of an Aggregate or of a Window are of Python functions."""
     items = node.trees("windowExpressions" if node.cls == "Window" else "aggregateExpressions")
-    return any(part.cls == _PYTHON for item in items for part in item.walk())
+    return any(part.cls == PYTHON for item in items for part in item.walk())
 
 
-def python_aggregate(node: CatalystNode) -> CatalystNode:
-    """The function of an AggregateExpression of one; Unsupported unless it is called on all rows as they are."""
-    if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
-        raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
-    return node.child("aggregateFunction")
+class AggregateCalls(Calls):
+    """The calls of grouped aggregate functions of one node, all of one evaluation type, each with its column."""
 
-
-def evaluation_type(udf: CatalystNode) -> int:
-    """Of an aggregate function."""
-    return int(udf.fields.get("evalType", GROUPED_AGGREGATE))
-
-
-class PythonAggregates(AggregateSink):
-    """The Python functions of one Aggregate, all of one evaluation type, each with the name of its column."""
-
-    def __init__(self, context: Context, calls: Calls, arguments: Translator) -> None:
-        self._context = context
-        self._calls = calls
-        self._arguments = arguments
-        self._kinds: set[int] = set()
+    def __init__(self, context: Context, translate: Translator, functions: PythonFunctions) -> None:
+        super().__init__(translate, functions)
+        self._names = context.names
+        self._eval_types: set[int] = set()
         self.results: list[pa.Field] = []
 
     @property
-    def kind(self) -> int:
-        """The evaluation type."""
-        if len(self._kinds) != 1:
+    def eval_type(self) -> int:
+        """The evaluation type; Unsupported if there are several."""
+        if len(self._eval_types) != 1:
             raise Unsupported("Python aggregate functions of several kinds at once run in Spark")
-        return next(iter(self._kinds))
+        return next(iter(self._eval_types))
+
+    def column(self, node: CatalystNode, name: str) -> Column:
+        """The column, called like ``name``, of an AggregateExpression; Unsupported unless it is of all rows as they are."""
+        if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
+            raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
+        udf = node.child("aggregateFunction")
+        self._eval_types.add(int(udf.fields.get("evalType", GROUPED_AGGREGATE)))
+        self.add(udf)
+        column = Column(self._names.fresh(name), self.translate.type(udf["dataType"]), True)
+        self.results.append(pa.field(column.name, column.dtype, True))
+        return column
+
+
+class PythonAggregates(AggregateSink):
+    """The results of an Aggregate, which are all of Python functions."""
+
+    def __init__(self, calls: AggregateCalls) -> None:
+        self._calls = calls
 
     @override
     def column(self, call: AggregateCall) -> Column:
@@ -58,9 +64,4 @@ class PythonAggregates(AggregateSink):
 
     @override
     def python_column(self, node: CatalystNode) -> Column:
-        udf = python_aggregate(node)
-        self._kinds.add(evaluation_type(udf))
-        self._calls.add(udf)
-        name = self._context.names.fresh(str(udf["name"]))
-        self.results.append(pa.field(name, self._arguments.type(udf["dataType"]), True))
-        return Column(name, self.results[-1].type, True)
+        return self._calls.column(node, str(node.child("aggregateFunction")["name"]))

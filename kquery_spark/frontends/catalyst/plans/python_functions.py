@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
@@ -10,15 +12,18 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import EvalPython
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
+
+CONDITION = "deterministic functions without broadcast variables, of atomic types"
 
 
 @PLANS.handles(
     *("BatchEvalPython", "ArrowEvalPython"),
     family="user code",
-    partly="deterministic functions without broadcast variables, of atomic types",
+    partly=CONDITION,
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """The child's columns and a column for each function."""
@@ -32,8 +37,8 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
     kind = int(node.fields.get("evalType") or node.trees("udfs")[0]["evalType"])
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
     schema = pa.schema([pa.field(name, dtype, True) for name, dtype in zip(names, results, strict=True)])
-    code, rows = functions.evaluation(kind, calls.calls, [a.dtype for a in calls.arguments], schema)
-    plan = EvalPython(child.plan, tuple(calls.arguments), schema, tuple(calls.shown), rows, code)
+    code = functions.evaluation(kind, calls.calls, calls.types, schema)
+    plan = EvalPython(child.plan, tuple(calls.arguments), PythonCalls(schema, tuple(calls.shown), *code))
     ids = (attribute["exprId"] for attribute in attributes)
     return Scope(plan, (*child.output, *zip(ids, names, strict=True)))
 
@@ -55,6 +60,11 @@ class Calls:
         self.shown: list[str] = []
         self._functions = functions
 
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The arguments' types."""
+        return [argument.dtype for argument in self.arguments]
+
     def add(self, udf: CatalystNode) -> None:
         """Add a function, or a chain of functions that pass values on in Python: the innermost one is called first."""
         commands, names = [self._functions.command(udf)], [str(udf["name"])]
@@ -75,3 +85,8 @@ class Calls:
             shown.append(f"{keyword} => {value}" if keyword else str(value))
         self.calls.append(PythonCall(tuple(commands), tuple(offsets), tuple(keywords)))
         self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")
+
+
+def unnamed(types: Iterable[pa.DataType]) -> pa.Schema:
+    """Columns of arguments whose names no function sees."""
+    return pa.schema([pa.field(f"_{i}", dtype, True) for i, dtype in enumerate(types)])

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.plans.python_functions import functions_of
+from kquery_spark.frontends.catalyst.plans.python_functions import CONDITION, functions_of
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
-from kquery_spark.logical import GroupPython, MapPython
+from kquery_spark.logical import GroupPython, LogicalPlan, MapPython
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 
-CONDITION = "deterministic functions without broadcast variables, of atomic types"
+
+@dataclass(frozen=True)
+class GroupedRows:
+    """The rows that a function of groups gets: their keys, its arguments, and the columns as it sees them.
+
+    offsets: of keys and values among the arguments, as Spark writes these.
+    """
+
+    plan: LogicalPlan
+    keys: tuple[Column, ...]
+    args: tuple[Column, ...]
+    shown: pa.Schema
+    offsets: tuple[int, ...]
 
 
 @PLANS.handles("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", family="user code", partly=CONDITION)
@@ -24,18 +38,15 @@ def map_groups(node: CatalystNode, context: Context) -> Scope:
     functions = functions_of(context, "applyInPandas")
     udf = node.tree("functionExpr")
     command = functions.command(udf)
-    child = context.feed(node.children[0])
-    attributes = context.facts.output(node.children[0])
-    keys = [key["exprId"] for key in node.trees("groupingAttributes")]
-    columns, offsets = grouped_columns(attributes, keys)
-    arguments = _arguments(child, columns)
-    named = _keys(child, keys)
+    (child,) = node.children
+    ids = [key["exprId"] for key in node.trees("groupingAttributes")]
+    rows = grouped_rows(child, context.facts.output(child), ids, context)
     results, output = results_of(node, context)
-    call = PythonCall((command,), tuple(offsets), ("",) * len(offsets))
-    code, rows = functions.groups(udf["evalType"], [call], shown_columns(columns, arguments), results)
-    text = f"{udf['name']}({', '.join(map(str, arguments))})"
-    plan = GroupPython(child.plan, named, tuple(arguments), results, (text,), rows, False, code)
-    return Scope(plan, output)
+    call = PythonCall.unnamed(command, rows.offsets)
+    code = functions.groups(udf["evalType"], [call], rows.shown, results)
+    keys = tuple(Named(column, column.name) for column in dict.fromkeys(rows.keys))
+    calls = PythonCalls(results, (call_text(udf, rows.args),), *code)
+    return Scope(GroupPython(rows.plan, keys, rows.args, calls, aggregates=False), output)
 
 
 @PLANS.handles("MapInPandas", "MapInArrow", "PythonMapInArrow", family="user code", partly=CONDITION)
@@ -50,15 +61,28 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
     attributes = context.facts.output(node.children[0])
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
-    call = PythonCall((command,), (0,), ("",))
-    code, rows = functions.batches(udf["evalType"], [call], shown_columns(attributes, arguments), results)
-    text = f"{udf['name']}({', '.join(map(str, arguments))})"
-    return Scope(MapPython(child.plan, tuple(arguments), results, text, rows, code), output)
+    call = PythonCall.unnamed(command, (0,))
+    code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, arguments), results)
+    calls = PythonCalls(results, (call_text(udf, arguments),), *code)
+    return Scope(MapPython(child.plan, arguments, calls), output)
 
 
-def grouped_columns(
+def grouped_rows(
+    node: CatalystNode, attributes: Sequence[CatalystNode], ids: Sequence[int], context: Context
+) -> GroupedRows:
+    """The rows of a node by the keys of these ids; ``attributes``, its output, begin with the keys."""
+    child = context.feed(node)
+    columns, offsets = _grouped_columns(attributes, ids)
+    arguments = _arguments(child, columns)
+    keys = tuple(_column(child, key) for key in ids)
+    for key in keys:
+        check_key(key.dtype)
+    return GroupedRows(child.plan, keys, arguments, _shown_columns(columns, arguments), offsets)
+
+
+def _grouped_columns(
     attributes: Sequence[CatalystNode], keys: Sequence[int]
-) -> tuple[list[CatalystNode], list[int]]:
+) -> tuple[list[CatalystNode], tuple[int, ...]]:
     """The columns that a function of groups gets, and the offsets of keys and values among them as Spark writes these.
 
     attributes: the keys first, then the values, among which the keys may be again; ``keys`` are ids.
@@ -69,10 +93,15 @@ def grouped_columns(
     lone_ids = [attribute["exprId"] for attribute in lone]
     places = [len(lone) + ids.index(key) if key in ids else lone_ids.index(key) for key in keys]
     offsets = [len(keys), *places, *range(len(lone), len(lone) + len(values))]
-    return [*lone, *values], [len(offsets), *offsets]
+    return [*lone, *values], (len(offsets), *offsets)
 
 
-def shown_columns(attributes: Sequence[CatalystNode], arguments: Sequence[Column]) -> pa.Schema:
+def call_text(udf: CatalystNode, arguments: Sequence[Column]) -> str:
+    """A call in words."""
+    return f"{udf['name']}({', '.join(map(str, arguments))})"
+
+
+def _shown_columns(attributes: Sequence[CatalystNode], arguments: Sequence[Column]) -> pa.Schema:
     """The columns as a function sees them, with Spark's names."""
     return pa.schema(
         [
@@ -93,19 +122,11 @@ def results_of(node: CatalystNode, context: Context) -> tuple[pa.Schema, tuple[t
     return pa.schema(fields), tuple(output)
 
 
-def _arguments(child: Scope, attributes: Sequence[CatalystNode]) -> list[Column]:
-    return [column_of(child, attribute["exprId"]) for attribute in attributes]
+def _arguments(child: Scope, attributes: Sequence[CatalystNode]) -> tuple[Column, ...]:
+    return tuple(_column(child, attribute["exprId"]) for attribute in attributes)
 
 
-def _keys(child: Scope, ids: Sequence[int]) -> tuple[Named, ...]:
-    columns = [column_of(child, key) for key in dict.fromkeys(ids)]
-    for column in columns:
-        check_key(column.dtype)
-    return tuple(Named(column, column.name) for column in dict.fromkeys(columns))
-
-
-def column_of(child: Scope, expr_id: int) -> Column:
-    """The column of an expression id."""
+def _column(child: Scope, expr_id: int) -> Column:
     column = child.columns.get(expr_id)
     if column is None:
         raise Unsupported(
