@@ -30,6 +30,7 @@ SELECT elt(k, 1 / 0, 2) AS e FROM t WHERE k > 100
 query
 SELECT exists(array(1, 2), e -> 1 / (e - 1) > k) AS a, transform(array(0), e -> 1 / e)[0] AS b, elt(3, 'a', 'b') AS c FROM t WHERE k > 100
 
+-- MinSparkVersion: 4.0
 query
 SELECT to_json(map_concat(map('a', 1), map('a', 2))) AS a FROM t WHERE k > 100
 
@@ -41,12 +42,14 @@ query
 SELECT raise_error('x') AS a, assert_true(false) AS b FROM t WHERE k > 100
 
 -- keys that are never evaluated
+-- MinSparkVersion: 4.0
 query
 SELECT k, count(*) AS n, sum(k) OVER (PARTITION BY k, 1 / 0) AS s FROM t GROUP BY k, 1 / 0, CAST('a' AS INT)
 
 query
 SELECT count(*) AS n FROM t GROUP BY 1 / 0
 
+-- MinSparkVersion: 4.0
 query
 SELECT k, row_number() OVER (PARTITION BY 1 / 0 ORDER BY k) AS r FROM t
 
