@@ -56,7 +56,7 @@ def is_constant(expr: Expr) -> bool:
 
 def _folds(expr: Expr) -> bool:
     """Whether the expression is a constant if its operands are."""
-    if isinstance(expr, Call) and not expr.entry.foldable:
+    if isinstance(expr, HigherOrder) or (isinstance(expr, Call) and not expr.entry.foldable):
         return False
     return isinstance(expr, Literal) or (bool(expr.children) and not isinstance(expr, UserCall))
 

@@ -177,7 +177,8 @@ register(
         )
         for name, position, cls in (("array_append", -1, "ArrayAppend"), ("array_prepend", 1, "ArrayPrepend"))
     ),
-    Function("array_compact", _compact, _compact_type),
+    # Catalyst's is a higher-order function
+    Function("array_compact", _compact, _compact_type, foldable=False),
     Function(
         "arrays_zip",
         _zip,

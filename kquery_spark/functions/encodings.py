@@ -282,6 +282,7 @@ register(
         nullable="always",
         raises=frozenset({EvalMode.ANSI}),
         coerce=_one_kind,
+        foldable=False,
         lazy=True,
         calls=ALL_COLUMNS,
     ),

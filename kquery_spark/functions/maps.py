@@ -256,6 +256,7 @@ register(
         parameters=_BUILDS,
         arity=(1, None),
         raises=ALWAYS_RAISES,
+        foldable=False,
         calls=ALL_COLUMNS,
         changes=_ZEROS,
     ),

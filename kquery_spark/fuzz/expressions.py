@@ -129,8 +129,16 @@ _AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
         ("sort_array(collect_set({0}))", "array<int>"),
         ("median({0})", "double"),
         ("percentile({0}, 0.3)", "double"),
+        ("percentile_disc(0.6) WITHIN GROUP (ORDER BY {0})", "double"),
+        ("regr_count({0}, {0})", "bigint"),
     ),
-    "string": (("sort_array(collect_set({0}))", "array<string>"),),
+    "string": (
+        ("sort_array(collect_set({0}))", "array<string>"),
+        ("listagg({0}, ';') WITHIN GROUP (ORDER BY {0} DESC)", "string"),
+        ("listagg(DISTINCT {0}) WITHIN GROUP (ORDER BY {0})", "string"),
+    ),
+    "bigint": (("bit_xor({0})", "bigint"),),
+    "interval year to month": (("count({0})", "bigint"),),
 }
 """Aggregates of one kind of argument, with their own kinds."""
 

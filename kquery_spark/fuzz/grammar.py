@@ -20,6 +20,7 @@ NESTED = {
     "deep": "struct<a:array<int>,d:date>",
     "map": "map<string,int>",
     "span": "interval day to second",
+    "months": "interval year to month",
 }
 """Kinds that forms call by a shorter name."""
 
@@ -81,6 +82,11 @@ LITERALS: dict[str, tuple[str, ...]] = {
         "INTERVAL '-2 01:00:00' DAY TO SECOND",
         "CAST(NULL AS INTERVAL DAY TO SECOND)",
     ),
+    NESTED["months"]: (
+        "INTERVAL '1-2' YEAR TO MONTH",
+        "INTERVAL '-0-5' YEAR TO MONTH",
+        "CAST(NULL AS INTERVAL YEAR TO MONTH)",
+    ),
 }
 KINDS = tuple(LITERALS)
 COMPARED = tuple(kind for kind in KINDS if kind != NESTED["map"])
@@ -89,7 +95,7 @@ NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 _PRINTED = (
     *("int", "bigint", "float", "double", "decimal", "date", "boolean", "timestamp", "timestamp_ntz"),
-    *("ints", "pair", "pairs", "map", "span"),
+    *("ints", "pair", "pairs", "map", "span", "months"),
 )
 _MATH = (
     *(
@@ -107,6 +113,9 @@ _MATH = (
         "atan",
         "sinh",
         "cosh",
+        "acosh",
+        "asinh",
+        "atanh",
     ),
     *("tanh", "cbrt", "degrees", "radians", "cot", "sec", "csc"),
 )
@@ -132,9 +141,13 @@ _SAFE: dict[str, list[str]] = {
         "exists({ints}, e -> {boolean with e:int})", "forall({texts}, w -> {boolean with w:string})",
         "exists({doubles}, e -> e > {double})",
         "exists({pairs}, p -> {boolean with p:struct<x:int,s:string>})", "exists({ints}, e -> e > {int})",
-        "({span} > INTERVAL '1' HOUR)",
+        "({span} > INTERVAL '1' HOUR)", "({months} > INTERVAL '1' YEAR)", "isnull({any})", "isnotnull({any})",
+        "luhn_check({string})", "luhn_check(CAST({bigint} AS STRING))",
     ],
-    "tinyint": ["try_cast({int} AS TINYINT)", "try_cast({string} AS TINYINT)", "extract(HOUR FROM {span})"],
+    "tinyint": [
+        "try_cast({int} AS TINYINT)", "try_cast({string} AS TINYINT)", "extract(HOUR FROM {span})",
+        "extract(MONTH FROM {months})", "getbit({bigint}, 5)",
+    ],
     "smallint": ["try_cast({decimal} AS SMALLINT)", "try_cast({bigint} AS SMALLINT)", "CAST({tinyint} AS SMALLINT)"],
     "int": [
         "try_add({int}, {int})", "try_subtract({int}, {int})", "try_multiply({int}, {int})", "({int} % 7)",
@@ -155,7 +168,12 @@ _SAFE: dict[str, list[str]] = {
         "extract(DAY FROM {span})",
         "try_cast({string} AS INT)", "try_cast({double} AS INT)", "try_cast({bigint} AS INT)",
         "try_cast({decimal} AS INT)", "CAST({boolean} AS INT)", "CAST({smallint} AS INT)",
-        "nvl2({boolean}, {int}, {int})", "sign({int})::int",
+        "nvl2({boolean}, {int}, {int})", "sign({int})::int", "mod({int}, 5)", "positive({int})",
+        "json_array_length({string})", "json_array_length(to_json({pairs}))", "size(json_object_keys(to_json({map})))",
+        "extract(YEAR FROM {months})", "regexp_instr({string}, '[b-z]+')", "regexp_count({string}, 'a')",
+        "aggregate({ints}, {int}, (a, e) -> {int with a:int,e:int})",
+        "aggregate({texts}, 0, (a, e) -> {int with a:int,e:string}, a -> {int with a:int})",
+        "size(str_to_map({string}, ',', ':'))", "get_json_object(to_json({pair}), '$.x')::int",
     ],
     "bigint": [
         "try_add({bigint}, {bigint})", "try_subtract({bigint}, {bigint})", "try_multiply({bigint}, {bigint})",
@@ -165,7 +183,9 @@ _SAFE: dict[str, list[str]] = {
         "array_position({texts}, {string})",
         "xxhash64({pair}, {ints})", "xxhash64({string}, {bigint})", "xxhash64({decimal}, {timestamp_ntz}, {float})",
         "CAST({timestamp} AS BIGINT)", "crc32({string})", "shiftrightunsigned({bigint}, {int})",
-        "timestampdiff(HOUR, {timestamp}, {timestamp})",
+        "timestampdiff(HOUR, {timestamp}, {timestamp})", "unix_seconds({timestamp})", "bitmap_bit_position({int})",
+        "bitmap_bucket_number({int})", "bitmap_count({binary})", "width_bucket({double}, -5D, 10.5D, 4L)",
+        "width_bucket({double}, {double}, {double}, {bigint} % 9)",
     ],
     "float": ["CAST({double} AS FLOAT)", "CAST({int} AS FLOAT)", "try_cast({string} AS FLOAT)", "(- {float})"],
     "double": [
@@ -205,13 +225,26 @@ _SAFE: dict[str, list[str]] = {
         "format_number({double}, 2)",
         "array_join({texts}, '|', 'N')", "get({texts}, 0)", "array_max({texts})", "{pair}.s",
         "try_element_at({texts}, 1)", "nvl({string}, {string})", "elt(2, {string}, {string})", "chr({int} % 300)",
-        "space({int} % 3)", "from_unixtime({int})",
+        "space({int} % 3)", "from_unixtime({int})", "mask({string})", "mask({string}, 'Q', 'q', NULL, '#')",
+        "conv({string}, 10, 16)", "conv({string}, {int} % 40, -2)", "url_encode({string})", "decode({binary}, 'UTF-8')",
+        "decode({int}, 1, {string}, NULL, {string}, 'z')", "format_string('%s|%5d|%x', {string}, {int}, {bigint})",
+        "to_char({decimal}, 'S999,990.9')", "to_char({date}, 'yyyy/MM')", "to_char({binary}, 'hex')",
+        "to_json({pair})", "to_json({pairs})", "to_json({deep})", "to_json({map})", "to_json({ints})", "to_json({texts})",
+        "to_json(named_struct('t', {timestamp}, 'n', {timestamp_ntz}, 'd', {date}, 'x', {decimal}, 'f', {double}))",
+        "to_json(named_struct('b', {binary}, 'p', {pair}, 'k', {boolean}))", "to_csv({pair})",
+        "to_csv(named_struct('s', {string}, 't', {timestamp}, 'd', {date}, 'x', {decimal}, 'f', {double}))",
+        "get_json_object({string}, '$.a')", "get_json_object({string}, '$')", "get_json_object(to_json({pairs}), '$[0].s')",
+        "get_json_object(to_json({pairs}), '$[*].x')", "get_json_object(to_json({deep}), '$.a[1]')",
+        "get_json_object(to_json(named_struct('q', {string}, 'r', {texts})), '$.q')", "CAST({texts} AS STRING)",
+        "aggregate({texts}, '', (a, e) -> {string with a:string,e:string})", "CAST(map_entries({map}) AS STRING)",
+        "CAST(arrays_zip({ints}, {texts}) AS STRING)", "CAST(str_to_map({string}, 'a', ' ') AS STRING)",
     ],
     "date": [
         "date_add({date}, {int} % 1000)", "date_sub({date}, 31)", "add_months({date}, {int} % 100)",
         "last_day({date})", "next_day({date}, 'MO')", "trunc({date}, 'MONTH')", "trunc({date}, 'QUARTER')",
         "trunc({date}, 'WEEK')", "CAST({timestamp} AS DATE)", "CAST({timestamp_ntz} AS DATE)",
-        "try_cast({string} AS DATE)", "({date} + INTERVAL '1' MONTH)", "({date} - INTERVAL '1-2' YEAR TO MONTH)",
+        "try_cast({string} AS DATE)", "({date} + {months})", "({date} - {months})", "({date} + INTERVAL '1' MONTH)",
+        "({date} - INTERVAL '1-2' YEAR TO MONTH)",
         "date_from_unix_date({int} % 99999)", "{deep}.d",
     ],
     "timestamp": [
@@ -221,15 +254,18 @@ _SAFE: dict[str, list[str]] = {
         "try_cast({string} AS TIMESTAMP)", "timestamp_seconds({int})",
         "from_utc_timestamp({timestamp}, 'Asia/Tokyo')", "to_utc_timestamp({timestamp}, 'America/New_York')",
         "timestampadd(MONTH, {int} % 50, {timestamp})", "timestampadd(MINUTE, {int} % 5000, {timestamp})",
-        "({timestamp} + {span})",
+        "({timestamp} + {span})", "({timestamp} + {months})", "timestamp_micros({bigint} % 10000000000000)",
+        "timestamp_millis({bigint} % 10000000000)",
     ],
     "timestamp_ntz": [
-        "CAST({timestamp} AS TIMESTAMP_NTZ)", "CAST({date} AS TIMESTAMP_NTZ)", 
-        "({timestamp_ntz} + INTERVAL '25' HOUR)", "try_cast({string} AS TIMESTAMP_NTZ)",
+        "CAST({timestamp} AS TIMESTAMP_NTZ)", "CAST({date} AS TIMESTAMP_NTZ)", "({timestamp_ntz} - {months})",
+        "convert_timezone('America/New_York', 'Asia/Tokyo', {timestamp_ntz})", "({timestamp_ntz} + INTERVAL '25' HOUR)",
+        "try_cast({string} AS TIMESTAMP_NTZ)",
     ],
     "binary": [
         "CAST({string} AS BINARY)", "concat({binary}, {binary})", "encode({string}, 'UTF-8')", "unhex(hex({int}))",
-        "substring({binary}, 2, 1)",
+        "substring({binary}, 2, 1)", "unbase64(base64({binary}))", "to_binary({string}, 'utf-8')",
+        "to_binary(hex({int}), 'hex')",
     ],
     "ints": [
         "array({int}, {int})", "array_distinct({ints})", "array_union({ints}, {ints})",
@@ -241,7 +277,12 @@ _SAFE: dict[str, list[str]] = {
         "transform({ints}, e -> {int with e:int})", "transform({ints}, (e, i) -> {int with e:int,i:int})",
         "filter({ints}, e -> {boolean with e:int})", "filter({ints}, (x, i) -> x > i OR {boolean})",
         "transform({texts}, w -> {int with w:string})",
-        "transform({pairs}, p -> {int with p:struct<x:int,s:string>})",
+        "transform({pairs}, p -> {int with p:struct<x:int,s:string>})", "array_append({ints}, {int})",
+        "array_prepend({ints}, {int})", "array_insert({ints}, 2, {int})", "array_insert({ints}, -2, {int})",
+        "zip_with({ints}, {ints}, (a, b) -> {int with a:int,b:int})",
+        "zip_with({ints}, {texts}, (a, b) -> {int with a:int,b:string})",
+        "array_sort({ints}, (a, b) -> sign(coalesce(b, 0)::bigint - coalesce(a, 0))::int)",
+        "from_json(to_json({ints}), 'array<int>')", "map_values(map_filter({map}, (k, v) -> {boolean with k:string,v:int}))",
     ],
     "texts": [
         "array({string}, {string})", "split({string}, ',')", "array_distinct({texts})", "sort_array({texts}, false)",
@@ -249,23 +290,46 @@ _SAFE: dict[str, list[str]] = {
         "CAST({ints} AS ARRAY<STRING>)", "transform({ints}, x -> {string with x:int})",
         "filter({texts}, w -> {boolean with w:string})",
         "transform({texts}, w -> {string with w:string})", "{pairs}.s", "map_keys({map})", "reverse({texts})",
-        "array_compact({texts})",
+        "array_compact({texts})", "regexp_extract_all({string}, '([a-z])(.)?', 1)", "json_object_keys({string})",
+        "json_object_keys(to_json({map}))", "zip_with({texts}, {ints}, (a, b) -> {string with a:string,b:int})",
+        "array_append({texts}, {string})", "array_insert({texts}, 1, {string})",
+        "from_json(to_json({texts}), 'array<string>')",
+        "map_keys(transform_values({map}, (k, v) -> {double with k:string,v:int}))",
     ],
     "doubles": [
         "array({double}, {double})", "array_distinct({doubles})", "sort_array({doubles})",
         "array_union({doubles}, {doubles})", "array_except({doubles}, {doubles})",
         "array_intersect({doubles}, {doubles})", "CAST({ints} AS ARRAY<DOUBLE>)",
         "filter({doubles}, e -> {boolean with e:double})", "transform({ints}, e -> {double with e:int})",
+        "array_append({doubles}, {double})", "array_prepend({doubles}, {double})", "array_insert({doubles}, 3, {double})",
+        "from_json(to_json({doubles}), 'array<double>')",
     ],
-    "pair": ["named_struct('x', {int}, 's', {string})", "try_element_at({pairs}, {int} % 3 + 5)", "get({pairs}, 0)"],
+    "pair": [
+        "named_struct('x', {int}, 's', {string})", "try_element_at({pairs}, {int} % 3 + 5)", "get({pairs}, 0)",
+        "from_json(to_json({pair}), 'x INT, s STRING')", "from_json({string}, 'x INT, s STRING')",
+        "from_csv(to_csv({pair}), 'x INT, s STRING')", "from_csv({string}, 'x INT, s STRING')",
+        "from_csv(concat({int}, ',', {string}), 'x INT, s STRING')",
+    ],
     "pairs": [
         "array({pair}, {pair})", "sort_array({pairs})", "array_distinct({pairs})", "reverse({pairs})",
         "concat({pairs}, {pairs})", "filter({pairs}, p -> {boolean with p:struct<x:int,s:string>})",
         "transform({ints}, e -> {pair with e:int})", "slice({pairs}, -1, 1)",
+        "from_json(to_json({pairs}), 'array<struct<x:int,s:string>>')",
+        "transform(map_entries({map}), e -> named_struct('x', e.value, 's', e.key))",
+        "zip_with({ints}, {texts}, (a, b) -> named_struct('x', a, 's', b))",
     ],
-    "deep": ["named_struct('a', {ints}, 'd', {date})"],
-    "map": [],
-    "span": ["({timestamp} - {timestamp})", "({timestamp_ntz} - {timestamp_ntz})", "({span} * 2)", "(- {span})"],
+    "deep": ["named_struct('a', {ints}, 'd', {date})", "from_json(to_json({deep}), 'a ARRAY<INT>, d DATE')"],
+    "map": [
+        "map_filter({map}, (k, v) -> {boolean with k:string,v:int})",
+        "transform_values({map}, (k, v) -> {int with k:string,v:int})",
+        "map_zip_with({map}, {map}, (k, a, b) -> {int with k:string,a:int,b:int})",
+        "map_from_arrays(array('q', 'r'), array({int}, {int}))", "map_from_entries(map_entries({map}))",
+    ],
+    "span": [
+        "({timestamp} - {timestamp})", "({timestamp_ntz} - {timestamp_ntz})", "({span} * 2)", "(- {span})",
+        "make_dt_interval({int} % 10, {int} % 50, 3, 1.5)",
+    ],
+    "months": ["make_ym_interval({int} % 100, {int} % 30)", "(- {months})"],
 }
 # Spark raises errors for some values in ANSI mode.
 _RAISING: dict[str, list[str]] = {
@@ -278,9 +342,9 @@ _RAISING: dict[str, list[str]] = {
         "pmod({int}, {int})", "element_at({ints}, {int})", "element_at({map}, {string})", "{ints}[1]",
         "CAST({double} AS INT)",
         "CAST({string} AS INT)", "CAST({bigint} AS INT)", "try_element_at({ints}, {int})",
-        "crc32({string})::int % 7",
+        "crc32({string})::int % 7", "negative({int})", "aggregate({ints}, {int}, (a, e) -> a + e)",
     ],
-    "tinyint": ["CAST({int} AS TINYINT)", "({tinyint} + {tinyint})"],
+    "tinyint": ["getbit({int}, {int})", "CAST({int} AS TINYINT)", "({tinyint} + {tinyint})"],
     "smallint": ["({smallint} * {tinyint})", "CAST({double} AS SMALLINT)"],
     "bigint": [
         "({bigint} + {int})", "({bigint} * {int})", "({int} div {int})", "({bigint} % {bigint})", "floor({double})",
@@ -293,9 +357,20 @@ _RAISING: dict[str, list[str]] = {
     ],
     "decimal": [
         "({decimal} / {decimal})", "({decimal} % {decimal})", "pmod({decimal}, {decimal})",
-        "CAST({decimal} AS DECIMAL(5,1))", "CAST({string} AS DECIMAL(9,2))",
+        "CAST({decimal} AS DECIMAL(5,1))", "CAST({string} AS DECIMAL(9,2))", "to_number({string}, 'S9990.9')",
+        "to_number(to_char({decimal}, 'S9999990.99'), 'S9999990.99')",
     ],
-    "string": ["{texts}[0]", "element_at({texts}, 1)"],
+    "string": [
+        "{texts}[0]", "element_at({texts}, 1)", "url_decode({string})", "parse_url({string}, 'HOST')",
+        "parse_url(concat('http://a.b/', url_encode({string}), '?k=', url_encode({string}), '&l=1#r'), 'QUERY', 'k')",
+        "parse_url(concat('http://u:p@h:8/', url_encode({string})), 'PATH')", "to_json(map_concat({map}, {map}))",
+    ],
+    "binary": ["unbase64({string})", "to_binary({string}, 'hex')"],
+    "map": [
+        "map_concat({map}, {map})", "map_from_arrays({texts}, {ints})", "map({string}, {int}, {string}, {int})",
+        "map_from_entries(transform({pairs}, p -> named_struct('k', p.s, 'v', p.x)))",
+        "transform_keys({map}, (k, v) -> {string with k:string,v:int})",
+    ],
     "date": [
         "make_date({int} % 3000, {int} % 14, 5)", "date_sub({date}, {int})", "CAST({string} AS DATE)",
         "to_date({string}, 'yyyy-MM-dd')",
@@ -309,13 +384,14 @@ _RAISING: dict[str, list[str]] = {
         "transform({ints}, e -> 10 % e)",
     ],
     "pair": ["element_at({pairs}, 1)"],
-    "span": ["({span} / {int})", "({span} + {span})"],
+    "span": ["({span} / {int})", "({span} + {span})", "make_dt_interval({int}, {int}, {int})"],
+    "months": ["({months} + {months})", "({months} * {int})", "({months} / {int})", "make_ym_interval({int}, {int})"],
 }
 # Java's last digit may be another one than C's, of which a cast to text or a comparison would make a difference.
 _INEXACT: dict[str, list[str]] = {
     "double": [
         *(f"{name}({{double}})" for name in _MATH),
-        "atan2({double}, {double})", "hypot({double}, 3D)", "power({double}, {int} % 5)",
+        "log({double}, {double})", "atan2({double}, {double})", "hypot({double}, 3D)", "power({double}, {int} % 5)",
     ],
 }
 # fmt: on
@@ -332,8 +408,10 @@ _OF_COMPARED_KINDS = ("nullif({%s}, {%s})", "least({%s}, {%s})", "greatest({%s},
 
 def _argument(hole: str) -> Argument:
     name, _, variables = hole.partition(" with ")
-    pairs = re.findall(r"(\w+):(.*?)(?=,\w+:\w+$|$)", variables) if variables else []
-    return Argument(NESTED.get(name, name), tuple(pairs))
+    # commas inside of a struct's type separate no variables
+    declared = re.split(r",(?![^<]*>)", variables) if variables else []
+    pairs = (variable.partition(":") for variable in declared)
+    return Argument(NESTED.get(name, name), tuple((variable, its) for variable, _, its in pairs))
 
 
 def parse_form(kind: str, text: str) -> Form:

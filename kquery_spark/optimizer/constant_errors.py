@@ -50,8 +50,11 @@ def _checked_operands(expr: Expr) -> tuple[Expr, ...]:
     """The operands whose errors count: all, but none of a conditional expression."""
     if isinstance(expr, HigherOrder):
         return (*expr.children, expr.body)
-    if isinstance(expr, Case) or (
-        isinstance(expr, Call) and expr.entry.lazy and not expr.entry.operator.connective
-    ):
-        return ()
-    return expr.children
+    return () if _is_conditional(expr) else expr.children
+
+
+def _is_conditional(expr: Expr) -> bool:
+    """Whether the expression is one of Catalyst's ConditionalExpressions; a lazy one that is not foldable, ELT, is none."""
+    if isinstance(expr, Call):
+        return expr.entry.lazy and expr.entry.foldable and not expr.entry.operator.connective
+    return isinstance(expr, Case)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from tests.functions.oracle import Oracle
 from tests.functions.parity import Case, Lit, check
 
 OTHER_TYPES_IN_3_5 = {"timestampadd", "dayname", "monthname", "eq", "lt", "gteq"}
+# Of a value that is not NULL; later releases say that the result may be NULL.
+NEVER_NULL_IN_3_5 = {"to_binary"}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,10 @@ def test_same_answer_as_spark(case: Case, answers: dict[int, Any]) -> None:
         pytest.skip(f"stays with this Spark, which {declined}")
     if SPARK_VERSION < (4, 0) and case.function in OTHER_TYPES_IN_3_5:
         pytest.skip("Spark 3.5 has no such function, or casts the arguments to other types first")
-    assert check(case, answers[id(case)]) == []
+    answer = answers[id(case)]
+    if SPARK_VERSION < (4, 0) and case.function in NEVER_NULL_IN_3_5:
+        case = replace(case, check_nullable=False)
+    assert check(case, answer) == []
 
 
 def stays_with_spark(case: Case) -> str | None:

@@ -7,6 +7,9 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from kquery_spark import ExecutionContext
+from kquery_spark.errors import KQueryError
+from kquery_spark.expr.properties import is_constant
 from kquery_spark.fuzz import batch_oracle
 from kquery_spark.fuzz.batch_oracle import BatchOracle
 from kquery_spark.fuzz.batches import Batch, _table, random_batch
@@ -62,6 +65,63 @@ def test_every_form_is_valid_and_of_its_kind(spark, store):
     schema = spark.sql(f"SELECT {query} FROM wide").schema
     kinds = {text: field.dataType.simpleString() for text, field in zip(texts, schema, strict=True)}
     assert [(text, kinds[text]) for text, kind in texts.items() if not kinds[text].startswith(kind)] == []
+
+
+# What changes constants before the plan can be looked at.
+_REWRITES = (
+    *(
+        "ConstantFolding",
+        "NullPropagation",
+        "FoldablePropagation",
+        "SimplifyConditionals",
+        "BooleanSimplification",
+    ),
+    *(
+        "SimplifyCasts",
+        "SimplifyBinaryComparison",
+        "OptimizeIn",
+        "PushFoldableIntoBranches",
+        "LikeSimplification",
+    ),
+    *(
+        "ReplaceNullWithFalseInPredicate",
+        "ReorderAssociativeOperator",
+        "CombineConcats",
+        "OptimizeCsvJsonExprs",
+    ),
+    *("SimplifyExtractValueOps", "ConvertToLocalRelation"),
+)
+
+
+def test_constants_are_those_that_spark_folds(spark):
+    fillings = {"any": "1", "same": "1"} | {kind: texts[0] for kind, texts in LITERALS.items()}
+    texts = []
+    for form in FORMS:
+        args = (
+            {its: name for name, its in arg.variables}.get(arg.kind, fillings[arg.kind])
+            for arg in form.arguments
+        )
+        text = form.text.format(*args)
+        # NULLIF compares a column of a projection that Spark puts below
+        if not text.startswith("nullif("):
+            texts.append(text)
+    context = ExecutionContext()
+    context.register_arrow("t", pa.table({"id": [1]}))
+    ours = {}
+    for text in texts:
+        try:
+            plan = context.sql(f"SELECT {text} AS x FROM t").plan
+        except KQueryError:
+            continue
+        ours[text] = is_constant(next(iter(plan.expressions)))
+    assert len(ours) > 400
+    excluded = ",".join(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _REWRITES)
+    query = ", ".join(f"{text} AS c{n}" for n, text in enumerate(ours))
+    with applied(spark, {"spark.sql.optimizer.excludedRules": excluded}):
+        plan = spark.sql(f"SELECT {query} FROM range(1)")._jdf.queryExecution().optimizedPlan()
+    columns = plan.projectList()
+    folded = {text: columns.apply(n).child().foldable() for n, text in enumerate(ours)}
+    assert [(text, folded[text]) for text in ours if ours[text] != folded[text]] == []
 
 
 def test_expressions_are_of_every_kind_and_rarely_constant():

@@ -40,6 +40,7 @@ query tolerance=1e-9
 SELECT id, percentile(x, array(0.3, 0.1)) OVER (PARTITION BY k ORDER BY id) FROM t
 
 -- a frequency over a window
+-- MinSparkVersion: 4.0
 query context_declines(percentile cannot take 3) tolerance=1e-9
 SELECT id, percentile(x, 0.3, w) FILTER (WHERE b) OVER (PARTITION BY k) FROM t
 

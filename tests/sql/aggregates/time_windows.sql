@@ -3,7 +3,7 @@
 statement
 CREATE TEMP VIEW t AS
 SELECT id, IF(id % 11 = 0, NULL, id % 3) AS g, IF(id % 7 = 0, NULL, TIMESTAMP'2024-03-31 00:00:00' + make_dt_interval(0, 0, 0, (id * id * 37) % 9001)) AS ts,
-  CASE id % 4 WHEN 0 THEN 0.0D WHEN 1 THEN -0.0D WHEN 2 THEN double('NaN') END AS f,
+  CASE WHEN id % 4 < 2 THEN (0.5D - id % 4) * 0.0D WHEN id % 4 = 2 THEN double('NaN') END AS f,
   TIMESTAMP_NTZ'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, (id * 61) % 4000) AS n,
   IF(id % 2 = 0, '30 seconds', '4 minutes') AS gap
 FROM RANGE(200)

@@ -27,8 +27,7 @@ def unary(analyzer: ExpressionAnalyzer, node: ast.Unary) -> Expr:
 @EXPRESSIONS.handles(ast.Binary)
 def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
     """``x op y``: arithmetic with dates and intervals first, then the operator's function."""
-    is_additive = node.op in ("+", "-")
-    if is_additive:
+    if node.op in ("+", "-"):
         shifted = interval_arithmetic(analyzer, node)
         if shifted is not None:
             return shifted
@@ -36,10 +35,9 @@ def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
     if name is None:
         raise Unsupported(f"The operator {node.op} is not supported.")
     left, right = analyzer.expr(node.left), analyzer.expr(node.right)
-    if is_additive:
-        temporal = typed_arithmetic(analyzer, node.op, left, right)
-        if temporal is not None:
-            return temporal
+    temporal = typed_arithmetic(analyzer, node.op, left, right)
+    if temporal is not None:
+        return temporal
     if name == "concat":
         return analyzer.call("concat", *_concat_operands(left), *_concat_operands(right))
     try:

@@ -28,6 +28,14 @@ from kquery_spark.functions.special_forms import (
 )
 from kquery_spark.types import names as t
 
+_INTERVAL_FIELDS = {
+    "day": "interval_days",
+    "hour": "interval_hours",
+    "minute": "interval_minutes",
+    "second_with_fraction": "interval_seconds",
+}
+"""The functions that EXTRACT is of an interval, by those that it is of a timestamp."""
+
 
 @EXPRESSIONS.handles(ast.Extract)
 def extract(analyzer: ExpressionAnalyzer, node: ast.Extract) -> Expr:
@@ -48,7 +56,14 @@ def _date_field(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression
     name = date_field_function(field.upper())
     if name is None:
         raise Unsupported(f"EXTRACT of {field} is not supported.")
-    return analyzer.call(name, analyzer.expr(source))
+    value = analyzer.expr(source)
+    if value.dtype != t.DAY_TIME:
+        return analyzer.call(name, value)
+    if name not in _INTERVAL_FIELDS:
+        raise PlanError(
+            f"[INVALID_EXTRACT_FIELD] an interval of days to seconds has no field {field.upper()}"
+        )
+    return analyzer.call(_INTERVAL_FIELDS[name], value)
 
 
 @CALLS.handles("extract", "date_part", "datepart")

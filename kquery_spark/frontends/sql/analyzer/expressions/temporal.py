@@ -1,4 +1,4 @@
-"""``+`` and ``-`` with dates, timestamps and intervals, which Spark resolves to functions of their own."""
+"""Arithmetic with dates, timestamps and intervals, which Spark resolves to functions of its own."""
 
 from __future__ import annotations
 
@@ -45,8 +45,18 @@ def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) 
 
 
 def typed_arithmetic(analyzer: ExpressionAnalyzer, op: str, left: Expr, right: Expr) -> Expr | None:
-    """A sum or difference whose types make it one of dates or timestamps; None for ordinary arithmetic."""
-    return (_sum if op == "+" else _difference)(analyzer, left, right)
+    """Arithmetic whose types make it one of dates, timestamps or intervals; None for ordinary arithmetic."""
+    match op:
+        case "+":
+            return _sum(analyzer, left, right)
+        case "-":
+            return _difference(analyzer, left, right)
+        case "*" if left.dtype == t.DAY_TIME or right.dtype == t.DAY_TIME:
+            interval, number = (left, right) if left.dtype == t.DAY_TIME else (right, left)
+            return analyzer.call("multiply_interval", interval, number)
+        case "/" if left.dtype == t.DAY_TIME:
+            return analyzer.call("divide_interval", left, right)
+    return None
 
 
 def _sum(analyzer: ExpressionAnalyzer, left: Expr, right: Expr) -> Expr | None:
