@@ -25,7 +25,7 @@ from kquery_spark.spark_bridge.python_evaluation import (
     GroupsEvaluation,
     PythonEvaluation,
 )
-from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of, type_over_windows
+from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE, PythonKind, kind_of, type_over_windows
 from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
@@ -62,7 +62,7 @@ class PythonFunctions:
         if node["name"] == STAGE_FUNCTION:
             raise Unsupported("a stage of the engine is no function of the user's")
         if not node["udfDeterministic"]:
-            raise Unsupported("a nondeterministic Python UDF runs in Spark")
+            _check_called_by_row(node)
         if self._profiled:
             raise Unsupported("Python UDFs run in Spark while they are profiled")
         function = self._facts.jvm_object(node).func()
@@ -204,6 +204,13 @@ class PythonFunctions:
     @property
     def _batch_rows(self) -> int:
         return max(int(self._link.conf.getConfString(_MAX_BATCH_ROWS)), 0)
+
+
+def _check_called_by_row(node: CatalystNode) -> None:
+    """Raise Unsupported unless a nondeterministic function is called once for each row of the plan node below its own."""
+    kind = kind_of(int(node.fields.get("evalType", GROUPED_AGGREGATE)))
+    if kind is None or not kind.of_rows:
+        raise Unsupported("a nondeterministic Python function of more than single rows runs in Spark")
 
 
 def _code(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:

@@ -293,7 +293,6 @@ def test_accumulators_count_each_row_once(rows: DataFrame, spark: SparkSession) 
 
 
 DECLINED = {
-    "nondeterministic": "a nondeterministic Python UDF runs in Spark",
     "profiled": "while they are profiled",
     "array": "array",
 }
@@ -302,7 +301,6 @@ DECLINED = {
 @pytest.mark.parametrize("case", DECLINED)
 def test_what_stays_with_spark(rows: DataFrame, spark: SparkSession, case: str) -> None:
     functions = {
-        "nondeterministic": plain(lambda x: x, "bigint").asNondeterministic(),
         "profiled": plain(lambda x: x, "bigint"),
         "array": plain(lambda x: [x], "array<bigint>"),
     }

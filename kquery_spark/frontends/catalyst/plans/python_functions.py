@@ -18,12 +18,13 @@ from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
 
 CONDITION = "deterministic functions of atomic types"
+_OF_ROWS = "functions of atomic types; a nondeterministic one at one place of the query"
 
 
 @PLANS.handles(
     *("BatchEvalPython", "ArrowEvalPython"),
     family="user code",
-    partly=CONDITION,
+    partly=_OF_ROWS,
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """The child's columns and a column for each function."""
