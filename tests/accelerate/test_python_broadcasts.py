@@ -116,6 +116,26 @@ def test_variables_of_several_stages_and_queries(rows: DataFrame, spark: SparkSe
         check(rows.select(plain(lambda x, held=third: x + held.value, "bigint")("id").alias("v")))
 
 
+class Marked:
+    """A value that leaves a mark in a file each time that it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return eval, (f"[19, open({self._path!r}, 'a').write('x')]",)
+
+
+def test_a_worker_reads_a_value_once(rows: DataFrame, spark: SparkSession, tmp_path: Path) -> None:
+    held = spark.sparkContext.broadcast(Marked(tmp_path / "marks"))
+    query = rows.select(plain(lambda x: x + held.value[0], "bigint")("id").alias("v"))
+    fast = query.transform(kquery_plan, when="always", fallback="error")
+    answers = [shown(fast.collect()) for _ in range(6)]
+    marks = (tmp_path / "marks").read_text()
+    assert answers == [shown(query.collect())] * 6
+    assert 1 <= len(marks) <= 4, "tasks of the same workers read the value again"
+
+
 def test_large_functions(rows: DataFrame, spark: SparkSession) -> None:
     weights = os.urandom(1 << 21)
     held = spark.sparkContext.broadcast([17])
