@@ -14,12 +14,14 @@ class PythonCalls:
     """The calls of one node. results: the columns that they return. shown: each call in words.
 
     code: the pickled evaluation, which gets arguments in batches of at most ``batch_rows`` rows (0: any number).
+    broadcasts: ids of the broadcast variables that Spark has to deliver to the tasks.
     """
 
     results: pa.Schema
     shown: tuple[str, ...]
     code: bytes = field(repr=False)
     batch_rows: int
+    broadcasts: tuple[int, ...] = ()
 
     @property
     def columns(self) -> pa.Schema:

@@ -61,17 +61,24 @@ class SparkPlans:
         return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
 
     def mapped(
-        self, child: Any, task: ArrowFunction, schema: StructType, output: Any, for_functions: bool = False
+        self,
+        child: Any,
+        task: ArrowFunction,
+        schema: StructType,
+        output: Any,
+        for_functions: bool = False,
+        broadcasts: Sequence[Any] = (),
     ) -> Any:
         """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema.
 
-        for_functions: whether the task calls functions of the user's, which it does in workers of their own.
+        for_functions: whether the task calls functions of the user's, which it does in workers of their own. broadcasts: the
+        JVM's variables that these refer to, which Spark then delivers to the workers.
         """
         jvm = self._jvm
         function = jvm.new(
             f"{_EXPRESSIONS}PythonUDF",
             STAGE_FUNCTION,
-            self._function(task, schema, for_functions),
+            self._function(task, schema, for_functions, broadcasts),
             jvm.data_type(schema.jsonValue()),
             child.output(),
             PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
@@ -136,14 +143,16 @@ class SparkPlans:
         plan.setAnalyzed()
         return ClassicDataFrame(self._jvm.call(self._api.dataset, "ofRows", session, plan), self._spark)
 
-    def _function(self, task: ArrowFunction, schema: StructType, for_functions: bool) -> Any:
+    def _function(
+        self, task: ArrowFunction, schema: StructType, for_functions: bool, broadcasts: Sequence[Any]
+    ) -> Any:
         """The task as the JVM keeps Python functions."""
         context = self._spark.sparkContext
         interpreter = interpreter_of(context)
         pickler: Any = CloudPickleSerializer
-        command, broadcasts = pickler().dumps((task, schema)), ()
+        command, of_command = pickler().dumps((task, schema)), ()
         if len(command) >= _MAX_COMMAND_BYTES:
-            command, broadcasts, *_ = prepare_for_python_rdd(context, (task, schema))
+            command, of_command, *_ = prepare_for_python_rdd(context, (task, schema))
         environment = interpreter.environment_with(context.environment, for_functions)
         includes: list[str] = context._python_includes or []
         return self._jvm.new(
@@ -153,6 +162,6 @@ class SparkPlans:
             self._jvm.java_list(includes),
             interpreter.executable,
             context.pythonVer,
-            self._jvm.java_list(broadcasts),
+            self._jvm.java_list([*of_command, *broadcasts]),
             context._javaAccumulator,
         )

@@ -18,14 +18,14 @@ from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.spark_bridge.python_call import PythonCall, PythonFunction
 from kquery_spark.spark_bridge.python_evaluation import (
     BatchesEvaluation,
     CogroupsEvaluation,
     GroupsEvaluation,
     PythonEvaluation,
 )
-from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of, type_over_windows
+from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE, PythonKind, kind_of, type_over_windows
 from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.spark_types import spark_type
@@ -40,20 +40,29 @@ _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 _FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
 """Says for each call whether its frame is the whole partition: the name since 4.1, and the one before."""
 
+_Evaluation = PythonEvaluation | GroupsEvaluation | CogroupsEvaluation | BatchesEvaluation
+EvaluationCode = tuple[bytes, int, tuple[int, ...]]
+"""A pickled evaluation, the most rows of a batch of its arguments (0: any number), the broadcast variables it needs."""
+
 
 class PythonFunctions:
-    """Reads the functions of one plan in a session."""
+    """Reads the functions of one plan in a session.
+
+    broadcasts: the JVM's broadcast variables that the functions read so far refer to, by id. PySpark makes one of each
+    function that is larger than 1 MiB, too.
+    """
 
     def __init__(self, facts: Facts, link: Bridge) -> None:
         self._facts = facts
         self._link = link
+        self.broadcasts: dict[int, Any] = {}
 
-    def command(self, node: CatalystNode) -> bytes:
-        """The pickled function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
+    def function(self, node: CatalystNode) -> PythonFunction:
+        """The function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
         if node["name"] == STAGE_FUNCTION:
             raise Unsupported("a stage of the engine is no function of the user's")
         if not node["udfDeterministic"]:
-            raise Unsupported("a nondeterministic Python UDF runs in Spark")
+            _check_called_by_row(node)
         if self._profiled:
             raise Unsupported("Python UDFs run in Spark while they are profiled")
         function = self._facts.jvm_object(node).func()
@@ -61,15 +70,14 @@ class PythonFunctions:
         if jvm.class_name(function) != _FUNCTION:
             raise Unsupported("a Python UDF of another kind than PySpark's own runs in Spark")
         self._check_surroundings(function)
-        return bytes(function.command().toArray(jvm.call("scala.reflect.ClassTag", "Byte")))
+        command = bytes(function.command().toArray(jvm.call("scala.reflect.ClassTag", "Byte")))
+        broadcasts = {int(variable.id()): variable for variable in function.broadcastVars()}
+        self.broadcasts.update(broadcasts)
+        return PythonFunction(command, tuple(broadcasts))
 
     def _check_surroundings(self, function: Any) -> None:
         """Raise Unsupported for a function that needs anything which the engine's workers lack."""
         context: Any = self._link.spark.sparkContext
-        if not function.broadcastVars().isEmpty():
-            raise Unsupported(
-                "a Python UDF that refers to broadcast variables, or is larger than 1 MiB, runs in Spark"
-            )
         if function.pythonVer() != context.pythonVer or not self._runs_in_engine(str(function.pythonExec())):
             raise Unsupported(
                 "a Python UDF for another Python than that of the engine's workers runs in Spark"
@@ -108,8 +116,8 @@ class PythonFunctions:
         calls: Sequence[PythonCall],
         arguments: Sequence[pa.DataType],
         results: pa.Schema,
-    ) -> tuple[bytes, int]:
-        """The pickled evaluation of calls for single rows, and the most rows of a batch (0: any number).
+    ) -> EvaluationCode:
+        """The evaluation of calls for single rows.
 
         Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
@@ -121,23 +129,23 @@ class PythonFunctions:
         schema = json.dumps({"type": "struct", "fields": fields})
         settings = {} if pickled else self._arrow_settings(kind)
         evaluation = PythonEvaluation(eval_type, tuple(calls), settings, schema, results)
-        return pickle.dumps(evaluation), 0 if pickled else self._batch_rows
+        return _code(evaluation, 0 if pickled else self._batch_rows)
 
     def groups(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
-    ) -> tuple[bytes, int]:
-        """The pickled evaluation of calls for whole groups, and the most rows of a batch (0: any number)."""
+    ) -> EvaluationCode:
+        """The evaluation of calls for whole groups."""
         settings = self._table_settings(eval_type, [arguments], results)
         evaluation = GroupsEvaluation(eval_type, tuple(calls), settings, arguments, results)
-        return pickle.dumps(evaluation), self._group_batch_rows
+        return _code(evaluation, self._group_batch_rows)
 
     def cogroups(
         self, eval_type: int, call: PythonCall, left: pa.Schema, right: pa.Schema, results: pa.Schema
-    ) -> tuple[bytes, int]:
-        """The pickled evaluation of a call for pairs of groups, and the most rows of a batch (0: any number)."""
+    ) -> EvaluationCode:
+        """The evaluation of a call for pairs of groups."""
         settings = self._table_settings(eval_type, [left, right], results)
         evaluation = CogroupsEvaluation(eval_type, (call,), settings, left, results, right)
-        return pickle.dumps(evaluation), self._group_batch_rows
+        return _code(evaluation, self._group_batch_rows)
 
     def windows(
         self,
@@ -146,8 +154,8 @@ class PythonFunctions:
         are_whole: Sequence[bool],
         arguments: pa.Schema,
         results: pa.Schema,
-    ) -> tuple[bytes, int]:
-        """The pickled evaluation of calls for partitions of a window, and the most rows of a batch (0: any number).
+    ) -> EvaluationCode:
+        """The evaluation of calls for partitions of a window.
 
         are_whole: for each call, whether its frame is always the partition, and not given by bounds.
         """
@@ -158,15 +166,15 @@ class PythonFunctions:
         frames = ",".join("unbounded" if is_whole else "bounded" for is_whole in are_whole)
         settings.update(dict.fromkeys(_FRAME_SETTINGS, frames))
         evaluation = GroupsEvaluation(over, tuple(calls), settings, arguments, results)
-        return pickle.dumps(evaluation), self._group_batch_rows
+        return _code(evaluation, self._group_batch_rows)
 
     def batches(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
-    ) -> tuple[bytes, int]:
-        """The pickled evaluation of a call for all batches of a task, and the most rows of one (0: any number)."""
+    ) -> EvaluationCode:
+        """The evaluation of a call for all batches of a task."""
         settings = self._table_settings(eval_type, [arguments], results)
         evaluation = BatchesEvaluation(eval_type, tuple(calls), settings, arguments, results)
-        return pickle.dumps(evaluation), self._batch_rows
+        return _code(evaluation, self._batch_rows)
 
     def _table_settings(
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
@@ -196,6 +204,19 @@ class PythonFunctions:
     @property
     def _batch_rows(self) -> int:
         return max(int(self._link.conf.getConfString(_MAX_BATCH_ROWS)), 0)
+
+
+def _check_called_by_row(node: CatalystNode) -> None:
+    """Raise Unsupported unless a nondeterministic function is called once for each row of the plan node below its own."""
+    kind = kind_of(int(node.fields.get("evalType", GROUPED_AGGREGATE)))
+    if kind is None or not kind.of_rows:
+        raise Unsupported("a nondeterministic Python function of more than single rows runs in Spark")
+
+
+def _code(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:
+    functions = (function for call in evaluation.calls for function in call.functions)
+    broadcasts = dict.fromkeys(variable for function in functions for variable in function.broadcasts)
+    return pickle.dumps(evaluation), batch_rows, tuple(broadcasts)
 
 
 def _known(eval_type: int) -> PythonKind:

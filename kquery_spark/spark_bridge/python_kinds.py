@@ -9,20 +9,24 @@ from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 
 @dataclass(frozen=True)
 class PythonKind:
-    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do."""
+    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do.
+
+    of_rows: it gives a value for each row.
+    """
 
     words: str
     takes_rows: bool = False
     gives_rows: bool = False
+    of_rows: bool = False
 
 
 _NAMED = {
-    "SQL_BATCHED_UDF": PythonKind("a Python UDF"),
-    "SQL_ARROW_BATCHED_UDF": PythonKind("an Arrow-optimized Python UDF"),
-    "SQL_SCALAR_PANDAS_UDF": PythonKind("a pandas UDF"),
-    "SQL_SCALAR_PANDAS_ITER_UDF": PythonKind("an iterator pandas UDF"),
-    "SQL_SCALAR_ARROW_UDF": PythonKind("an Arrow UDF"),
-    "SQL_SCALAR_ARROW_ITER_UDF": PythonKind("an iterator Arrow UDF"),
+    "SQL_BATCHED_UDF": PythonKind("a Python UDF", of_rows=True),
+    "SQL_ARROW_BATCHED_UDF": PythonKind("an Arrow-optimized Python UDF", of_rows=True),
+    "SQL_SCALAR_PANDAS_UDF": PythonKind("a pandas UDF", of_rows=True),
+    "SQL_SCALAR_PANDAS_ITER_UDF": PythonKind("an iterator pandas UDF", of_rows=True),
+    "SQL_SCALAR_ARROW_UDF": PythonKind("an Arrow UDF", of_rows=True),
+    "SQL_SCALAR_ARROW_ITER_UDF": PythonKind("an iterator Arrow UDF", of_rows=True),
     "SQL_GROUPED_AGG_PANDAS_UDF": PythonKind("a grouped aggregate pandas UDF"),
     "SQL_GROUPED_AGG_PANDAS_ITER_UDF": PythonKind("an iterator grouped aggregate pandas UDF"),
     "SQL_GROUPED_AGG_ARROW_UDF": PythonKind("a grouped aggregate Arrow UDF"),

@@ -40,6 +40,8 @@ def chance(planned: PlannedQuery) -> str | None:
         return None
     if any(node.cls in _CHANCE for node in planned.root.walk_all()):
         return "The query draws random values or samples, so two runs may differ."
+    if any(node.fields.get("udfDeterministic") is False for node in planned.root.walk_all()):
+        return "The query calls a nondeterministic function, so two runs may differ."
     if any(_limits(node) for node in planned.root.walk_all()):
         return "The query has a LIMIT; where its order leaves ties, or is missing, more than one answer is right."
     return None

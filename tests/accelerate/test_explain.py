@@ -4,8 +4,6 @@ from xml.etree import ElementTree
 
 import pytest
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import udf
-from pyspark.sql.types import StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
@@ -15,15 +13,12 @@ QUERY = (
 )
 
 
-@udf(StringType())
-def loud(text):
-    return f"{text}!"
+BY_SPARK = "repartitioning is done by Spark"
 
 
-def called(frame: DataFrame) -> DataFrame:
-    """The frame below a nondeterministic Python function, which Spark calls."""
-    first = frame.columns[0]
-    return frame.withColumn(first, loud.asNondeterministic()(first))
+def repartitioned(frame: DataFrame) -> DataFrame:
+    """The frame below a node that stays with Spark."""
+    return frame.repartition(2)
 
 
 def test_the_text_has_every_section(spark, tables):
@@ -43,11 +38,11 @@ def test_the_text_has_every_section(spark, tables):
 
 
 def test_nodes_are_marked_with_who_runs_them(spark, tables):
-    explained = kq.explain(called(spark.sql(QUERY)))
+    explained = kq.explain(repartitioned(spark.sql(QUERY)))
     names = [(n.name, n.runs) for n in explained.nodes]
-    assert names[:3] == [("Project", "Spark"), ("BatchEvalPython", "Spark"), ("Aggregate", "engine")]
-    assert explained.nodes[1].reason == "a nondeterministic Python UDF runs in Spark"
-    assert ("BatchEvalPython", "a nondeterministic Python UDF runs in Spark") in explained.reasons
+    assert names[:2] == [("Repartition", "Spark"), ("Aggregate", "engine")]
+    assert explained.nodes[0].reason == BY_SPARK
+    assert ("Repartition", BY_SPARK) in explained.reasons
     assert 0 < explained.coverage < 1
 
     below = spark.table("lineitem").sample(1.0, seed=1).groupBy("l_returnflag").count()
@@ -107,26 +102,26 @@ def test_metrics_after_a_run(spark, tables):
 
 
 def test_metrics_of_several_parts(spark, tables):
-    half = called(spark.sql(QUERY))
+    half = repartitioned(spark.sql(QUERY))
     first, second = kq.explain(half.union(half), analyze=True).stages
     assert first[-1].metrics.operators[0][1].rows == second[-1].metrics.operators[0][1].rows == 3
 
 
 def test_html_is_escaped_and_whole(spark, tables):
     frame = spark.sql("SELECT max('<b>&') AS `<i>`, n_regionkey FROM nation GROUP BY 2")
-    html = kq.explain(called(frame))._repr_html_()
+    html = kq.explain(repartitioned(frame))._repr_html_()
     assert html.startswith("<div")
     assert html.count("<details") == html.count("</details>") >= 4
     assert "<i>" not in html
     assert "&lt;" in html
-    assert "a nondeterministic Python UDF runs in Spark" in html
+    assert BY_SPARK in html
 
 
 def test_assert_accelerated(spark, tables):
     kq.assert_accelerated(spark.sql(QUERY))
     kq.assert_accelerated(spark.sql(QUERY).transform(kquery_plan, when="always"))
-    frame = called(spark.sql(QUERY))
-    with pytest.raises(AssertionError, match=r"(?s)not 100%.*BatchEvalPython: a nondeterministic Python UDF"):
+    frame = repartitioned(spark.sql(QUERY))
+    with pytest.raises(AssertionError, match=r"(?s)not 100%.*Repartition: repartitioning"):
         kq.assert_accelerated(frame)
     kq.assert_accelerated(frame, coverage=0.5)
     with pytest.raises(AssertionError, match="the engine runs 0% of the query"):
@@ -157,7 +152,7 @@ def test_a_picture_has_the_stages_and_what_they_did(spark, tables):
 
 
 def test_pictures_of_several_parts_of_rows_of_spark_and_of_none(spark, tables):
-    half = called(spark.sql(QUERY))
+    half = repartitioned(spark.sql(QUERY))
     several = ElementTree.fromstring(kq.explain(half.union(half)).svg())
     assert "part 2 of 2" in "".join(several.itertext())
     below = spark.table("lineitem").sample(1.0, seed=1).groupBy("l_returnflag").count()

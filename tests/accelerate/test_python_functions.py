@@ -293,8 +293,6 @@ def test_accumulators_count_each_row_once(rows: DataFrame, spark: SparkSession) 
 
 
 DECLINED = {
-    "nondeterministic": "a nondeterministic Python UDF runs in Spark",
-    "broadcast": "broadcast variables",
     "profiled": "while they are profiled",
     "array": "array",
 }
@@ -302,10 +300,7 @@ DECLINED = {
 
 @pytest.mark.parametrize("case", DECLINED)
 def test_what_stays_with_spark(rows: DataFrame, spark: SparkSession, case: str) -> None:
-    value = spark.sparkContext.broadcast(5)
     functions = {
-        "nondeterministic": plain(lambda x: x, "bigint").asNondeterministic(),
-        "broadcast": plain(lambda x: x + value.value, "bigint"),
         "profiled": plain(lambda x: x, "bigint"),
         "array": plain(lambda x: [x], "array<bigint>"),
     }

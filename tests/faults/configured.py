@@ -1,6 +1,7 @@
 """Run by test_configurations.py: the 22 TPC-H queries under settings that users have, against one answer of plain Spark.
 
-Prints one line of JSON for each configuration: the queries whose answer differs or that did not run whole.
+Every SparkContext also runs a Python function. Prints one line of JSON for each configuration: the queries whose answer
+differs or that did not run whole.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 import kquery_spark as kq
 from benchmarks import tpch
@@ -133,7 +136,23 @@ def differing(spark: SparkSession, expected: dict[int, pa.Table], whole: bool) -
     return found
 
 
-def report(name: str, wrong: dict[int, str]) -> None:
+def functions_differ(spark: SparkSession) -> dict[str, str]:
+    """What is wrong with a function that needs a broadcast variable and is so large that PySpark broadcasts it, too."""
+    factors, weights = spark.sparkContext.broadcast({"A": 2, "N": 3, "R": 5}), os.urandom(1 << 21)
+
+    def weighted(flag: str, line: int) -> int:
+        return factors.value[flag] * line + weights[line]
+
+    values = spark.table("lineitem").select(udf(weighted, "long")("l_returnflag", "l_linenumber").alias("v"))
+    frame = values.groupBy("v").count()
+    try:
+        actual = kquery_plan(frame, when="always", fallback="error").collect()
+    except Exception as error:
+        return {"function": str(error)[:500]}
+    return {} if sorted(actual) == sorted(frame.collect()) else {"function": "another answer than Spark's"}
+
+
+def report(name: str, wrong: Mapping[Any, str]) -> None:
     print(json.dumps({"configuration": name, "wrong": wrong}), flush=True)
 
 
@@ -142,7 +161,7 @@ def main(data: str) -> None:
     spark = session(STATIC["defaults"])
     tpch.register(spark, data)
     expected = {number: table(spark.sql(tpch.query(number))) for number in tpch.QUERIES}
-    report("defaults", differing(spark, expected, True))
+    report("defaults", {**differing(spark, expected, True), **functions_differ(spark)})
     for name, given in DYNAMIC.items():
         before = {key: spark.conf.get(key, None) for key in given}
         for key, value in given.items():
@@ -156,7 +175,7 @@ def main(data: str) -> None:
         spark.stop()
         spark = session(given)
         tpch.register(spark, data)
-        report(name, differing(spark, expected, True))
+        report(name, {**differing(spark, expected, True), **functions_differ(spark)})
         for key in given:
             SparkSession.builder._options.pop(key, None)
     spark.stop()

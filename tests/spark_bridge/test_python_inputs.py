@@ -12,7 +12,7 @@ import pytest
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
-from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.spark_bridge.python_call import PythonCall, PythonFunction
 from kquery_spark.spark_bridge.python_inputs import Inputs
 from kquery_spark.spark_bridge.python_streams import STREAMS, counts_groups
 
@@ -74,7 +74,7 @@ def test_a_group_of_several_batches_is_none_before_4_1() -> None:
 def test_which_arguments_have_names(release: tuple[int, int], kind: str, flags: bool) -> None:
     eval_type = getattr(PythonEvalType, kind)
     layout = STREAMS[release]
-    written = layout.written(eval_type, [PythonCall((b"code",), (7,), ("",))], {}, "").read()
+    written = layout.written(eval_type, [PythonCall((PythonFunction(b"code"),), (7,), ("",))], {}, "").read()
     command = struct.pack("!i4s", 4, b"code")
     argument = struct.pack("!i?", 7, False) if flags else struct.pack("!i", 7)
     end = struct.pack("!q", 0) if layout.result_ids else b""

@@ -64,7 +64,9 @@ def accelerate(
         if fits_driver(planned, part):
             driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
         if crosses_as_arrow(part) and not (driver_only and driver):
-            frame = partial(payload_frame, link, part.compiled.graph, planned.config)
+            frame = partial(
+                payload_frame, link, part.compiled.graph, planned.config, part.imported.broadcasts
+            )
             placed_frame = partial(placed, frame, "Spark brings the rows")
             payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
     spark = SparkExecutor(partial(build, True), payloads)
@@ -103,7 +105,16 @@ class _Assembler:
         meter = self._metrics.part(index) if self._metrics is not None else None
         link = planned.bridge
         output = link.analyzed(original).output()
-        return to_dataframe(link, part.compiled.graph, original.schema, planned.config, inputs, meter, output)
+        return to_dataframe(
+            link,
+            part.compiled.graph,
+            original.schema,
+            planned.config,
+            inputs,
+            meter,
+            output,
+            part.imported.broadcasts,
+        )
 
     def subtree(self, plan: Any, at: Position) -> Any:
         """Spark's plan at a position with the highest parts in it replaced."""

@@ -7,7 +7,9 @@ accelerated one by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -62,13 +64,14 @@ class Imported:
 
     ``output`` are the plan's column names in the order of Spark's output, where a name may come twice;
     ``inputs`` the subtrees that Spark computes for it; ``declined`` the nodes that caused these, each with a
-    sentence.
+    sentence; ``broadcasts`` the JVM's broadcast variables that its Python functions refer to, by id, and perhaps others.
     """
 
     plan: LogicalPlan
     output: tuple[str, ...]
     inputs: tuple[Handover, ...]
     declined: tuple[tuple[CatalystNode, str], ...]
+    broadcasts: Mapping[int, Any] = field(compare=False, repr=False)
 
 
 class Importer:
@@ -106,7 +109,8 @@ class Importer:
         if context.rounds and unbound_rounds(plan):
             raise Unsupported("the rows of a recursive query's last round are given by Spark")
         plan, inputs = _narrowed(plan, context.inputs)
-        return Imported(plan, scope.names(), inputs, tuple(context.declined))
+        broadcasts = {} if self._functions is None else self._functions.broadcasts
+        return Imported(plan, scope.names(), inputs, tuple(context.declined), broadcasts)
 
 
 def may_work(node: CatalystNode) -> bool:

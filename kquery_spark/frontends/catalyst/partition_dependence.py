@@ -25,6 +25,9 @@ _EXPRESSIONS = {
     "InputFileBlockLength": ("input_file_block_length", _FILES),
 }
 
+DRAWN_BY_PARTITION = {cls: name for cls, (name, how) in _EXPRESSIONS.items() if how != _FILES}
+"""The functions that may have another value each time that a row is computed, by their class in Spark's plans."""
+
 
 def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
     """Whether the answer is a file's own, so that nothing but the files has to be right below."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import pyarrow as pa
 
@@ -68,9 +67,6 @@ class TaskContext:
 @dataclass(frozen=True)
 class PhysicalPlan:
     """An operator: a value that can be shipped, printed and compared; running it happens in ``run``."""
-
-    #: Calls Python functions of Spark's users.
-    calls_python: ClassVar[bool] = False
 
     @property
     def schema(self) -> pa.Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from typing_extensions import override
@@ -33,8 +33,6 @@ class PythonExec(UnaryExec):
         @property
         def output(self) -> pa.Schema:
             """The schema."""
-
-    calls_python: ClassVar[bool] = True
 
     @property
     @override

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -10,7 +11,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
+from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators import PhysicalPlan
+from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.runtime.spark.metering import TaskMeter
 from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
@@ -22,6 +25,7 @@ from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
 _MIN_TASK_LIMIT_BYTES = 2 << 20  # of what one of many tasks may write, as they may differ
+_NO_BROADCASTS: Mapping[int, Any] = MappingProxyType({})
 _PAYLOAD = StructType(
     [
         StructField("stage", IntegerType()),
@@ -39,21 +43,24 @@ def to_dataframe(
     inputs: Mapping[str, DataFrame] | None = None,
     meter: TaskMeter | None = None,
     output: Any = None,
+    broadcasts: Mapping[int, Any] = _NO_BROADCASTS,
 ) -> DataFrame:
     """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
 
     ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what operators do; ``output`` are the
-    attributes of the plan whose place the result takes, so that what refers to its columns finds them.
+    attributes of the plan whose place the result takes, so that what refers to its columns finds them; ``broadcasts`` are
+    the JVM's broadcast variables that functions of the plan may refer to, by id.
     """
     plans = SparkPlans(link)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
-        return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
+        builder = _Builder(plans, graph, schema, config, {}, meter, attributes, broadcasts)
+        return plans.frame(builder.plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
     # own above a hand-over, whose plan may have the ids of ``output``; types that do not cross are converted there, too
     own = _with_own_names(schema)
-    plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
-    return plans.frame(plans.renamed(plan, attributes, converted_columns(schema)))
+    builder = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own), broadcasts)
+    return plans.frame(plans.renamed(builder.plan(graph.result), attributes, converted_columns(schema)))
 
 
 def _crosses_unchanged(schema: StructType) -> bool:
@@ -61,9 +68,12 @@ def _crosses_unchanged(schema: StructType) -> bool:
     return len(set(schema.names)) == len(schema.names) and not converted_columns(schema)
 
 
-def _calls_python(plan: PhysicalPlan) -> bool:
-    """Whether a stage calls Python functions of Spark's users."""
-    return plan.calls_python or any(map(_calls_python, plan.children))
+def _python_calls(plan: PhysicalPlan) -> Iterator[PythonCalls]:
+    """The calls of Python functions of Spark's users that a stage makes."""
+    if isinstance(plan, PythonExec):
+        yield plan.calls
+    for child in plan.children:
+        yield from _python_calls(child)
 
 
 def _with_own_names(schema: StructType) -> StructType:
@@ -73,36 +83,42 @@ def _with_own_names(schema: StructType) -> StructType:
     )
 
 
-def payload_frame(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
-    """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
+def payload_frame(
+    link: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = _NO_BROADCASTS
+) -> DataFrame:
+    """The result as payload rows, in order; ``graph`` reads no rows of Spark's. broadcasts: as in ``to_dataframe``."""
     plans = SparkPlans(link)
-    builder = _payload_builder(plans, graph, config, RowEncoding.PAYLOADS)
+    builder = _payload_builder(plans, graph, config, broadcasts, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
 def input_frame(link: Bridge, graph: StageGraph, config: EngineConfig, limit: int) -> DataFrame:
-    """The payload rows that the last stage reads, of all the stages before it.
+    """The payload rows that the last stage reads, of all the stages before it, which call no functions of Spark's users.
 
     limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
     """
     plans = SparkPlans(link)
-    return plans.frame(_payload_builder(plans, graph, config, limit=limit).input_rows(graph.result))
+    builder = _payload_builder(plans, graph, config, _NO_BROADCASTS, limit=limit)
+    return plans.frame(builder.input_rows(graph.result))
 
 
 def _payload_builder(
     plans: SparkPlans,
     graph: StageGraph,
     config: EngineConfig,
+    broadcasts: Mapping[int, Any],
     encoding: RowEncoding = RowEncoding.COLUMNS,
     limit: int | None = None,
 ) -> _Builder:
-    return _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), encoding, limit)
+    attributes = plans.attributes(_PAYLOAD)
+    return _Builder(plans, graph, _PAYLOAD, config, {}, None, attributes, broadcasts, encoding, limit)
 
 
 class _Builder:
     """Builds the Catalyst plan of a stage graph: ``mapInArrow`` for a stage, a repartition for an exchange.
 
-    ``schema``, ``output``: columns and attributes of the last stage's rows in this ``encoding``.
+    ``schema``, ``output``: columns and attributes of the last stage's rows in this ``encoding``. ``broadcasts``: as in
+    ``to_dataframe``.
     """
 
     def __init__(
@@ -114,6 +130,7 @@ class _Builder:
         inputs: Mapping[str, DataFrame],
         meter: TaskMeter | None,
         output: Any,
+        broadcasts: Mapping[int, Any],
         encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
     ) -> None:
@@ -124,6 +141,7 @@ class _Builder:
         self._inputs = inputs
         self._meter = meter or SPILL_TOTAL.meter(plans.context)
         self._output = output
+        self._broadcasts = broadcasts
         self._encoding = encoding
         self._limit = limit
         self._built: dict[str, Any] = {}
@@ -156,10 +174,13 @@ class _Builder:
             self._plans.hash_partitioned,
             stores_named_in(data),
         )
-        child, calls = self._input(stage), _calls_python(stage.plan)
-        if last:
-            return self._plans.mapped(child, task, self._schema, self._output, calls)
-        return self._plans.mapped(child, task, _PAYLOAD, self._plans.attributes(_PAYLOAD), calls)
+        schema, output = (
+            (self._schema, self._output) if last else (_PAYLOAD, self._plans.attributes(_PAYLOAD))
+        )
+        child, calls = self._input(stage), list(_python_calls(stage.plan))
+        broadcasts = dict.fromkeys(variable for call in calls for variable in call.broadcasts)
+        delivered = [self._broadcasts[variable] for variable in broadcasts]
+        return self._plans.mapped(child, task, schema, output, bool(calls), delivered)
 
     def _limit_of(self, stage: Stage) -> int | None:
         """Bytes that each task of a stage may write, where only the last stage reads them."""

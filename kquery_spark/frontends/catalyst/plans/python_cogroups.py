@@ -24,13 +24,13 @@ def map_cogroups(node: CatalystNode, context: Context) -> Scope:
     """The rows that a function returns for each pair of groups."""
     functions = functions_of(context, "a cogrouped applyInPandas")
     udf = node.tree("functionExpr")
-    command = functions.command(udf)
+    function = functions.function(udf)
     left = _rows(node.children[0], node["leftGroupingLen"], context)
     right = _rows(node.children[1], node["rightGroupingLen"], context)
     if [key.dtype for key in left.keys] != [key.dtype for key in right.keys]:
         raise Unsupported("a cogroup by keys of different types runs in Spark")
     results, output = results_of(node, context)
-    call = PythonCall.unnamed(command, (*left.offsets, *right.offsets))
+    call = PythonCall.unnamed(function, (*left.offsets, *right.offsets))
     code = functions.cogroups(udf["evalType"], call, left.shown, right.shown, results)
     calls = PythonCalls(results, (call_text(udf, (*left.args, *right.args)),), *code)
     sides = CogroupSide(left.keys, left.args), CogroupSide(right.keys, right.args)

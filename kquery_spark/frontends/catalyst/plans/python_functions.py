@@ -17,13 +17,14 @@ from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
 
-CONDITION = "deterministic functions without broadcast variables, of atomic types"
+CONDITION = "deterministic functions of atomic types"
+_OF_ROWS = "functions of atomic types; a nondeterministic one at one place of the query"
 
 
 @PLANS.handles(
     *("BatchEvalPython", "ArrowEvalPython"),
     family="user code",
-    partly=CONDITION,
+    partly=_OF_ROWS,
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """The child's columns and a column for each function."""
@@ -67,10 +68,10 @@ class Calls:
 
     def add(self, udf: CatalystNode) -> None:
         """Add a function, or a chain of functions that pass values on in Python: the innermost one is called first."""
-        commands, names = [self._functions.command(udf)], [str(udf["name"])]
+        functions, names = [self._functions.function(udf)], [str(udf["name"])]
         while len(udf.children) == 1 and udf.children[0].cls == "PythonUDF":
             udf = udf.children[0]
-            commands.insert(0, self._functions.command(udf))
+            functions.insert(0, self._functions.function(udf))
             names.append(str(udf["name"]))
         offsets, keywords, shown = [], [], []
         for argument in udf.children:
@@ -83,7 +84,7 @@ class Calls:
             offsets.append(self.arguments.index(value))
             keywords.append(keyword)
             shown.append(f"{keyword} => {value}" if keyword else str(value))
-        self.calls.append(PythonCall(tuple(commands), tuple(offsets), tuple(keywords)))
+        self.calls.append(PythonCall(tuple(functions), tuple(offsets), tuple(keywords)))
         self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")
 
 

@@ -37,12 +37,12 @@ def map_groups(node: CatalystNode, context: Context) -> Scope:
     """The rows that a function returns for each group."""
     functions = functions_of(context, "applyInPandas")
     udf = node.tree("functionExpr")
-    command = functions.command(udf)
+    function = functions.function(udf)
     (child,) = node.children
     ids = [key["exprId"] for key in node.trees("groupingAttributes")]
     rows = grouped_rows(child, context.facts.output(child), ids, context)
     results, output = results_of(node, context)
-    call = PythonCall.unnamed(command, rows.offsets)
+    call = PythonCall.unnamed(function, rows.offsets)
     code = functions.groups(udf["evalType"], [call], rows.shown, results)
     keys = tuple(Named(column, column.name) for column in dict.fromkeys(rows.keys))
     calls = PythonCalls(results, (call_text(udf, rows.args),), *code)
@@ -56,12 +56,12 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
     if node["isBarrier"] or node.fields.get("profile") is not None:
         raise Unsupported("a function with a barrier or a resource profile runs in Spark")
     udf = node.tree("functionExpr")
-    command = functions.command(udf)
+    function = functions.function(udf)
     child = context.feed(node.children[0])
     attributes = context.facts.output(node.children[0])
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
-    call = PythonCall.unnamed(command, (0,))
+    call = PythonCall.unnamed(function, (0,))
     code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, arguments), results)
     calls = PythonCalls(results, (call_text(udf, arguments),), *code)
     return Scope(MapPython(child.plan, arguments, calls), output)
