@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.physical.spill import SPILLED_BYTES
-from kquery_spark.runtime.spark.metering import TaskMeter
+from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.stages.graph import Stage
 
 

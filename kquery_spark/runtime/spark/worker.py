@@ -35,7 +35,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
-    from kquery_spark.runtime.spark.metering import TaskMeter
+    from kquery_spark.runtime.task_meter import TaskMeter
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
 TOO_MUCH = -1
@@ -218,15 +218,17 @@ class StageRun:
         }
 
     def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
-        """The stage's output; the operators' metrics are reported after the last row."""
+        """The stage's output; the operators' metrics are reported after the last row that is asked for."""
         if self.meter is None:
             yield from self._run(context)
             return
         sent = 0
-        for batch in self._run(context):
-            sent += batch.nbytes
-            yield batch
-        self.meter.add(self.stage, context, sent)
+        try:
+            for batch in self._run(context):
+                sent += batch.nbytes
+                yield batch
+        finally:
+            self.meter.add(self.stage, context, sent)
 
     def _run(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
         stage, schema, config = self.stage, self.stage.plan.schema, context.config
